@@ -1,14 +1,14 @@
 """The command `everthread`, also as `python -m everthread`.
 
-The command line is imported in `main`, which takes a second, so that an interrupt meanwhile also ends the command with
-one line and the exit status 130.
+The command line is imported inside `main`: this takes about a second, and an interrupt during it must also end the
+command with one line and the exit status 130.
 """
 
 from __future__ import annotations
 
 import sys
 
-INTERRUPTED = 130  # the exit status of a program that SIGINT ended, as shells have it
+INTERRUPTED = 130  # the exit status of a program that SIGINT ended, by shell convention
 
 
 def main() -> None:

@@ -9,7 +9,7 @@
     ├── ConfigError (also a ValueError)  an invalid setting; an unknown recipe, model or format
     ├── NotFound (also a LookupError)    no such bank, session or line
     ├── StoreError
-    │   ├── StoreUnavailable             locked for too long, missing, full or read-only; try again or make room
+    │   ├── StoreUnavailable             locked for too long, missing, full or read-only; try again or free disk space
     │   ├── BankDamaged                  the file is not an intact database
     │   └── BankTooNew                   written by a later version of Everthread
     └── ModelError

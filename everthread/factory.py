@@ -85,8 +85,9 @@ def open_recipe(
 
     Args:
         spec: a recipe or its name; None: the bank's saved recipe, or else the configured one.
-        saved: the bank's saved recipe. Its options apply if the opened recipe has its name.
-        options: values by option, also as text; they override those of the bank and of the configuration file.
+        saved: the bank's saved recipe. Its options apply if the opened recipe has the same name.
+        options: option values by name, which may be given as text; they override those of the bank and of the
+            configuration file.
 
     Raises:
         ConfigError: the recipe is unknown, or the configuration file has an invalid option.

@@ -510,7 +510,7 @@ class Memory:
         return self.store.settings(self.bank)
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
-        """Save a setting of the bank; None removes it. Raises BadInput if the value is not JSON-serializable."""
+        """Save a setting of the bank; None removes it. Raises BadInput if the value is not JSON-serialisable."""
         check_setting(name, value)
         self.store.set_setting(self.bank, name, value)
 

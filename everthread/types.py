@@ -43,7 +43,7 @@ class NewLine:
         metadata: JSON values by name.
         parent: the seq or the key of the line that this one answers.
         key: identifies the line at its source; storing a line with a known key again adds nothing, even if the
-            stored line was corrected since.
+            stored line has been corrected since.
         retracted_at: the time at which another bank retracted it; it is then stored as retracted and never recalled.
     """
 
@@ -60,7 +60,7 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A stored message, verbatim. seq counts the lines of the bank, across all speakers, from 1."""
+    """A stored message, verbatim. seq numbers the lines of the bank, across all speakers, from 1."""
 
     seq: int
     session: str
@@ -173,21 +173,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Is true if every condition is; also without conditions."""
+    """True if every condition is true, or if there is no condition."""
 
     conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Is true if at least one condition is."""
+    """True if at least one condition is true."""
 
     conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Is true if the condition is false."""
+    """True if the condition is false."""
 
     condition: Condition
 
@@ -197,11 +197,11 @@ Condition = Comparison | AllOf | AnyOf | Not
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Restricts which lines may be recalled. Every given field must match; a tuple matches any of its values.
+    """Restricts which lines or units may be recalled. Every given field must match; a tuple matches any of its values.
 
-    since is inclusive and until exclusive; both refer to said_at. metadata must be equal for each given key; condition
-    compares in other ways. Only units have a category: combine it with a kind of unit, or with a recipe that recalls
-    summaries.
+    kind is "line" or a kind of unit. since is inclusive and until exclusive; both refer to said_at. metadata must be
+    equal for each given key; condition compares in other ways. Only units have a category: combine it with a kind of
+    unit, or with a recipe that recalls summaries.
     """
 
     session: str | tuple[str, ...] | None = None
@@ -257,9 +257,10 @@ class Hit:
 
     Attributes:
         source: the line or unit. `line` and `unit` are shortcuts.
-        score: orders the hits of one query; it has no unit.
-        relevance: the calibrated probability that a line is relevant to the query; of a unit, its cosine.
-        signals: the signals that the score combines, by name.
+        score: orders the hits of one query; it is dimensionless.
+        relevance: with the recipe default, the calibrated probability that a line is relevant to the query, and the
+            cosine of a unit; with other recipes, their own measure.
+        signals: the measured signals, by name; those with a weight make up the score.
         passage: the line and its neighbours, in order; empty for a unit.
         bank: the bank where it was found, if several were searched.
     """
@@ -311,7 +312,7 @@ class Context:
     """Memories for a query, formatted as text for a prompt.
 
     Attributes:
-        text: the text; empty if the query did not pass the relevance gate.
+        text: the text; empty if nothing passed the relevance gate and the buffer is empty.
         tokens: the tokens of the text.
         sources: the lines and units in the text, in its order; a long one as an excerpt.
         hits: the hits in the text.

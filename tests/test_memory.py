@@ -215,7 +215,7 @@ BAD_LINES = [
     (NewLine("Hi.", speaker=" "), "speaker must be text"),
     (NewLine("Hi.", session=""), "session must be text"),
     (NewLine("Hi.", key=""), "key must be text"),
-    (NewLine("Hi.", metadata={"x": float("nan")}), "metadata must be JSON-serializable"),
+    (NewLine("Hi.", metadata={"x": float("nan")}), "metadata must be JSON-serialisable"),
     (NewLine("Hi.", said_at=datetime(2024, 1, 1)), "has no time zone"),
     (NewLine("Hi.", parent=0), "parent must be the seq"),
     (NewLine("Hi.", parent=77), "parent 77 is not a line of this bank; give the seq"),
@@ -512,8 +512,8 @@ def test_a_blank_query_shows_the_relevance_buffer(zoo: Memory) -> None:
     [
         (Filter(since=datetime(2024, 5, 1)), r"where\.since 2024-05-01T00:00:00 has no time zone"),
         (Filter(until="2024-05-01"), r"where\.until must be a datetime, got '2024-05-01'"),  # type: ignore[arg-type]
-        (Filter(metadata={"n": float("nan")}), r"where\.metadata must be JSON-serializable, got nan"),
-        (Filter(metadata={"n": {1, 2}}), r"where\.metadata must be JSON-serializable"),  # type: ignore[dict-item]
+        (Filter(metadata={"n": float("nan")}), r"where\.metadata must be JSON-serialisable, got nan"),
+        (Filter(metadata={"n": {1, 2}}), r"where\.metadata must be JSON-serialisable"),  # type: ignore[dict-item]
         (Filter(speaker=5), r"where\.speaker must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
         (Filter(session=("a", 5)), r"where\.session must be a str or a tuple of them"),  # type: ignore[arg-type]
         (Filter(role="bot"), r"unknown where\.role 'bot'; expected one of user, assistant, system, tool"),  # type: ignore[arg-type]

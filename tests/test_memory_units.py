@@ -215,7 +215,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "no zone": (lambda: replace(note(1), said_at=datetime(2024, 1, 1)), "has no time zone"),
     "importance": (lambda: replace(note(1), importance=float("nan")), "importance must be a number, got nan"),
     "category": (lambda: replace(note(1), category=""), "category must be text"),
-    "metadata": (lambda: replace(note(1), metadata={"a": float("inf")}), "metadata must be JSON-serializable"),
+    "metadata": (lambda: replace(note(1), metadata={"a": float("inf")}), "metadata must be JSON-serialisable"),
     "no mapping": (lambda: replace(note(1), metadata=[1]), "must be a mapping"),  # type: ignore[arg-type]
 }
 
@@ -349,8 +349,8 @@ def test_a_setting_is_saved_until_it_is_removed(memory: Memory, tmp_path: Path) 
     ("name", "value", "words"),
     [
         ("", 1, "name of a setting must be text"),
-        ("a", {1, 2}, "setting 'a' must be JSON-serializable"),
-        ("a", float("nan"), "setting 'a' must be JSON-serializable"),
+        ("a", {1, 2}, "setting 'a' must be JSON-serialisable"),
+        ("a", float("nan"), "setting 'a' must be JSON-serialisable"),
         ("a", "\0", "setting 'a' contains NUL"),
         ("a", "x" * 1_000_001, "setting 'a' is too large"),
     ],

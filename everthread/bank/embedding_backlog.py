@@ -18,7 +18,7 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import remove_quotes
 from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
 
-MAX_BACKFILL_LINES = 32  # of earlier processes; more are left to `reindex`: the model is new, or it was down for long
+MAX_BACKFILL_LINES = 32  # of earlier processes; `reindex` embeds more: the model is new, or was down for a long time
 
 
 class EmbeddingBacklog:

@@ -1,4 +1,4 @@
-"""Validates and normalizes lines, without a store or a model.
+"""Validates and normalises lines, without a store or a model.
 
 Text, names and metadata are stored verbatim, except for NUL and half surrogate pairs, which no database can store:
 they become U+FFFD. The metadata of the line record the number of replaced characters (`META_REPLACED_CHARACTERS`).
@@ -122,7 +122,7 @@ def _clean_metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
         written, replaced = replace_unstorable(written)
         cleaned = json.loads(written)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadLine(f"metadata must be JSON-serializable, got {_shorten(metadata)}: {error}") from error
+        raise BadLine(f"metadata must be JSON-serialisable, got {_shorten(metadata)}: {error}") from error
     if not isinstance(cleaned, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
     if _depth(cleaned) > MAX_METADATA_DEPTH:

@@ -35,7 +35,7 @@ __all__ = [
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 REALTALK_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "commonsense"}
-_TURN_ID = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")  # also "D:11:26"; int() normalizes "D30:05"
+_TURN_ID = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")  # also "D:11:26"; int() normalises "D30:05"
 
 
 def locomo(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:

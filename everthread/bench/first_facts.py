@@ -1,8 +1,8 @@
 """Loads the first things that people tell a bot: fourteen small banks in English and Chinese, written for this project.
 
-Most of their questions share no word with the line that answers, as people ask them. Each bank also has questions and
-small talk that it knows nothing about. Large datasets have neither, and a gate fitted on those alone rejects nearly
-every question to a new user's bank.
+As in real use, most questions share no word with the line that answers them. Each bank also has questions and small
+talk that it knows nothing about. Large datasets have no such questions and no such small talk, and a gate fitted on
+those datasets alone rejects nearly every question to a new user's bank.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ MAX_STEPS = 30
 class Example:
     """One question: the signals of its candidates, and the gold among them."""
 
-    group: str  # the conversation, which is left out as one
+    group: str  # the conversation, which is left out as a whole
     signals: npt.NDArray[np.float32]  # (C, S)
     gold: npt.NDArray[np.intp]  # (G,) rows of signals
     importance: float = 1.0
@@ -54,7 +54,7 @@ def fit(examples: Sequence[Example], ridge: float = RIDGE) -> Floats:
 
 
 class _Rankings:
-    """The standardized candidates of all questions, and the loss over them.
+    """The standardised candidates of all questions, and the loss over them.
 
     There are N candidates of Q questions with S signals; the candidates of a question are consecutive rows.
     """

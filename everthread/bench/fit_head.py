@@ -1,7 +1,7 @@
 """Fits a scoring profile on conversations: the weights, the curves of the gate and its threshold.
 
-Every reported figure is of a conversation that was left out of the fit. Questions are asked as in `run`; the loaders
-read the datasets.
+Every reported figure was measured on a conversation that was left out of the fit. Questions are asked as in `run`; the
+loaders read the datasets.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from everthread.memory import Memory
 from everthread.recall import relevance
 from everthread.recall.types import Query
 
-TARGET_KEPT_SHARE = 0.95  # share of the questions to their own bank that the gate must accept
+TARGET_KEPT_SHARE = 0.95  # share of the own questions that the gate must accept
 FOREIGN_BANKS = 4  # foreign banks that are asked the questions of each conversation
 SMALL_BANK_STRIDE = 4  # a small bank is also asked every fourth question
 SMALL_BANK_LINES = (3, 10, 30, 100)  # lines of the small banks, in turn
-# In a small bank, rejecting foreign questions matters more than accepting its own: the weight of own questions for each
-# foreign one.
+# In a small bank, rejecting foreign questions matters more than accepting own ones: the weight of own questions
+# relative to foreign ones.
 SMALL_BANK_ODDS = 0.3
-MIXED_WEIGHT = 0.4  # share of the mixed-in conversations' questions in the weight of all questions
+MIXED_WEIGHT = 0.4  # share of the total weight given to mixed-in questions
 FRIEND_SIGNALS = (
     "cosine",
     "cosine_near",
@@ -68,7 +68,7 @@ WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # signals for an em
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
 
 Floats = npt.NDArray[np.float64]
-SIZE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # weights of the questions to banks of each size in the gate
+SIZE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # in fitting the gate, of questions put to each kind of bank
 KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 
 
@@ -82,7 +82,7 @@ class FitSettings:
     given: Mapping[str, float] = field(default_factory=dict)  # weights that can't be fitted on these conversations
     careful: float = SMALL_BANK_ODDS
     curve: tuple[float, ...] = KEPT_SHARES
-    let_in: float | None = None  # share of foreign questions that sets the threshold; None: TARGET_KEPT_SHARE sets it
+    let_in: float | None = None  # share to let in, which sets the threshold; None: TARGET_KEPT_SHARE does
 
 
 AMONG_FRIENDS = FitSettings(FRIEND_SIGNALS, ridge=0.03)
@@ -125,7 +125,7 @@ class GateRates:
         return {name: round(100 * getattr(self, name), 1) for name in ("kept", "unchanged", "mapped")}
 
     def text(self) -> str:
-        return "keeps {kept:.1f} %, lets in {unchanged:.1f} % (names mapped: {mapped:.1f} %)".format(**self.json())
+        return "keeps {kept:.1f}%, lets in {unchanged:.1f}% (names mapped: {mapped:.1f}%)".format(**self.json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,9 @@ def cross_validate(
         BadInput: for fewer than three conversations, or a multilingual embedder with by_words.
     """
     if len(conversations) < 3:
-        raise BadInput(f"fitting needs at least three conversations, got {len(conversations)}; one is left out in turn")
+        raise BadInput(
+            f"fitting needs at least three conversations, got {len(conversations)}: each is left out in turn"
+        )
     assistant = any(line.role == "assistant" for conversation in conversations for line in conversation.lines)
     kind = BY_WORDS if by_words else WITH_ASSISTANT if assistant else AMONG_FRIENDS
     model = factory.open_embedder(embedder)
@@ -245,7 +247,7 @@ def _measure_fit(
             f"parts of {' to '.join(map(str, SMALL_BANK_LINES[:: len(SMALL_BANK_LINES) - 1]))} lines": _gate_rates(
                 chances["small"], threshold
             ),
-            "the first things people tell": _gate_rates(chances["first"], threshold),
+            "the first things people tell a bot": _gate_rates(chances["first"], threshold),
         },
     )
 
@@ -256,7 +258,7 @@ def _measure_fit(
 def _ask_all(
     conversations: Sequence[AnnotatedConversation], model: Embedder, names: Sequence[str], foreign: bool = True
 ) -> Iterator[Trial]:
-    """Ask every question of its own bank after the lines before it, then of foreign banks, and some of small banks."""
+    """Put every question to its own bank after the preceding lines, then to foreign banks, and some to small banks."""
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = factory.open_store(Path(folder))
         recipe = factory.open_recipe("default")
@@ -293,7 +295,7 @@ def _ask_foreign_bank(
 def _ask_small_banks(
     own: AnnotatedConversation, other: AnnotatedConversation, bank: Memory, names: Sequence[str]
 ) -> Iterator[Trial]:
-    """Ask banks of a few lines around a gold line an own question and a foreign one."""
+    """Put one own and one foreign question to small banks, each a few lines around a gold line."""
     for number, (question, foreign) in enumerate(
         zip(own.questions[::SMALL_BANK_STRIDE], other.questions[::SMALL_BANK_STRIDE], strict=False)
     ):
@@ -377,7 +379,7 @@ def _fit_head(trials: Sequence[Trial], extra: Sequence[Example], kind: FitSettin
 def _fit_gate(trials: Sequence[Trial], weights: Floats, kind: FitSettings) -> Floats:
     """Return the curve of the gate (1 + E,), bias first.
 
-    Own and foreign questions have the same total weight, except in small banks (see SMALL_BANK_ODDS); so have the two
+    Own and foreign questions have the same total weight, except in small banks (see SMALL_BANK_ODDS); so do the two
     kinds of foreign questions.
     """
     counts = Counter((trial.kind, trial.size) for trial in trials)
@@ -431,14 +433,14 @@ def _measure_bank(
 
 
 def _choose_threshold(chances: Mapping[str, Floats], kind: FitSettings) -> float:
-    """Return the relevance from which the gate accepts a context."""
+    """Return the relevance at or above which the gate accepts a query."""
     if kind.let_in is None:
         return float(np.quantile(chances["own"], 1 - TARGET_KEPT_SHARE))
     return float(np.quantile(chances["unchanged"], 1 - kind.let_in))
 
 
 def _compute_chances(trials: Sequence[Trial], held_out: Mapping[str, _Head]) -> dict[str, Floats]:
-    """Return the probabilities by kind. Questions without names are the same with another bank's names."""
+    """Return the probabilities by kind. Without mapped questions, as for first facts, the unchanged ones stand in."""
     own, unchanged, mapped = (
         np.array([_compute_chance(trial, held_out[trial.bank]) for trial in trials if trial.kind == kind])
         for kind in ("own", "unchanged", "mapped")

@@ -1,7 +1,7 @@
 """Scores how much of a fact a passage contains: goodai-ltm's measure, by the edit distance of tokens. Pure.
 
-score = 100 · (1 − d / n), with n the number of tokens of the fact and d the minimum Levenshtein distance (1966) between
-the fact and a window of n tokens of the passage. A shorter passage is itself the window.
+score = 100 · (1 − d / n), with n the number of tokens of the fact and d the minimum edit distance (Levenshtein 1966)
+between the fact and a window of n tokens of the passage. A shorter passage is itself the window.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ _PAUSES = frozenset((",", "!", ";", "..", "...", "!!", "!!!"))
 
 
 def normalize_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Normalize tokens for comparison: lower case, one mark for pauses, no final mark."""
+    """Normalise tokens for comparison: lower case, one mark for pauses, no final mark."""
     normalized = ["." if token in _PAUSES else token.lower() for token in tokens]
     return tuple(normalized[:-1] if normalized[-1:] == ["."] else normalized)
 
 
 def contains_fact(fact: Sequence[str], passage: Sequence[str], threshold: float) -> bool:
-    """Return whether the passage scores at least `threshold` (0..100) for the fact; an empty fact is not contained.
+    """Return whether the passage scores at least `threshold` (0..100) for the fact; an empty fact scores 0.
 
     Windows that lack too many of the fact's tokens are skipped, because each missing one is an edit; the others are
     compared up to the allowed distance.

@@ -43,7 +43,7 @@ def share(values: Iterable[bool]) -> float:
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """Return the value that `percent` % of the values don't exceed, interpolated; 0 without values."""
+    """Return the value that `percent` per cent of the values don't exceed, interpolated; 0 without values."""
     numbers = sorted(values)
     if not numbers:
         return 0.0
@@ -58,4 +58,4 @@ def _discount(rank: int) -> float:
 
 def _require_gold(gold: Set[str]) -> None:
     if not gold:
-        raise ValueError("a question without gold can't be scored; leave it out and count it")
+        raise ValueError("a question without gold can't be scored; leave it out, and count it as skipped")

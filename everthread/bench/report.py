@@ -95,13 +95,13 @@ class Report:
         notes = [
             f"nDCG@10          {to_percent(self.ndcg10):.2f}",
             f"gold in context  {budgets}   (% of gold lines in a context of this many tokens)",
-            f"gate             keeps {to_percent(self.kept):.2f} % of the questions",
+            f"gate             keeps {to_percent(self.kept):.2f}% of the questions",
             f"latency          p50 {self.latency_p50:.1f} ms, p95 {self.latency_p95:.1f} ms a recall",
             f"left out         {self.left_out} questions without gold, {self.unresolved} unresolved gold ids",
         ]
         if self.false_injection is not None:
             unchanged, mapped = self.false_injection.unchanged, self.false_injection.mapped
-            figures = f"{to_percent(unchanged):.2f} %, and {to_percent(mapped):.2f} % with that bank's names"
+            figures = f"{to_percent(unchanged):.2f}%, and {to_percent(mapped):.2f}% with that bank's names"
             notes.insert(3, f"false injection  {figures}, of the questions that a bank can't answer")
         return notes
 

@@ -55,7 +55,7 @@ class Timing:
 
     @classmethod
     def from_times(cls, times: Sequence[float]) -> Timing:
-        """Summarize the milliseconds of each call."""
+        """Summarise the milliseconds of each call."""
         return cls(percentile(times, 50), percentile(times, 95), len(times))
 
 

@@ -128,7 +128,7 @@ def _copy_json(value: object, depth: int = 0) -> JSONValue:
     if isinstance(value, float) and isfinite(value):
         return value
     kind = type(value).__name__
-    raise BadInput(f"card must be JSON-serializable, got {kind}{'' if kind == 'int' else ' ' + shortly(value)}")
+    raise BadInput(f"card must be JSON-serialisable, got {kind}{'' if kind == 'int' else ' ' + shortly(value)}")
 
 
 EDITABLE_FIELDS = tuple(field.name for field in fields(Character) if field.name != "card")

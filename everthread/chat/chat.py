@@ -123,7 +123,7 @@ class Chat:
         """Open a conversation in a bank, which is created if it doesn't exist.
 
         Names become objects as in `Memory.open`, and a default comes from the configuration. A recipe or
-        options given here are saved with the bank, except incognito.
+        options given here are saved with the bank, except in incognito mode.
 
         Args:
             bank: the name of the bank.
@@ -164,7 +164,7 @@ class Chat:
 
         Args:
             text: what the user says. It is durable when this returns.
-            key: the id of the line in its source. The caller checks first that the bank has no line with this key.
+            key: the id of the line in its source. The caller must first check that the bank has no line with this key.
 
         Raises:
             BadLine: the line is invalid. Nothing is saved.
@@ -243,8 +243,9 @@ class Chat:
         return self._conversation.alternatives()
 
     def forget(self, seq: int) -> Receipt | None:
-        """Remove a line of this or an earlier conversation permanently, with its copies in branches and the notes and
-        summaries on it. Returns None for a line said incognito, which was never stored. Raises as `Memory.forget`."""
+        """Remove a line of this or an earlier conversation permanently, with its copies in branches and the notes
+        and summaries derived from it. Returns None for a line said incognito, which was never stored. Raises the same
+        errors as `Memory.forget`."""
         self.refresh()
         receipt = self.memory.forget(seq=seq) if seq > 0 else None
         self.responder.last_reply = None  # its context may quote the line
@@ -336,7 +337,7 @@ class Chat:
 
     @property
     def character(self) -> Character:
-        """The character. Setting it saves it as the bank's own, except incognito."""
+        """The character. Setting it saves it as the bank's own, except in incognito mode."""
         return self.responder.character
 
     @character.setter
@@ -344,7 +345,7 @@ class Chat:
         self.responder.character = character
 
     def edit_character(self, **changes: str) -> Character:
-        """Change fields of the character from now on. Raises BadInput, which names the fields, for an unknown one."""
+        """Change fields of the character from now on. Raises BadInput, listing the fields, if one is unknown."""
         self.character = self.character.with_changes(**changes)
         return self.character
 

@@ -134,7 +134,7 @@ def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _split_words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the normalized words of a text, and their spans."""
+    """Yield the normalised words of a text, and their spans."""
     for word in _WORD.finditer(text):
         yield normalize(word[0]), word.span()
 

@@ -114,7 +114,7 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
     """Change a character. Texts that are not given stay; an empty TEXT removes one."""
     changes = _drop_missing(texts)
     if not changes and picture is None:
-        raise BadInput(f"there is nothing to change; give one of --{', --'.join((*OPTIONS, 'picture'))}")
+        raise BadInput(f"there is nothing to change; pass one of --{', --'.join((*OPTIONS, 'picture'))}")
     file = character_library.get_file(name)
     character = character_library.load(name).with_changes(**changes)
     if character.name != name:  # renamed by hand in the file
@@ -131,7 +131,7 @@ def remove_(name: str, yes: bool, as_json: bool) -> None:
     """Remove a character permanently. Its banks stay; `everthread forget` removes them."""
     character_library.get_file(name)
     if as_json and not yes:
-        raise BadInput(f"with --json there is no confirmation; give --yes as well, to remove {name!r} for good")
+        raise BadInput(f"with --json there is no confirmation; pass --yes as well, to remove {name!r} for good")
     if not yes:
         confirm(f"Remove {name!r} for good?")
     character_library.remove(name)

@@ -173,7 +173,7 @@ def _ask_for_bank(bank: str, current: str, name: str, asks: bool) -> str:
     separate = character_bank(bank, current, name)
     if not asks:
         notice = f"bank {bank!r} holds {current}'s memories, which {name} takes over"
-        click.echo(f"({notice}; for a separate bank, give --bank {separate})", err=True)
+        click.echo(f"({notice}; for a separate bank, pass --bank {separate})", err=True)
         return bank
     click.echo(f"Bank {bank!r} holds {current}'s memories. Where do you want to talk with {name}?", err=True)
     click.echo(f"  own   in a separate bank, {separate}", err=True)
@@ -247,7 +247,7 @@ def _run_group_chat(
 ) -> None:
     """Run a group chat; `specs` are the names of characters, or the paths of cards."""
     if as_json:
-        raise BadInput("--json works with one character only; give --character once, or leave out --json")
+        raise BadInput("--json works with one character only; pass --character once, or leave out --json")
     names = [
         character_library.load(spec).name if Path(spec).suffix.lower() in CARD_SUFFIXES else spec for spec in specs
     ]

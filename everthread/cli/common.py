@@ -39,7 +39,7 @@ EXTRAS = {"db": "postgres", "mcp": "mcp", "serve": "server"}  # command -> the e
 
 
 class Group(click.Group):
-    """Reports errors in one line on standard error, with an exit status and without a traceback.
+    """Reports errors on one line of standard error, with an exit status and without a traceback.
 
     With --json, a command also prints {"error": …}. LAZY_COMMANDS are imported only when they are called, so that the
     others start faster.
@@ -84,7 +84,7 @@ class Group(click.Group):
             fail(ctx, error.render(to_flag), 2 if isinstance(error, BadInput | ConfigError) else 1)
         except KeyboardInterrupt:
             click.echo(err=True)
-            fail(ctx, "interrupted; what was stored so far remains, and the same command completes the rest", 130)
+            fail(ctx, "interrupted; what was stored so far remains; run the same command again to finish", 130)
         except BrokenPipeError:
             raise  # the reader closed the pipe; click exits quietly
         except OSError as error:
@@ -92,7 +92,7 @@ class Group(click.Group):
                 fail(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
             with suppress(OSError, ValueError):  # otherwise flushing fails again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            fail(ctx, f"the output can't be written ({error.strerror}); make room, or redirect it elsewhere", 1)
+            fail(ctx, f"the output can't be written ({error.strerror}); free some disk space or redirect it", 1)
 
     def explain_misplaced_option(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
         """Explain an unknown option that belongs before the command; return other errors unchanged."""
@@ -153,7 +153,7 @@ def confirm(question: str) -> None:
     """Ask for confirmation, and abort unless the answer is yes.
 
     Raises:
-        BadInput: there is no terminal to ask at; the message names --yes.
+        BadInput: there is no terminal for confirmation; the message names --yes.
     """
     try:
         if click.confirm(question, err=True):
@@ -161,7 +161,7 @@ def confirm(question: str) -> None:
     except click.Abort:
         click.echo(err=True)  # ends the question's line
         if not sys.stdin.isatty():
-            raise BadInput("no terminal to confirm at; give --yes to continue without confirmation") from None
+            raise BadInput("no terminal for confirmation; pass --yes to continue without confirmation") from None
     raise click.Abort
 
 
@@ -285,7 +285,7 @@ def _fields(value: Any) -> dict[str, object]:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Serialize a value as JSON, in ASCII if standard output can't encode it."""
+    """Serialise a value as JSON, in ASCII if standard output can't encode it."""
     text = json.dumps(to_jsonable(value), ensure_ascii=False, indent=indent)
     try:
         text.encode(sys.stdout.encoding)

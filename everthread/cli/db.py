@@ -44,7 +44,7 @@ def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
         result["role"] = role
     if distribute:
         result["statements"] = schema.distribute(server)
-    text = f"{server.display_url}: schema {schema.VERSION}, {result['migrations']} migrations applied"
+    text = f"{server.display_url}: schema {schema.VERSION}, {pluralize(result['migrations'], 'migration')} applied"
     _show(result, as_json, "\n".join([text, *result["statements"]]))
 
 
@@ -58,7 +58,7 @@ def migrate(url: str, as_json: bool) -> None:
     _show(
         {"url": server.display_url, "migrations": applied},
         as_json,
-        f"{server.display_url}: {applied} migrations applied",
+        f"{server.display_url}: {pluralize(applied, 'migration')} applied",
     )
 
 

@@ -477,14 +477,14 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     }
     given = {name: value for name, value in scope.items() if value is not None and value is not False}
     if not given:
-        raise BadInput("there is nothing to forget; give --seq, --session, --speaker, --unit or --everything")
+        raise BadInput("there is nothing to forget; pass --seq, --session, --speaker, --unit or --everything")
     if len(given) > 1:
         names = " and ".join(f"--{name}" for name in given)
         raise BadInput(f"{names} can't be given together; forget one after the other")
     (named,) = (phrases[name].format(value) for name, value in given.items())
     if as_json and not yes:
         raise BadInput(
-            f"with --json there is no confirmation; give --yes as well, to forget {named} of bank {bank!r} for good"
+            f"with --json there is no confirmation; pass --yes as well, to forget {named} of bank {bank!r} for good"
         )
     if not yes:
         with open_store(ctx, bank):  # fails first if there is no such bank

@@ -74,7 +74,7 @@ def refusals(
     extended = add_phrases(current, learnt)
     newly_refused = [text for text in replies if is_refusal(text, extended) and not is_refusal(text, current)]
     if as_json and not yes:
-        raise BadInput("with --json there is no confirmation; give --yes as well, to save the learnt words")
+        raise BadInput("with --json there is no confirmation; pass --yes as well, to save the learnt words")
     if not as_json:
         _show_learnt(learnt, newly_refused, replies)
     if learnt and not yes:

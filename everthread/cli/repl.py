@@ -40,7 +40,7 @@ Type a message to send it; it is remembered. Type // to begin a message with a s
   /help             this text
   /quit             quit; you can continue later (or: quit, exit, Ctrl-D). Ctrl-C stops a reply"""
 POLICY_UNSET = "not set: /end asks, and so does a goodbye if the recipe requires consent"
-NO_MODEL_HINT = ". To talk without a model, leave out --model or give --model none: you are shown what is remembered"
+NO_MODEL_HINT = ". To talk without a model, leave out --model or pass --model none: you are shown what is remembered"
 MAX_HISTORY_LINES = 200  # of the user, that the arrow keys bring back
 DEFAULT_LINES = 10  # that /lines shows
 

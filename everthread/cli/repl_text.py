@@ -13,17 +13,17 @@ from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadQuery
 from everthread.types import EndResult, Line
 
-Read = Callable[[str], str]  # shows a prompt and returns a typed line, without its line end
-Write = Callable[[str], None]  # shows text, without adding a line end
+Read = Callable[[str], str]  # shows a prompt and returns a typed line, without its line ending
+Write = Callable[[str], None]  # shows text, without adding a line ending
 
 LEGEND = """\
 (The percentage is the probability that the line is relevant to the message; for units, and with recipes other than
-default, it is a similarity by the recipe's own measure. The signals that make up the score follow, except those at 0:
+default, it is a similarity by the recipe's own measure. The measured signals follow, except those at 0:
 cosine is similarity of meaning; bm25 and share, words in common; near, window and session, the neighbouring lines; the
 others, the speaker, the time and the form.)"""
 QUIT_WORDS = ("/quit", "quit", "exit")
 UNANSWERED = "(your last message got no reply; /again asks for one)"
-SHORT_GOODBYE = "Until next time."  # after an end that was reported already
+SHORT_GOODBYE = "Until next time."  # once the ending has been reported
 MAX_ROW_CHARS = 70  # of a line in a list
 
 _SEQ = re.compile(r"#?(-?\d{1,19})", re.ASCII)

@@ -1,6 +1,8 @@
 """A bank on a server, with the methods of `Memory`.
 
-The methods take the same arguments, return the same types and raise the same errors, so that a program can use either.
+The methods return the same types, raise the same errors and take the same arguments, so that a program can use either.
+Only `rerank` (of `recall` and `context`), `notes` and `count` (of `context`), `key` (of `correct`) and `speaker` (of
+`forget`) are missing.
 A write is performed only once, even if its response is lost and the request is repeated.
 """
 
@@ -42,12 +44,12 @@ from everthread.types import (
 )
 
 DEFAULT_URL = "http://127.0.0.1:7391"
-BATCH_LINES = 200  # lines of a request; even the longest ones fit into a request body
+BATCH_LINES = 200  # lines per request; even the longest ones fit into a request body
 TYPE_BY_SUFFIX = {".json": JSON_TYPE, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}
 
 
 class Client:
-    """One bank on a server. Safe from many threads; usable as a context manager.
+    """One bank on a server. Thread-safe; usable as a context manager.
 
         with Client(bank="alice") as memory:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
@@ -225,7 +227,7 @@ class Client:
         return islice(map(decode.line, self._list_items("lines", **query)), limit)
 
     def sessions(self) -> list[Session]:
-        """Return the sessions in the order of their beginnings."""
+        """Return the sessions in the order in which they began."""
         sessions = map(decode.session, self._list_items("sessions"))
         return sorted(sessions, key=lambda session: (session.started_at, session.first_seq))
 
@@ -310,7 +312,7 @@ class Client:
         return [removed["id"], *removed["earlier"]]
 
     def set_notes(self, text: str) -> Unit:
-        """Replace the notes by hand. Raises as `Memory.set_notes`."""
+        """Replace the notes with text written by hand. Raises as `Memory.set_notes`."""
         if not isinstance(text, str) or not text.strip():  # the server would remove the notes
             raise BadInput(f"notes must be text that is not blank, got {text!r}; forget_unit removes them")
         saved = self._request("PUT", "notes", body={"text": text})
@@ -336,7 +338,10 @@ class Client:
             self._request("PATCH", "settings", body={SETTING_SCRIBE: value})
             return
         if name != SETTING_REMEMBER or (value is not None and value not in REMEMBER_POLICIES):
-            raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(REMEMBER_POLICIES)}")
+            raise BadQuery(
+                f"{name!r} can't be set to {value!r} here. Settable: remember ({', '.join(REMEMBER_POLICIES)}) "
+                "and scribe (a model's name)"
+            )
         self._request("PATCH", "settings", body={SETTING_REMEMBER: value or "ask"})
 
     # ---------------------------------------------------------------------- recipe

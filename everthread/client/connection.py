@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 READ_TIMEOUT_S = 60.0  # without a byte; the server sends at least a comment every 15 s
-UPLOAD_TIMEOUT_S = 600.0  # until a file is stored: 100 MB have about 690,000 lines, stored at 2,000 per second
+UPLOAD_TIMEOUT_S = 600.0  # until a file is stored: 100 MB holds about 690,000 lines, stored at 2,000 per second
 CONNECT_TIMEOUT_S = 5.0
 RETRY_DELAYS_S = (0.2, 0.5, 1.0, 2.0)  # about four seconds in all, as long as a restart takes
 MAX_RETRY_AFTER_S = 30.0
@@ -70,10 +70,11 @@ class Connection:
         import httpx  # here, so that programs without a server don't load an HTTP client
 
         if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"invalid url: got {url!r}, expected that of a server, such as http://127.0.0.1:7391")
+            raise ConfigError(f"invalid URL: got {url!r}, expected a server's URL, such as http://127.0.0.1:7391")
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
             raise ConfigError(
-                "invalid API key: it contains whitespace or non-ASCII characters; paste the key exactly as issued"
+                "invalid API key: it is blank, or contains control or non-ASCII characters; "
+                "paste the key exactly as issued"
             )
         self.url = url.rstrip("/")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
@@ -125,7 +126,7 @@ class Connection:
             method: the HTTP method.
             path: the path below /api/v1.
             body: a JSON value or a FileBody.
-            idempotency_key: the key of the request, if it may be repeated; otherwise a new one.
+            idempotency_key: the request's key, so that it can be repeated; None: a new key.
             **query: query parameters.
         """
         import httpx
@@ -185,14 +186,14 @@ class Connection:
         raise AssertionError("the last attempt returns or raises")
 
     def _unreachable_error(self, error: httpx.TransportError) -> StoreUnavailable:
-        remedy = "start one with `everthread serve`, or give the url of a running one"
+        remedy = "start one with `everthread serve`, or give the URL of a running one"
         return StoreUnavailable(f"no server answers at {self.url} ({_describe(error)}); {remedy}")
 
 
 def iter_rows(response: httpx.Response) -> Iterator[str]:
     """Yield the rows of a response as they arrive.
 
-    Rows end with a line feed only: lines of a conversation may contain other line breaks of Unicode.
+    Rows end with a line feed only: lines of a conversation may contain other Unicode line breaks.
     """
     rest = b""
     for part in response.iter_bytes():
@@ -213,7 +214,7 @@ def build_path(*names: str | int) -> str:
 
 def _quote_segment(name: str | int) -> str:
     if (text := str(name)) in ("", ".", ".."):
-        raise BadQuery(f"{name!r} can't be part of a url; use the command line on the machine that stores the banks")
+        raise BadQuery(f"{name!r} can't be part of a URL; use the command line on the machine that stores the banks")
     return quote(check_storable(text, "a name"), safe="")
 
 
@@ -221,7 +222,7 @@ def build_error(status: int, document: Mapping[str, Any], url: str) -> Everthrea
     """Build the error that the library itself would raise from a server's problem document."""
     detail = document.get("detail")
     if not isinstance(detail, str) or not str(document.get("type")).startswith(URN_PREFIX):
-        return ConfigError(f"{url} responded with {status} and is not an Everthread server; check the url")
+        return ConfigError(f"{url} responded with {status} and is not an Everthread server; check the URL")
     kind_by_name = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
     default = BadInput if status < 500 else StoreError
     kind = kind_by_name or ERRORS_BY_STATUS.get(status, default)
@@ -249,7 +250,7 @@ def _parse_json(content: bytes, url: str) -> Any:
     try:
         return json.loads(content)
     except ValueError:
-        raise ConfigError(f"{url} did not return JSON; check that the url is that of an Everthread server") from None
+        raise ConfigError(f"{url} did not return JSON; check that the URL is that of an Everthread server") from None
 
 
 def _describe(error: Exception) -> str:

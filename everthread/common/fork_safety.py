@@ -24,7 +24,7 @@ _registered: WeakSet[ForkAware] = WeakSet()
 
 
 def register(instance: ForkAware) -> None:
-    """Renew an object in every child that is forked while it exists. Call this once the object is fully initialized."""
+    """Renew an object in every child that is forked while it exists. Call this once the object is fully initialised."""
     _registered.add(instance)
 
 

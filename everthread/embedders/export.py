@@ -1,10 +1,10 @@
 """Converts a sentence-transformers folder to one that OnnxEmbedder reads: model.onnx, tokenizer.json, embedder.json.
 
-    python -m everthread.embedders.export FOLDER OUT [--name NAME] [--quantise int8|none]
+    python -m everthread.embedders.export FOLDER OUT [--quantise int8|none] [--name NAME] [--multilingual]
 
-The model in minilm/ was exported by this module. It needs the `train` extra (torch, transformers, onnx, onnxscript);
-the exported model doesn't. It supports BERT and similar models with mean or CLS pooling. It neither measures a model's
-quality nor downloads models.
+The model in minilm/ was exported by this module. The module needs the `train` extra (torch, transformers, onnx,
+onnxscript); the exported model doesn't. The module supports BERT and similar models with mean or CLS pooling. It
+neither measures a model's quality nor downloads models.
 
 The quantisation was chosen by measurement (docs/benchmarks.md). Weights are quantised to eight bits with a scale for
 each output channel, embedding tables to eight bits with a scale for each row, and activations dynamically. Quantisation
@@ -134,7 +134,7 @@ def _json_or_empty(path: Path) -> Any:
 
 
 def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quantise) -> int:
-    """Trace, optimize and quantise the model; return the number of dimensions."""
+    """Trace, optimise and quantise the model; return the number of dimensions."""
     try:
         import onnx
         import onnxscript  # noqa: F401  torch's exporter needs it, and its own error is less clear
@@ -150,7 +150,7 @@ def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quant
         _trace(encoder, source, traced)
         model = _optimize(traced)
         if quantise == "int8":
-            # Not optimized again, because that writes attributes that an older onnxruntime rejects.
+            # Not optimised again, because that writes attributes that an older onnxruntime rejects.
             model = _quantise(model, Path(scratch))
     onnx.save(_strip_metadata(model), path)
     return int(encoder.config.hidden_size)
@@ -231,7 +231,7 @@ def _quantise(model: onnx.ModelProto, scratch: Path) -> onnx.ModelProto:
 
 
 def _quantise_tables(model: onnx.ModelProto) -> None:
-    """Replace every embedding table by eight-bit rows, each with its own scale."""
+    """Replace every embedding table with eight-bit rows, each with its own scale."""
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper
 

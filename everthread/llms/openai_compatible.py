@@ -1,7 +1,7 @@
-"""A client for language models that are served with OpenAI's chat completions.
+"""A client for language models served through OpenAI's chat completions API.
 
-It is independent of banks, characters and prompts, and stores no message. Errors contain neither text of a message nor
-the key.
+It is independent of banks, characters and prompts, and stores no message. Errors contain neither message text nor the
+key.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MAX_TOTAL_DELAY_S = 20.0  # of all delays together: a person is waiting
 
 
 class OpenAICompatible:
-    """A model on a server with OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter …
+    """A model served through OpenAI's chat completions API: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter …
 
     Messages are sent to `base_url` and nowhere else; redirects are not followed. Before the first piece, broken
     connections and the statuses 408, 409, 429 and 5xx are retried after delays that double and are at least as long as
@@ -108,7 +108,7 @@ class OpenAICompatible:
         self._client()
 
     def with_model(self, model: str) -> OpenAICompatible:
-        """Return another model of the same server. Prices are not copied, because they depend on the model."""
+        """Return a client for another model on the same server. Prices depend on the model, so they are not copied."""
         return OpenAICompatible(
             self._base_url,
             model,
@@ -159,7 +159,7 @@ class OpenAICompatible:
     def _request(
         self, messages: Sequence[Message], sampling: Sampling | None, options: Mapping[str, JSONValue], *, stream: bool
     ) -> httpx.Response:
-        """Return the response once its head has arrived. Parameters that the server rejects are omitted one by one."""
+        """Return the response once its headers have arrived. Rejected parameters are omitted one by one."""
         import httpx
 
         chosen = {name: value for name, value in asdict(sampling or Sampling()).items() if value is not None}

@@ -96,7 +96,7 @@ class ExtractiveScribe:
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
         """Return the category with the most words in the text; "other" if it has words of none.
 
-        A category that is not among CATEGORIES is recognized by its name alone.
+        A category that is not among CATEGORIES is recognised by its name alone.
         """
         return salience.choose_category(text, categories)
 

@@ -73,7 +73,7 @@ class LLMScribe:
         """Return the key points, one per row: "- 6 May 2024: Nora moved to Lisbon."
 
         A day on which nothing was said is replaced by the session's first day. A session longer than the model's
-        context is summarized in parts, which are then merged.
+        context is summarised in parts, which are then merged.
         """
         check_limit(limit)
         if not any(line.speaker == person for line in lines):

@@ -24,7 +24,7 @@ from everthread.types import now
 
 Verb = Literal["read", "write", "chat", "forget"]
 VERBS: tuple[Verb, ...] = get_args(Verb)
-KEY_PREFIX = "et_"  # makes a key that leaked into a log or a repository recognizable
+KEY_PREFIX = "et_"  # makes a key that leaked into a log or a repository recognisable
 ALL_BANKS = "*"  # including future ones
 SUBTREE_SUFFIX = "/*"
 SECRET_BYTES = 32  # random

@@ -1,4 +1,4 @@
-"""Dependencies of routes that authenticate and authorize the caller. `keys` defines what a key allows.
+"""Dependencies of routes that authenticate and authorise the caller. `keys` defines what a key allows.
 
 A key is checked before the store and the body of the request are read (see `request_body`): a caller without access to
 a bank gets the same answer whether it exists or not.

@@ -29,7 +29,7 @@ Remember = Literal["always", "ask", "never"]  # whether a bank's conversations a
 NameList = Annotated[list[str], Field(fail_fast=True)]  # stops at the first error, for there may be a million
 RoleList = Annotated[list[Role], Field(fail_fast=True)]
 MAX_BATCH = 1000  # lines of a batch, hits of a query
-MAX_METADATA_VALUES = 100_000  # in metadata, which is serialized at once and blocks other requests
+MAX_METADATA_VALUES = 100_000  # in metadata, which is serialised at once and blocks other requests
 
 
 class View(BaseModel):

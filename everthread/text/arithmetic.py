@@ -1,4 +1,4 @@
-"""Recognizes sums: questions to calculate, not to recall. Pure.
+"""Recognises sums: questions to calculate, not to recall. Pure.
 
 "What is 17 times 4?" shares a term with every line that has a 17 or a 4, and in a small bank such a line is also
 the nearest in meaning. A question is a sum if it names an operation and its operands, and nothing else at all.

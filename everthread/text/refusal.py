@@ -1,4 +1,4 @@
-"""Recognizes refusals: replies in which the model refuses instead of speaking as the character.
+"""Recognises refusals: replies in which the model refuses instead of speaking as the character.
 
 A refusal should not be remembered, since it would be recalled as the character's words. Each refusing phrase takes
 intensity · weight · 100 from a score of 100, and a reply below 90 is a refusal. The intensity is 0 to 2; the weight is

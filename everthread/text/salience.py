@@ -1,4 +1,4 @@
-"""Rates sentences: how informative they are, their subject, and their importance. Pure.
+"""Rates how informative and how important a sentence is, and finds its subject. Pure.
 
 The rules and the short lists of English and Chinese words (`salience.toml`) were set by hand.
 """
@@ -44,7 +44,10 @@ def informative_words(text: str) -> list[str]:
 
 
 def count_words(words: Sequence[str]) -> float:
-    """Count words; a script without spaces has about one in two characters."""
+    """Count words: in a script without spaces about one per two characters.
+
+    `split_words` yields each character and each bigram of such a script, hence 0.25 for each.
+    """
     return sum(0.25 if _UNSPACED.match(word) else 1.0 for word in words)
 
 
@@ -92,9 +95,9 @@ _CHINESE_CATEGORIES = {name: tuple(words) for name, words in _ZH["categories"].i
 
 
 def choose_category(text: str, names: Sequence[str] = tuple(_ENGLISH_CATEGORIES)) -> str:
-    """Return the category with the most words in a text, the first of equals; "other" if no category has one.
+    """Return the category with the most words in a text, the first in a tie; "other" if no category has one.
 
-    A category without a list of words is recognized by its name.
+    A category without a list of words is recognised by its name.
     """
     text_terms = frozenset(terms(text))
     counts = {name: _count_category_words(text, text_terms, name) for name in names if name != "other"}
@@ -103,7 +106,8 @@ def choose_category(text: str, names: Sequence[str] = tuple(_ENGLISH_CATEGORIES)
 
 
 def is_about(text: str, subject: str) -> bool:
-    """Return whether a text shares an informative word with a subject, or has a word of a category that it names."""
+    """Return whether a text shares an informative word with a subject, or has a word of a category that the subject
+    names."""
     text_terms, subject_terms = frozenset(terms(text)), frozenset(terms(" ".join(informative_words(subject))))
     categories = [name for name in _ENGLISH_CATEGORIES if not subject_terms.isdisjoint(terms(name))]
     return not text_terms.isdisjoint(subject_terms) or any(
@@ -133,7 +137,7 @@ _DATE = re.compile(
 def rate_importance(text: str) -> int:
     """Rate the importance of a text, from 1 to 10.
 
-    Small talk is 1, a question alone 2, births, deaths and weddings 9, illness 8, moving and jobs 7, promises and the
+    Small talk is 1, a question alone 2, births, deaths and weddings 9, illness 8, moving and jobs 7, promises and
     family 6, plans and likes 5; a date adds 1.
     """
     if is_small_talk(text):

@@ -85,7 +85,7 @@ def _copy_metadata(metadata: Metadata) -> Metadata:
     try:
         copy = json.loads(json.dumps(metadata, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"metadata must be JSON-serializable ({error}), got {metadata!r}") from error
+        raise BadInput(f"metadata must be JSON-serialisable ({error}), got {metadata!r}") from error
     if not isinstance(copy, dict) or copy != metadata:
         raise BadInput(f"metadata must be a mapping with str keys, and lists instead of tuples, got {metadata!r}")
     return cast("dict[str, JSONValue]", copy)

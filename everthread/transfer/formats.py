@@ -92,7 +92,7 @@ def _recognize(path: Path) -> str:
     if messages.is_messages(value) or other_services.detect_service(value) is not None:
         return "messages"  # whose reader rejects another service's export by its name
     raise ConfigError(
-        f"unrecognized JSON: {describe_json(value)}. Supported are messages of chat APIs "
+        f"unrecognised JSON: {describe_json(value)}. Supported are messages of chat APIs "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
         "files of LoCoMo and REALTALK",
         path=path,

@@ -1,7 +1,7 @@
 """Recognises exports of other services by their fields, so that they are rejected by name.
 
-Several have a list "messages" whose entries have a "content", like the messages of a chat API. Read as such, every
-person would become "user" and every line would be dated today. The fields are those of autumn 2026.
+Several have a list "messages" whose entries have a "content", like the messages of a chat API. If they were read as
+such, every person would become "user" and every line would be dated today. The fields are those of autumn 2026.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def test_nul_in_metadata_is_replaced_but_not_its_escape_sequence() -> None:
 
 
 def test_a_number_too_long_to_print_is_rejected() -> None:
-    with pytest.raises(BadLine, match="metadata must be JSON-serializable, got a number of thousands of digits: "):
+    with pytest.raises(BadLine, match="metadata must be JSON-serialisable, got a number of thousands of digits: "):
         clean(metadata={"a": 10**5000})
 
 
@@ -132,7 +132,7 @@ def test_an_invalid_parent_is_rejected(parent: Any) -> None:
     ],
 )
 def test_metadata_that_json_can_not_hold_is_rejected(metadata: Any) -> None:
-    with pytest.raises(BadLine, match=r"metadata must be JSON-serializable, got {.*}: "):
+    with pytest.raises(BadLine, match=r"metadata must be JSON-serialisable, got {.*}: "):
         clean(metadata=metadata)
 
 
@@ -146,7 +146,7 @@ def test_metadata_nested_too_deep_is_rejected() -> None:
 def test_metadata_that_contains_itself_is_rejected() -> None:
     metadata: dict[str, Any] = {}
     metadata["me"] = metadata
-    with pytest.raises(BadLine, match="metadata must be JSON-serializable"):
+    with pytest.raises(BadLine, match="metadata must be JSON-serialisable"):
         clean(metadata=metadata)
 
 

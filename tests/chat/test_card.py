@@ -196,7 +196,7 @@ def deep(depth: int) -> bytes:
         ("card.json", b'{"name": "Nora", "scenario": "\\ud800"}', "scenario contains '\\ud800'"),
         ("card.json", b'{"name": "Nora", "avatar": "\\udfff"}', "card contains '\\udfff'"),
         ("card.json", b'{"name": "Nora", "x": NaN}', "NaN is not a JSON number"),
-        ("card.json", b'{"name": "Nora", "x": 1e999}', "card must be JSON-serializable"),
+        ("card.json", b'{"name": "Nora", "x": 1e999}', "card must be JSON-serialisable"),
         ("card.json", b'{"name": "Nora", "x": ' + b"9" * 5000 + b"}", "unusable JSON"),
         ("card.json", deep(10_000), "nested too deeply"),
         ("card.json", deep(200), "card is nested more than 100 deep"),

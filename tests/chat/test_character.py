@@ -43,7 +43,7 @@ def nested(depth: int) -> Any:
         ({"name": "Nora", "scenario": "x" * (MAX_FIELD_CHARS + 1)}, "scenario has 100,001 characters; at most 100,000"),
         ({"name": "Nora", "greeting": "a\ud800"}, "greeting contains '\\ud800' at 1"),
         ({"name": "Nora", "card": []}, r"card must be a mapping, got \[\]"),
-        ({"name": "Nora", "card": {"a": {1: 2}}}, "card must be JSON-serializable, got dict {1: 2}"),
+        ({"name": "Nora", "card": {"a": {1: 2}}}, "card must be JSON-serialisable, got dict {1: 2}"),
         ({"name": "Nora", "card": {"a": {1, 2}}}, "got set {1, 2}"),
         ({"name": "Nora", "card": {"a": float("nan")}}, "got float nan"),
         ({"name": "Nora", "card": {"a": 10**5000}}, "got int"),

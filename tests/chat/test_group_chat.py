@@ -275,7 +275,7 @@ class Full(SQLiteStore):
         corrects: int | None = None,
     ) -> list[Line]:
         if self.full:
-            raise StoreUnavailable("the disk is full; make room")
+            raise StoreUnavailable("the disk is full; free some disk space")
         return super().append(bank, entries, model, replaces=replaces, corrects=corrects)
 
 

@@ -77,12 +77,12 @@ def test_every_text_of_a_character_can_be_given() -> None:
         (["new", "Nora"], "the character 'Nora' exists already"),
         (["new", ""], "name must be text that is not blank"),
         (["new", "user"], "name 'user' is the user's name too"),
-        (["edit", "Nora"], "there is nothing to change; give one of --description, "),
+        (["edit", "Nora"], "there is nothing to change; pass one of --description, "),
         (["edit", "Nora", "--person", "nora"], "is the user's name too"),
         (["export", "Nora", "nora.gif"], "has the ending '.gif'"),
         (["export", "Nora", "nora.json", "--picture", "x.png"], "can hold no picture"),
         (["import", "missing.json"], "can't be read"),
-        (["remove", "Nora"], "with --json there is no confirmation; give --yes as well"),
+        (["remove", "Nora"], "with --json there is no confirmation; pass --yes as well"),
     ],
 )
 def test_invalid_arguments_are_refused(arguments: list[str], words: str) -> None:
@@ -157,7 +157,7 @@ def test_a_character_is_removed_after_confirmation() -> None:
     character_library.save(NORA)
     assert run("remove", "Nora", stdin="n\n").exit_code == 1
     assert character_library.list_names() == ["Nora"]
-    assert "no terminal to confirm at" in run("remove", "Nora", stdin="").stderr
+    assert "no terminal for confirmation" in run("remove", "Nora", stdin="").stderr
     assert run("remove", "Nora", stdin="y\n").stdout.endswith("removed: Nora\n")
     assert character_library.list_names() == []
     character_library.save(NORA)

@@ -298,7 +298,7 @@ def test_an_incognito_chat_without_a_bank_stays_incognito_and_says_so(run: Run, 
     assert not (tmp_path / "store").exists()
 
 
-def test_with_remember_never_an_earlier_conversation_is_not_summarized(run: Run, tmp_path: Path) -> None:
+def test_with_remember_never_an_earlier_conversation_is_not_summarised(run: Run, tmp_path: Path) -> None:
     with Memory.open("nora", store=tmp_path / "store", embedder=HashEmbedder(512)) as memory:
         memory.observe("I keep seven goats in Bruges.", said_at=datetime(2024, 5, 6, tzinfo=UTC))
     run("-b", "nora", "-m", "none", "--remember", "never", stdin="/quit\n")
@@ -348,11 +348,11 @@ def owner(folder: Path, bank: str) -> object:
 def test_without_a_terminal_a_character_takes_over_the_bank_with_a_notice(run: Run, tmp_path: Path) -> None:
     said = run("-b", "alice", "-c", "Captain Vey", "-m", "none", stdin="Hello.\n")
     assert "bank 'alice' holds Ever's memories, which Captain Vey takes over" in said.stderr
-    assert "for a separate bank, give --bank alice/captain-vey" in said.stderr
+    assert "for a separate bank, pass --bank alice/captain-vey" in said.stderr
     assert owner(tmp_path, "alice") == "Captain Vey"
     assert run("-b", "alice", "-c", "Captain Vey", "-m", "none", stdin="Hello.\n").stderr == ""
     said = run("-b", "alice", "-c", "Ever", "-m", "none", "--json", stdin="Hello.\n")
-    assert "give --bank alice/ever)" in said.stderr
+    assert "pass --bank alice/ever)" in said.stderr
     assert len(answers(said)) == 1
 
 

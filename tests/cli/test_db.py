@@ -77,7 +77,7 @@ def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.Monk
     )
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     assert "update them with: everthread db migrate URL" in db("check", url).stderr
-    assert db("migrate", url).stdout == f"{url}: 1 migrations applied\n"
+    assert db("migrate", url).stdout == f"{url}: 1 migration applied\n"
     assert db("check", url).exit_code == 0
 
 

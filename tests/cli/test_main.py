@@ -498,7 +498,7 @@ def test_without_a_terminal_the_error_names_the_option_to_skip_the_question(alic
     assert refused.exit_code == 2
     assert "Forget everything of bank 'alice' for good?" in refused.stderr
     assert refused.stderr.endswith(
-        "\neverthread: no terminal to confirm at; give --yes to continue without confirmation\n"
+        "\neverthread: no terminal for confirmation; pass --yes to continue without confirmation\n"
     )
     assert len(parse_output(alice("lines", "-b", "alice", "--json"))) == 3
 
@@ -507,7 +507,7 @@ def test_json_output_never_asks_for_confirmation(alice: Cli) -> None:
     failed = alice("forget", "-b", "alice", "--speaker", "Bob", "--json", stdin="y\n")
     assert failed.exit_code == 2
     assert (
-        "give --yes as well, to forget everything that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
+        "pass --yes as well, to forget everything that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
     )
     assert len(parse_output(alice("lines", "-b", "alice", "--json"))) == 3
 
@@ -524,7 +524,7 @@ def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
 @pytest.mark.parametrize(
     ("scope", "code", "words"),
     [
-        ([], 2, "there is nothing to forget; give --seq"),
+        ([], 2, "there is nothing to forget; pass --seq"),
         (["--seq", "1", "--speaker", "Bob", "-y"], 2, "--seq and --speaker can't be given together; forget one after"),
         (["--session", "spring", "--everything"], 2, "--session and --everything can't be given together"),
         (["--seq", "77", "-y"], 1, "77"),
@@ -732,10 +732,10 @@ def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> N
     [
         ("a.jsonl", '{"text": "One."}\n{"text": \n', "a.jsonl, line 2, column"),
         ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
-        ("a.json", {"some": "thing"}, "a.json: unrecognized JSON: an object with 'some'. Supported are"),
+        ("a.json", {"some": "thing"}, "a.json: unrecognised JSON: an object with 'some'. Supported are"),
         ("a.json", "", "empty; give a file"),
         ("a.txt", "nobody says this\n", "line 1: 'nobody says this' has no speaker"),
-        ("a.json", [], "a.json: unrecognized JSON: an empty list."),
+        ("a.json", [], "a.json: unrecognised JSON: an empty list."),
     ],
 )
 def test_an_invalid_file_is_refused_with_the_position_and_nothing_is_stored(
@@ -1005,7 +1005,7 @@ def test_an_output_error_is_one_line_on_standard_error(alice: Cli, tmp_path: Pat
         done = subprocess.run([*arguments, "-b", "alice"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == (
-        "everthread: the output can't be written (No space left on device); make room, or redirect it elsewhere\n"
+        "everthread: the output can't be written (No space left on device); free some disk space or redirect it\n"
     )
 
 
@@ -1044,7 +1044,7 @@ def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(t
     assert process.returncode == 130
     assert json.loads(stdout)["error"].startswith("interrupted; ")
     assert stderr.splitlines()[-1] == (
-        "everthread: interrupted; what was stored so far remains, and the same command completes the rest"
+        "everthread: interrupted; what was stored so far remains; run the same command again to finish"
     )
     done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert (done["read"], done["lines"], done["pending"]) == (1200, 1200, 0)

@@ -248,7 +248,7 @@ def test_a_file_of_an_unknown_kind_is_refused_by_name_with_the_kinds_that_are_ac
     page.locator("input[type=file]").last.set_input_files(file)
     alert = page.get_by_role("dialog").get_by_role("alert")
     for words in (
-        "recipes.json: unrecognized JSON",
+        "recipes.json: unrecognised JSON",
         "an object with 'soups', 'cakes'",
         "Supported are",
         "cards",

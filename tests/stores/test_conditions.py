@@ -259,7 +259,7 @@ def nested(depth: int) -> Any:
         (Comparison("metadata.a", "exists", 1), "the value of metadata.a exists must be True or False, got 1"),
         (Comparison("metadata.a", "<", None), "the value of metadata.a < must be a number or a str"),
         (Comparison("metadata.a", "<", True), "must be a number or a str, which have an order, got True"),
-        (Comparison("metadata.a", "==", float("nan")), "must be JSON-serializable, got nan"),
+        (Comparison("metadata.a", "==", float("nan")), "must be JSON-serialisable, got nan"),
         (Comparison("metadata.a", "==", 2**63), "must be within 64 bits, got a number of 19 digits"),
         (Comparison("metadata.a", "==", "\0"), "contains NUL or half a surrogate pair"),
         (Comparison("speaker", "==", 5), "the value of speaker == must be a str, got 5"),

@@ -130,7 +130,7 @@ def test_unicode_composition_does_not_change_latin_terms(text: str) -> None:
 
 
 @given(ANYTHING)
-def test_normalizing_twice_equals_normalizing_once(text: str) -> None:
+def test_normalising_twice_equals_normalising_once(text: str) -> None:
     ascii_only = text.encode("ascii", "ignore").decode()
     assert normalize(normalize(ascii_only)) == normalize(ascii_only)
 

@@ -86,7 +86,7 @@ def test_line_flags(text: str, bits: int) -> None:
 
 
 @pytest.mark.parametrize("said", ["好啊", "早好", "早上好", "谢谢你好", "你好"])
-def test_repeated_small_talk_is_recognized_quickly_whatever_follows_it(said: str) -> None:
+def test_repeated_small_talk_is_recognised_quickly_whatever_follows_it(said: str) -> None:
     row = said * (78 // len(said))
     assert line_flags(row) == UNINFORMATIVE
     assert line_flags(f"{row}猫") & UNINFORMATIVE == 0

@@ -64,7 +64,7 @@ def test_a_statement_followed_by_a_question_is_not_a_mere_question() -> None:
     assert not is_question_only("I have a new house, do you like it?")
 
 
-def test_small_talk_is_recognized_in_both_languages() -> None:
+def test_small_talk_is_recognised_in_both_languages() -> None:
     assert is_small_talk("Good night, thank you!")
     assert is_small_talk("好的，谢谢！")
     assert not is_small_talk("我喜欢猫")

@@ -41,8 +41,8 @@ def test_a_text_survives_json_with_its_time_and_offset() -> None:
     [
         ({1: "x"}, "str keys, and lists instead of tuples, got {1: 'x'}"),
         ({"x": (1, 2)}, "lists instead of tuples"),
-        ({"x": float("nan")}, "must be JSON-serializable"),
-        ({"x": datetime(2024, 1, 1, tzinfo=UTC)}, "must be JSON-serializable"),
+        ({"x": float("nan")}, "must be JSON-serialisable"),
+        ({"x": datetime(2024, 1, 1, tzinfo=UTC)}, "must be JSON-serialisable"),
     ],
 )
 def test_metadata_that_json_would_change_is_rejected(metadata: dict[str, object], complaint: str) -> None:

@@ -44,7 +44,7 @@ def test_json_of_an_unknown_kind_is_rejected(tmp_path: Path) -> None:
         path.write_text(json.dumps(value), encoding="utf-8")
         with pytest.raises(ConfigError) as raised:
             open_reader(path)
-        assert f"{path}: unrecognized JSON: " in str(raised.value)
+        assert f"{path}: unrecognised JSON: " in str(raised.value)
         assert description in str(raised.value)
         assert "give its format with format= (jsonl, " in str(raised.value)
         assert len(str(raised.value)) - len(str(path)) < 500

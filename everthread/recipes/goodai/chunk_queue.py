@@ -157,7 +157,7 @@ class ChunkQueue:
         Args:
             text: the text.
             starts: the ascending positions at which its tokens begin.
-            metadata: any JSON-serializable mapping.
+            metadata: any JSON-serialisable mapping.
             timestamp: when the text was said.
             importance: from 1 to 10.
 

@@ -202,7 +202,7 @@ class TextMemory:
         Args:
             text: the text. Nothing separates two texts by default: end one with a line break, call `add_separator`, or
                 set `separate`.
-            metadata: any JSON-serializable mapping.
+            metadata: any JSON-serialisable mapping.
             timestamp: a datetime, or seconds since 1970, as time.time() returns. Default: now.
             importance: from 1 to 10. Default: rated by the scribe, if `weighing` uses it.
             context: the lines before, as lines or as a text ("Ida: Hello. Ben: …"): the scribe then rewrites the text

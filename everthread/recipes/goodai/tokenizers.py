@@ -35,7 +35,7 @@ def word_pieces(text: str) -> Sequence[int]:
     """Return the starts of the shipped model's word pieces in a text of any length, without lone surrogates.
 
     Line breaks are tokens, too: the model ignores them, but goodai-ltm's tokenizer counts them, and chunks should have
-    the same length as its chunks. Positions are cached, since lines are tokenized repeatedly; the cache contains no
+    the same length as its chunks. Positions are cached, since lines are tokenised repeatedly; the cache contains no
     words.
     """
     key = hash(text)

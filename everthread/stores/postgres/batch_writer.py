@@ -38,7 +38,7 @@ MAX_PIPELINE_BYTES = 2**25  # bytes of lines and vectors; a typical batch has a 
 class BatchWriter:
     """Collects the rows of new lines, and writes them.
 
-    The bank's row is locked until the transaction ends. Writers of one bank are therefore serialized, its numbers have
+    The bank's row is locked until the transaction ends. Writers of one bank are therefore serialised, its numbers have
     no gaps, and writers of other banks do not wait.
     """
 

@@ -64,7 +64,7 @@ class LineColumns:
         return self.seqs[np.logical_and.reduce(masks)] if masks else self.seqs
 
     def session_rows(self, numbers: Seqs, within: Seqs) -> npt.NDArray[np.int64]:
-        """Summarize sessions, counting only some of their lines.
+        """Summarise sessions, counting only some of their lines.
 
         Args:
             numbers: (S,) the sessions, ascending; each must have a line in `within`.

@@ -223,7 +223,7 @@ def test_invalid_sizes_are_rejected(given: dict[str, Any], complaint: str) -> No
         ({"starts": [2, 1]}, r"invalid token offsets \[2, 1\]"),
         ({"starts": [-1]}, r"invalid token offsets \[-1\]"),
         ({"metadata": {1: "x"}}, "str keys"),
-        ({"metadata": {"x": {1}}}, "must be JSON-serializable"),
+        ({"metadata": {"x": {1}}}, "must be JSON-serialisable"),
         ({"metadata": ["x"]}, "must be a mapping"),
         ({"timestamp": datetime(2024, 5, 6)}, "has no time zone"),
         ({"importance": 11}, "invalid importance 11"),
