@@ -23,11 +23,11 @@ A question comes in (recall, context); a function calls those that are indented 
           recall.features           weighted_sum                     combines them into a score
           recall.relevance          collect_evidence                 collects evidence that the bank can answer
           recall.relevance          estimate_relevance               turns scores into probabilities
-          recall.neighbours         build_hits                       reads the best lines and their neighbours
+          recall.passages           build_hits                       reads the best lines and their neighbours
       recipes.dispatch              apply_gate                       drops hits that are not relevant (context)
       recall.rerank.names           rerank_hits                      puts them in the reranker's order, if there is one
       recipes.base                  Recipe.lay_out                   lays out the hits (context)
-        recall.relevance_buffer     push_spans                       adds the passages of the relevance buffer (context)
+        recall.relevance_buffer     push_ranges                      adds the passages of the relevance buffer (context)
         recall.context_packing      fill_context                     fills the budget (context)
 """
 
@@ -54,7 +54,7 @@ from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import RerankerOpener, rerank_hits
-from everthread.recall.types import ContextBudget, Query
+from everthread.recall.types import ContextLimits, Query
 from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
 from everthread.recipes.line_writer import LineWriter
@@ -338,7 +338,7 @@ class Memory:
             validation.check_filter_name(session, "session")
         excluded = validation.check_seqs(exclude)
         bank_query = Query(query, where, as_of, excluded, notes)
-        limits = ContextBudget(budget, count or self.count, session, excluded, gate, min_relevance)
+        limits = ContextLimits(budget, count or self.count, session, excluded, gate, min_relevance)
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
         build = partial(dispatch.build_context, self.recipe, reranker=reranker)
         if banks is not None:

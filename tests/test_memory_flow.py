@@ -100,7 +100,7 @@ def test_recall_and_context_call_the_functions_of_the_diagram_in_order(memory: M
     of_a_time = "recall.time_overview.find_lines_in_spans"
     of_context = {
         *("recipes.dispatch.build_context", "recipes.dispatch.apply_gate", "recipes.base.Recipe.lay_out"),
-        *("recall.relevance_buffer.push_spans", "recall.context_packing.fill_context"),
+        *("recall.relevance_buffer.push_ranges", "recall.context_packing.fill_context"),
     }
     assert is_in_order(part, lambda: memory.recall("When does the ferry leave?"), {of_a_time, *of_context})
     assert is_in_order(part, lambda: memory.context("When does the ferry leave?", session="s", gate=False), {of_a_time})

@@ -13,13 +13,13 @@ from reprlib import repr as shortly
 from everthread.bank import validation
 from everthread.errors import BadQuery, NotFound
 from everthread.recall.reader import BankReader
-from everthread.recall.types import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit
 
 Search = Callable[[BankReader, Query, int], SearchResult]  # a recipe's search in one bank
-BuildContext = Callable[[BankReader, Query, ContextBudget], Context]  # a recipe's context from one bank
+BuildContext = Callable[[BankReader, Query, ContextLimits], Context]  # a recipe's context from one bank
 
 
 def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, search: Search) -> list[Hit]:
@@ -50,18 +50,18 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
 
 
 def build_context(
-    reader: BankReader, banks: Collection[str], query: Query, budget: ContextBudget, build: BuildContext
+    reader: BankReader, banks: Collection[str], query: Query, limits: ContextLimits, build: BuildContext
 ) -> Context:
     """Build one context from several banks, each part under its bank's id, the caller's own bank first.
 
-    Each bank has an equal share of the budget; tokens that it doesn't use are shared by the banks after it. The
-    caller's own bank is searched last.
+    Each bank has an equal share of the tokens; those that it doesn't use are shared by the banks after it. The caller's
+    own bank is searched last, so that it gets what the others leave.
 
     Args:
         reader: the caller's own bank.
         banks: ids of banks in its store.
         query: the query; `notes` and `exclude` apply to the caller's own bank.
-        budget: the limits of the whole text; `session` and `exclude` apply to the caller's own bank.
+        limits: the limits of the whole text; `session` and `exclude` apply to the caller's own bank.
         build: builds the context of one bank.
 
     Returns:
@@ -72,21 +72,21 @@ def build_context(
     """
     names = sorted(check_banks(reader.store, banks), key=lambda name: name == reader.bank)
     validation.check_query(query.text)
-    count, remaining = budget.count, budget.budget
+    count, remaining = limits.count, limits.tokens
     own_context, others = Context("", 0, (), (), (), 0.0), list[Context]()
     for index, bank_reader in enumerate(_readers(reader, names)):
         name, share = bank_reader.bank, remaining // (len(names) - index)
         title = "" if names == [reader.bank] else f"[Bank {name if name.isprintable() else repr(name)}]\n"
         room = share - (count(f"\n\n{title}") if title else 0)
         if name == reader.bank:
-            own_context = _add_title(build(bank_reader, query, replace(budget, budget=max(room, 1))), title, "", count)
+            own_context = _add_title(build(bank_reader, query, replace(limits, tokens=max(room, 1))), title, "", count)
         elif room > 0:
-            limits = replace(budget, budget=room, session=None, exclude=frozenset())
-            if context := build(bank_reader, _query_for(bank_reader, reader, query), limits):
+            bank_limits = replace(limits, tokens=room, session=None, exclude=frozenset())
+            if context := build(bank_reader, _query_for(bank_reader, reader, query), bank_limits):
                 others.append(_add_title(context, title, name, count))
                 remaining -= share - room + context.tokens
     text = _join_texts(own_context, others)
-    while others and count(text) > budget.budget:
+    while others and count(text) > limits.tokens:
         others.pop()
         text = _join_texts(own_context, others)
     relevance = max(context.relevance for context in (own_context, *others))
@@ -108,7 +108,7 @@ def check_banks(store: Store, banks: Collection[str]) -> list[str]:
         NotFound: a bank doesn't exist.
     """
     if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(bank, str) for bank in banks):
-        raise BadQuery(f"banks must be a list of banks' names, got {shortly(banks)}")
+        raise BadQuery(f"banks must be a list of banks' ids, got {shortly(banks)}")
     if not banks:
         raise BadQuery("banks names no bank; name one or several, or leave it out to search the memory's own")
     for name in banks:

@@ -15,7 +15,7 @@ import numpy as np
 
 from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.embedders.encoder import Encoder
-from everthread.recall import features, neighbours, time_overview, unit_search
+from everthread.recall import features, passages, time_overview, unit_search
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
 from everthread.recall.query_parsing import parse_query
 from everthread.recall.types import Query, ScoredLine, SearchResult
@@ -166,7 +166,7 @@ class BankReader:
             allowed: the numbers of the lines that may be shown, ascending; None: all lines.
             exclude: numbers of lines that are no neighbours.
         """
-        return neighbours.build_hits(ranked, width, lambda seqs: self.get_visible(seqs, allowed), exclude)
+        return passages.build_hits(ranked, width, lambda seqs: self.get_visible(seqs, allowed), exclude)
 
     # -------------------------------------------------------------------- units
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from everthread.recall.neighbours import SeqRange
+from everthread.recall.passages import SeqRange
 
 MAX_PASSAGES = 10  # as in membot
 MAX_PASSAGE_LINES = 24  # passages that would be longer after merging are not merged but cut where they overlap
 
 
-def push_spans(buffer: Sequence[SeqRange], new: Iterable[SeqRange], capacity: int = MAX_PASSAGES) -> list[SeqRange]:
+def push_ranges(buffer: Sequence[SeqRange], new: Iterable[SeqRange], capacity: int = MAX_PASSAGES) -> list[SeqRange]:
     """Add passages at the end of a buffer.
 
     Args:
-        buffer: the spans of the passages, oldest first.
-        new: the spans to add.
+        buffer: the passages, oldest first.
+        new: the passages to add.
         capacity: the maximum number of passages; the oldest ones are dropped.
 
     Returns:
@@ -31,20 +31,20 @@ def push_spans(buffer: Sequence[SeqRange], new: Iterable[SeqRange], capacity: in
     if capacity < 1:
         return []
     for first, last in new:
-        overlapping = [span for span in passages if span[0] <= last and first <= span[1]]
+        overlapping = [passage for passage in passages if passage[0] <= last and first <= passage[1]]
         merged = (
-            min([first, *(span[0] for span in overlapping)]),
-            max([last, *(span[1] for span in overlapping)]),
+            min([first, *(passage[0] for passage in overlapping)]),
+            max([last, *(passage[1] for passage in overlapping)]),
         )
         if merged[1] - merged[0] < MAX_PASSAGE_LINES:
-            passages = [*(span for span in passages if span not in overlapping), merged]
+            passages = [*(passage for passage in passages if passage not in overlapping), merged]
         else:
-            passages = [part for span in passages for part in _parts_outside(span, first, last)] + [(first, last)]
+            passages = [part for passage in passages for part in _parts_outside(passage, first, last)] + [(first, last)]
         passages = passages[-capacity:]
     return passages
 
 
-def _parts_outside(span: SeqRange, first: int, last: int) -> list[SeqRange]:
-    """Return the parts of a span before `first` and after `last`."""
-    parts = ((span[0], min(span[1], first - 1)), (max(span[0], last + 1), span[1]))
+def _parts_outside(passage: SeqRange, first: int, last: int) -> list[SeqRange]:
+    """Return the parts of a passage before `first` and after `last`."""
+    parts = ((passage[0], min(passage[1], first - 1)), (max(passage[0], last + 1), passage[1]))
     return [part for part in parts if part[0] <= part[1]]

@@ -59,11 +59,11 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextBudget:
+class ContextLimits:
     """The limits of one context.
 
     Attributes:
-        budget: tokens of the text at most.
+        tokens: tokens of the text at most.
         count: counts the tokens of a text.
         session: the session whose relevance buffer is part of the context; None: no buffer.
         exclude: numbers of lines that are in the prompt already.
@@ -71,7 +71,7 @@ class ContextBudget:
         min_relevance: relevance below which a hit is left out; None: the recipe's.
     """
 
-    budget: int
+    tokens: int
     count: TokenCounter = estimate_tokens
     session: str | None = None
     exclude: Collection[int] = frozenset()

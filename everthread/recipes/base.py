@@ -12,12 +12,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from everthread.bank.validation import check_at_least
-from everthread.recall import neighbours, relevance_buffer
+from everthread.recall import passages, relevance_buffer
 from everthread.recall.context_packing import fill_context
-from everthread.recall.neighbours import SeqRange
+from everthread.recall.passages import SeqRange
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.types import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.recipes.options import check_options, option
 from everthread.recipes.prompt_parts import RULES, count_evicted_lines, render_lines
 from everthread.scribes.base import Scribe
@@ -99,7 +99,7 @@ class Recipe:
         """
         raise NotImplementedError
 
-    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextLimits) -> Context:
         """Lay out hits as text for a prompt.
 
         Args:
@@ -109,20 +109,20 @@ class Recipe:
         """
         buffered: list[Line] = []
         if limits.session is not None and "line" in self.kinds:
-            lines = self._read_buffer(reader, result, limits.session)
+            lines = self._push_and_read_buffer(reader, result, limits.session)
             buffered = [line for line in lines if line.seq not in limits.exclude]
-        return fill_context(result.hits, buffered, limits.budget, limits.count, result.relevance, result.terms)
+        return fill_context(result.hits, buffered, limits.tokens, limits.count, result.relevance, result.terms)
 
-    def _read_buffer(self, reader: BankReader, result: SearchResult, session: str) -> list[Line]:
-        """Return the lines in the session's buffer, the newest passage first."""
-        new = neighbours.merge_spans(
-            span
+    def _push_and_read_buffer(self, reader: BankReader, result: SearchResult, session: str) -> list[Line]:
+        """Push the passages of the best hits into the session's buffer, and return its lines, newest passage first."""
+        new = passages.merge_ranges(
+            seq_range
             for hit in result.hits[: self.buffer_hits]
             if hit.kind == "line"
-            for span in neighbours.list_spans(hit.passage)
+            for seq_range in passages.list_ranges(hit.passage)
         )
-        spans = reversed(push_buffer(reader.store, reader.bank, session, new))
-        return [line for first, last in spans for line in reader.get_visible(range(first, last + 1), result.allowed)]
+        ranges = reversed(push_buffer(reader.store, reader.bank, session, new))
+        return [line for first, last in ranges for line in reader.get_visible(range(first, last + 1), result.allowed)]
 
     def render(self, context: Context, name: str, now: datetime) -> str:
         """Render the part of a character's prompt that contains the memories, with its heading."""
@@ -170,7 +170,7 @@ def push_buffer(
         The passages in the buffer, oldest first.
     """
     saved = store.buffer(bank, session)
-    buffer = relevance_buffer.push_spans(saved, new, capacity)
+    buffer = relevance_buffer.push_ranges(saved, new, capacity)
     if buffer != saved:
         store.set_buffer(bank, session, buffer)
     return buffer

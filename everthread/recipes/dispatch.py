@@ -9,7 +9,7 @@ from everthread.recall import unit_search
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
-from everthread.recall.types import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.types import Context, Filter, Hit
@@ -41,7 +41,7 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
 
 
 def build_context(
-    recipe: Recipe, reader: BankReader, query: Query, budget: ContextBudget, reranker: Reranker | None = None
+    recipe: Recipe, reader: BankReader, query: Query, limits: ContextLimits, reranker: Reranker | None = None
 ) -> Context:
     """Lay out the hits of a query as text for a prompt.
 
@@ -49,7 +49,7 @@ def build_context(
         recipe: the bank's recipe.
         reader: the bank.
         query: the query.
-        budget: the limits of the text.
+        limits: the limits of the text.
         reranker: reorders the hits; None: their order stays.
 
     Raises:
@@ -58,23 +58,23 @@ def build_context(
     recipe_used = _recipe_for(recipe, query.where)
     max_hits = recipe_used.max_hits
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
-    hits = apply_gate(result, budget, recipe_used.min_relevance)
+    hits = apply_gate(result, limits, recipe_used.min_relevance)
     ranked = rerank_hits(reranker, query.text, hits)[:max_hits]
-    return recipe_used.lay_out(reader, replace(result, hits=ranked), budget)
+    return recipe_used.lay_out(reader, replace(result, hits=ranked), limits)
 
 
-def apply_gate(result: SearchResult, budget: ContextBudget, min_relevance: float) -> list[Hit]:
+def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:
     """Return the hits that are relevant enough for a context; none if the query fails the relevance gate.
 
     Args:
         result: the hits and the query relevance.
-        budget: the limits of the context.
-        min_relevance: the least relevance of a hit, unless `budget` has its own.
+        limits: the limits of the context.
+        min_relevance: the least relevance of a hit, unless `limits` has its own.
     """
-    if budget.gate and not result.passes:
+    if limits.gate and not result.passes:
         return []
-    if budget.min_relevance is not None:
-        min_relevance = budget.min_relevance
+    if limits.min_relevance is not None:
+        min_relevance = limits.min_relevance
     return [hit for hit in result.hits if hit.relevance >= min_relevance]
 
 

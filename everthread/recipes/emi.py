@@ -15,7 +15,7 @@ from everthread.errors import ModelError, StoreUnavailable
 from everthread.recall.context_packing import fill_context
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import KeywordOverlap, add_signal, judged_text
-from everthread.recall.types import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.recipes.base import OFFERS_MEANING, Recipe
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import restrict_to_roles
@@ -88,9 +88,9 @@ class Emi(Recipe):
         finally:
             pool.shutdown(wait=False)  # a search in progress ends by itself: every store and embedder has a timeout
 
-    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextLimits) -> Context:
         """Lay out the hits of this turn alone, without the session's buffer."""
-        return fill_context(result.hits, (), limits.budget, limits.count, result.relevance, result.terms)
+        return fill_context(result.hits, (), limits.tokens, limits.count, result.relevance, result.terms)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
         """Render a label and the text, with the speaker of lines that are not the character's.

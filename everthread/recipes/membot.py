@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from everthread.recall import neighbours, relevance_buffer
+from everthread.recall import passages, relevance_buffer
 from everthread.recall.context_packing import fill_context
-from everthread.recall.neighbours import SeqRange
+from everthread.recall.passages import SeqRange
 from everthread.recall.reader import BankReader
-from everthread.recall.types import ContextBudget, Query, ScoredLine, SearchResult
+from everthread.recall.types import ContextLimits, Query, ScoredLine, SearchResult
 from everthread.recipes.base import MAX_NEIGHBOURS, OFFERS_MEANING, Recipe, push_buffer
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import restrict_to_roles
@@ -145,7 +145,7 @@ class Membot(Recipe):
             return scored
         return sorted(scored, key=lambda line: (line[1] < threshold, -line[2]))
 
-    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextLimits) -> Context:
         """Lay out the buffer's blocks, oldest first; without a session, only the blocks of this query."""
         if any(hit.kind != "line" for hit in result.hits):
             return super().lay_out(reader, result, limits)
@@ -155,19 +155,21 @@ class Membot(Recipe):
             result = replace(result, hits=[hit for hit in result.hits if hit.relevance >= result.threshold])
         return _fit_blocks(self._read_blocks(reader, result, limits), result, limits)
 
-    def _read_blocks(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> list[Block]:
+    def _read_blocks(self, reader: BankReader, result: SearchResult, limits: ContextLimits) -> list[Block]:
         """Read the blocks in view, oldest first, without lines that may not be shown or that the prompt contains."""
-        spans = self._update_buffer(reader, result.hits, limits.session)
-        seqs = [seq for first, last in spans for seq in range(first, last + 1) if seq not in limits.exclude]
+        ranges = self._update_buffer(reader, result.hits, limits.session)
+        seqs = [seq for first, last in ranges for seq in range(first, last + 1) if seq not in limits.exclude]
         lines = {line.seq: line for line in reader.get_visible(seqs, result.allowed)}
-        blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in spans]
+        blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in ranges]
         return _place_corrections([_drop_other_sessions(block, result.hits) for block in blocks if block])
 
     def _update_buffer(self, reader: BankReader, hits: Sequence[Hit], session: str | None) -> list[SeqRange]:
-        """Push the passages of hits, and return the spans in view, oldest first."""
-        new = [span for hit in reversed(hits) for span in neighbours.list_spans(hit.passage)]  # the best enters last
+        """Push the passages of hits, and return those in view, oldest first."""
+        new = [
+            passage for hit in reversed(hits) for passage in passages.list_ranges(hit.passage)
+        ]  # the best enters last
         if session is None:
-            return relevance_buffer.push_spans([], new, self.blocks)
+            return relevance_buffer.push_ranges([], new, self.blocks)
         return push_buffer(reader.store, reader.bank, session, new, self.blocks)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
@@ -222,19 +224,19 @@ def _adjoins(block: Block, line: Line) -> bool:
     return block[0].session == line.session and block[0].position - 1 <= line.position <= block[-1].position + 1
 
 
-def _fit_blocks(blocks: Sequence[Block], result: SearchResult, limits: ContextBudget) -> Context:
+def _fit_blocks(blocks: Sequence[Block], result: SearchResult, limits: ContextLimits) -> Context:
     """Lay out the newest blocks that fit into the budget; if not even one fits, the part of the newest that does."""
     text = ""
     for first in range(len(blocks)):
         lines = [line for block in blocks[first:] for line in block]
         text = format_in_order(lines)
-        if (tokens := limits.count(text)) <= limits.budget:
+        if (tokens := limits.count(text)) <= limits.tokens:
             return _context(text, tokens, lines, result)
     if not blocks:
         return _context("", 0, [], result)
     seqs = {line.seq for line in blocks[-1]}
     hits = [hit for hit in result.hits if hit.line.seq in seqs]
-    cut = fill_context(hits, blocks[-1], limits.budget, limits.count, result.relevance, result.terms)
+    cut = fill_context(hits, blocks[-1], limits.tokens, limits.count, result.relevance, result.terms)
     return _context(cut.text, cut.tokens, cut.lines, result)
 
 

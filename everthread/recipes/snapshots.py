@@ -15,7 +15,7 @@ from everthread.recall.context_packing import fill_context
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query_parsing import MAX_QUERY_CHARS
 from everthread.recall.reader import BankReader
-from everthread.recall.types import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.recall.unit_search import ScoredUnit
 from everthread.recipes.base import OFFERS_MEANING, Recipe
 from everthread.recipes.options import option
@@ -111,14 +111,14 @@ class Snapshots(Recipe):
         order = select_by_mmr(np.array([note.score for note in notes]), similarity, lambda _: True, self.balance)
         return [notes[index] for index in order]
 
-    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextLimits) -> Context:
         """Lay out the current notes, then the earlier states by date."""
         notes = result.notes if isinstance(result, SnapshotResult) else None
         hits = result.hits if notes is None else [notes, *(hit for hit in result.hits if hit.unit.id != notes.unit.id)]
         for count in range(len(hits), 0, -1):
-            context = fill_context(hits[:count], (), limits.budget, limits.count, result.relevance, result.terms)
+            context = fill_context(hits[:count], (), limits.tokens, limits.count, result.relevance, result.terms)
             text = _render_notes(context.units, None if notes is None else notes.unit.id)
-            if (tokens := limits.count(text)) <= limits.budget:
+            if (tokens := limits.count(text)) <= limits.tokens:
                 return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[count:]))
         return Context("", 0, (), (), tuple(hits), result.relevance)
 

@@ -96,7 +96,7 @@ def test_a_missing_bank_is_rejected_and_not_created(ann: Memory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("banks", "why"), [("bob", "list of banks' names.*'bob'"), ([], "names no bank"), ([3], "list.*3"), (7, "list.*7")]
+    ("banks", "why"), [("bob", "list of banks' ids.*'bob'"), ([], "names no bank"), ([3], "list.*3"), (7, "list.*7")]
 )
 def test_an_invalid_list_of_banks_is_rejected(ann: Memory, banks: object, why: str) -> None:
     with pytest.raises(BadQuery, match=why):

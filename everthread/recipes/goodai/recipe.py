@@ -18,7 +18,7 @@ from everthread.llms.names import open_llm
 from everthread.recall.context_packing import fill_context
 from everthread.recall.reader import BankReader
 from everthread.recall.recency_importance import ScoreWeights
-from everthread.recall.types import ContextBudget, Query, ScoredLine, SearchResult
+from everthread.recall.types import ContextLimits, Query, ScoredLine, SearchResult
 from everthread.recipes.base import OFFERS_MEANING, Recipe
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_context import ChunkContextReader
@@ -178,8 +178,8 @@ class GoodAI(Recipe):
         hits = [_to_hit(candidate) for candidate in best]
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
-    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
-        return fill_context(result.hits, (), limits.budget, limits.count, result.relevance, result.terms)
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextLimits) -> Context:
+        return fill_context(result.hits, (), limits.tokens, limits.count, result.relevance, result.terms)
 
     def _candidates(
         self, reader: BankReader, query: Query, vector: Vector, allowed: Seqs | None

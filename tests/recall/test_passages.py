@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.common.keys import META_CORRECTS
-from everthread.recall.neighbours import (
+from everthread.recall.passages import (
     SeqRange,
     build_passage,
-    list_spans,
+    list_ranges,
     map_by_position,
-    merge_spans,
+    merge_ranges,
     neighbour_seqs,
 )
 from everthread.recipes.default import Default
@@ -24,7 +24,7 @@ from everthread.types import Line, NewLine
 from recall.builders import BEGUN, line, open_filled
 
 PARTY = ["I plan a surprise.", "The surprise is a piano.", "Done."]
-SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair))), max_size=12)
+RANGES = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair))), max_size=12)
 
 
 def correction(seq: int, original: int) -> Line:
@@ -32,8 +32,8 @@ def correction(seq: int, original: int) -> Line:
     return replace(line(seq), metadata={META_CORRECTS: original})
 
 
-def covered_seqs(spans: list[SeqRange]) -> set[int]:
-    return {seq for first, last in spans for seq in range(first, last + 1)}
+def covered_seqs(ranges: list[SeqRange]) -> set[int]:
+    return {seq for first, last in ranges for seq in range(first, last + 1)}
 
 
 @given(st.lists(st.integers(1, 100), max_size=8), st.integers(0, 5))
@@ -43,19 +43,19 @@ def test_neighbour_seqs_are_unique_ascending_and_within_the_width(seqs: list[int
     ]  # fmt: skip
 
 
-@given(SPANS)
-def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_adjoin(spans: list[SeqRange]) -> None:
-    merged = merge_spans(spans)
-    assert covered_seqs(merged) == covered_seqs(spans)
+@given(RANGES)
+def test_merged_ranges_cover_the_same_lines_and_neither_overlap_nor_adjoin(ranges: list[SeqRange]) -> None:
+    merged = merge_ranges(ranges)
+    assert covered_seqs(merged) == covered_seqs(ranges)
     assert all(before[1] + 1 < after[0] for before, after in pairwise(merged))
-    assert merge_spans(merged) == merged
-    assert merge_spans(reversed(spans)) == merged
+    assert merge_ranges(merged) == merged
+    assert merge_ranges(reversed(ranges)) == merged
 
 
-def test_a_span_extends_from_first_to_last_line_and_corrections_have_their_own() -> None:
-    assert list_spans([line(4), line(5), line(9)]) == [(4, 9)]
-    assert list_spans([line(4), correction(90, 5), line(6)]) == [(4, 6), (90, 90)]
-    assert list_spans([correction(90, 5), correction(91, 6)]) == [(90, 90), (91, 91)]
+def test_a_range_extends_from_first_to_last_line_and_corrections_have_their_own() -> None:
+    assert list_ranges([line(4), line(5), line(9)]) == [(4, 9)]
+    assert list_ranges([line(4), correction(90, 5), line(6)]) == [(4, 6), (90, 90)]
+    assert list_ranges([correction(90, 5), correction(91, 6)]) == [(90, 90), (91, 91)]
 
 
 def test_a_correction_takes_the_original_position_unless_it_is_occupied() -> None:

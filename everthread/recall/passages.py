@@ -37,7 +37,7 @@ def build_hits(
     return [
         Hit(by_position[place], score, relevance, signals, build_passage(by_position[place], place, by_position, width))
         for seq, score, relevance, signals in chosen.values()
-        if (place := positions.get(seq)) is not None  # None: the line was forgotten since it was chosen
+        if (place := positions.get(seq)) is not None  # None: the line has been forgotten since
     ]
 
 
@@ -73,14 +73,14 @@ def build_passage(line: Line, position: int, by_position: Mapping[int, Line], wi
         by_position: lines by their positions; forgotten and retracted ones are missing.
         width: neighbours on either side.
     """
-    passage = (by_position.get(at) for at in range(position - width, position + width + 1))
+    passage = (by_position.get(index) for index in range(position - width, position + width + 1))
     return tuple(neighbour for neighbour in passage if neighbour is not None and neighbour.session == line.session)
 
 
-def merge_spans(spans: Iterable[SeqRange]) -> list[SeqRange]:
-    """Merge spans that overlap or adjoin; ascending."""
+def merge_ranges(ranges: Iterable[SeqRange]) -> list[SeqRange]:
+    """Merge ranges that overlap or adjoin; ascending."""
     merged: list[SeqRange] = []
-    for first, last in sorted(spans):
+    for first, last in sorted(ranges):
         if merged and first <= merged[-1][1] + 1:
             merged[-1] = (merged[-1][0], max(merged[-1][1], last))
         else:
@@ -88,8 +88,8 @@ def merge_spans(spans: Iterable[SeqRange]) -> list[SeqRange]:
     return merged
 
 
-def list_spans(lines: Sequence[Line]) -> list[SeqRange]:
-    """Return the span from the first line to the last, and one for each correction, which is far from its position."""
+def list_ranges(lines: Sequence[Line]) -> list[SeqRange]:
+    """Return the range from the first line to the last, and one for each correction, which is far from its position."""
     originals = [line.seq for line in lines if line.position == line.seq]
     corrections = [(line.seq, line.seq) for line in lines if line.position != line.seq]
     return [(originals[0], originals[-1]), *corrections] if originals else corrections
