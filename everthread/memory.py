@@ -45,6 +45,7 @@ from typing import Self
 from everthread import factory
 from everthread.bank import corrections, damage, deletion, validation
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
+from everthread.bank.line_keys import find_by_key
 from everthread.bank.line_validation import clean_lines
 from everthread.bank.settings import check_setting
 from everthread.embedders.base import Embedder
@@ -173,6 +174,7 @@ class Memory:
         metadata: Metadata | None = None,
         parent: int | str | None = None,
         key: str | None = None,
+        replace: bool = False,
     ) -> Line:
         """Store one line. When the call returns, the line is durable and can be recalled.
 
@@ -186,13 +188,16 @@ class Memory:
             parent: the seq or the key of the line that it answers.
             key: identifies the line at its source. If the bank has a line with this key, it or its correction is
                 returned, and nothing is stored; if it was retracted and not corrected, the new line takes its key.
+            replace: replace the line with this key: it is retracted, and the new line takes its key and its pin, in one
+                transaction. If it has the same text, speaker, role and metadata, and the time and the session if they
+                are given, it is returned, and nothing is stored.
 
         Raises:
             BadLine: an argument is invalid; nothing is stored.
             StoreUnavailable: the bank can't be written; nothing is stored.
         """
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
-        return self.observe_many([new])[0]
+        return self._writer.put(self.recipe, new) if replace else self.observe_many([new])[0]
 
     def observe_many(self, lines: Iterable[NewLine], progress: Progress | None = None) -> list[Line]:
         """Store lines, embedded and written in batches.
@@ -346,6 +351,21 @@ class Memory:
         return build(self.reader, bank_query, limits)
 
     # ------------------------------------------------------- lines and sessions
+
+    def get(self, seq: int | None = None, *, key: str | None = None) -> Line | None:
+        """Return the line with a number or a key; None if it does not exist or was retracted.
+
+        Args:
+            seq: the line's number.
+            key: its key. Of a line that version 0.1.0 corrected, the correction is returned.
+
+        Raises:
+            BadQuery: not exactly one argument is given, or its value is invalid.
+        """
+        seq, key = validation.check_line_id(seq, key)
+        if key is not None:
+            return find_by_key(self.store, self.bank, key)
+        return next(iter(self.store.get(self.bank, [] if seq is None else [seq])), None)
 
     def lines(
         self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, include_retracted: bool = False

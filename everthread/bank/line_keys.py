@@ -1,7 +1,8 @@
 """Resolves keys, which identify lines at their source. A bank has at most one line per key.
 
 A retracted line keeps its key until another line with the key is stored, so that a repeated import recognises its lines
-even if they were retracted or corrected since.
+even if they were retracted or corrected since. A line that replaces the current line with its key retracts it in the
+same transaction.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from everthread.bank.line_versions import find_versions, get_recorded
-from everthread.common.keys import META_KEY_FROM
+from everthread.common.keys import META_KEY_FROM, META_PREFIX
+from everthread.errors import BadLine
 from everthread.stores.base import LineStore
-from everthread.stores.shared_rows import releases_key
-from everthread.types import Line, NewLine, now
+from everthread.stores.json_text import canonical_json
+from everthread.stores.shared_rows import REQUEST_KEY_PREFIX, releases_key
+from everthread.types import Line, Metadata, NewLine, now
 
 
 def split_known(
@@ -51,10 +54,53 @@ def _resolve(store: LineStore, bank: str, holder: Line, new: NewLine, replaces: 
     """
     if holder.seq in replaces and holder.retracted_at is None:
         return None if releases_key(replace(holder, retracted_at=now()), new) else holder
-    if not releases_key(holder, new):
+    return find_current_version(store, bank, holder, replaces) if releases_key(holder, new) else holder
+
+
+def find_by_key(store: LineStore, bank: str, key: str) -> Line | None:
+    """Return the current line with a key; of a line that version 0.1.0 corrected, its correction."""
+    holder = store.get_by_key(bank, [key]).get(key)
+    if holder is None or holder.retracted_at is None:
         return holder
-    versions = store.get(bank, find_versions(store, bank, holder.seq))
-    return next((line for line in reversed(versions) if line.seq not in replaces), None)
+    return find_current_version(store, bank, holder)
+
+
+def find_current_version(store: LineStore, bank: str, line: Line, replaces: Collection[int] = ()) -> Line | None:
+    """Return the newest version of a retracted line that is neither retracted nor among the lines to replace."""
+    versions = store.get(bank, find_versions(store, bank, line.seq))
+    return next((version for version in reversed(versions) if version.seq not in replaces), None)
+
+
+def check_source_key(new: NewLine) -> str:
+    """Check that a line that replaces another has a key that identifies both at their source, and return it.
+
+    Raises:
+        BadLine: it has no key, or that of a request.
+    """
+    if new.key is None or new.key.startswith(REQUEST_KEY_PREFIX):
+        raise BadLine(
+            f"a line that replaces another needs the key of both at their source, got key={new.key!r}; expected a text "
+            f"that does not begin with {REQUEST_KEY_PREFIX}"
+        )
+    return new.key
+
+
+def is_unchanged(stored: Line, new: NewLine) -> bool:
+    """Return whether a stored line has the text, the speaker, the role and the metadata of a cleaned one.
+
+    A time or a session that the new line names must be equal, too. Metadata that Everthread adds are not compared.
+    """
+    return (
+        (stored.text, stored.speaker, stored.role) == (new.text, new.speaker, new.role)
+        and new.said_at in (None, stored.said_at)
+        and new.session in (None, stored.session)
+        and _own_metadata(stored.metadata) == _own_metadata(new.metadata)
+    )
+
+
+def _own_metadata(metadata: Metadata) -> str:
+    """Return the metadata that a line was given by its source, as JSON."""
+    return canonical_json({name: value for name, value in metadata.items() if not name.startswith(META_PREFIX)})
 
 
 def key_history(store: LineStore, bank: str, line: Line) -> Iterator[Line]:

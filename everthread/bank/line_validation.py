@@ -2,6 +2,7 @@
 
 Text, names and metadata are stored verbatim, except for NUL and half surrogate pairs, which no database can store:
 they become U+FFFD. The metadata of the line record the number of replaced characters (`META_REPLACED_CHARACTERS`).
+`META_REPLACES` is removed: only a bank itself sets it, because forgetting a line deletes the lines that it replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from datetime import datetime
 from reprlib import repr as shortly
 from typing import get_args
 
-from everthread.common.keys import META_REPLACED_CHARACTERS
+from everthread.common.keys import META_REPLACED_CHARACTERS, META_REPLACES
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadLine
 from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
@@ -125,6 +126,7 @@ def _clean_metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
         raise BadLine(f"metadata must be JSON-serialisable, got {_shorten(metadata)}: {error}") from error
     if not isinstance(cleaned, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
+    cleaned.pop(META_REPLACES, None)
     if _depth(cleaned) > MAX_METADATA_DEPTH:
         raise BadLine(f"metadata is nested more than {MAX_METADATA_DEPTH} deep; simplify it")
     return cleaned, replaced

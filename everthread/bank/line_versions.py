@@ -1,12 +1,13 @@
 """Finds the versions of a line.
 
-Returning to a discarded branch stores copies of its lines under new numbers, and a correction stores a new line.
+Returning to a discarded branch stores copies of its lines under new numbers; a correction, and a line that replaces
+another under its key, are new lines.
 """
 
 from __future__ import annotations
 
 from everthread.bank.line_validation import replace_unstorable
-from everthread.common.keys import META_CORRECTS, META_REPEATS
+from everthread.common.keys import META_CORRECTS, META_REPEATS, META_REPLACES
 from everthread.stores.base import LineStore
 from everthread.types import Filter, Line
 
@@ -14,9 +15,9 @@ from everthread.types import Filter, Line
 def find_versions(store: LineStore, bank: str, seq: int) -> list[int]:
     """Return the numbers of all versions of a line, including retracted ones, ascending.
 
-    These are the line itself, the lines that it repeats or corrects, and those that repeat or correct it. Metadata of
-    an imported line may contain numbers of another bank; therefore a copy must have the same text, and a correction the
-    same session, speaker and time.
+    These are the line itself, the lines that it repeats, corrects or replaces, and those that repeat, correct or
+    replace it. Metadata of an imported line may contain numbers of another bank; therefore a copy must have the same
+    text, and a correction the same session, speaker and time. `META_REPLACES` is never imported.
     """
     line = get_recorded(store, bank, seq)
     if line is None:
@@ -25,13 +26,14 @@ def find_versions(store: LineStore, bank: str, seq: int) -> list[int]:
     pending = [line]
     while pending:
         version = pending.pop()
-        for other in (
+        linked = [
             *_find_linked(store, bank, version, META_REPEATS),
             *_find_linked(store, bank, version, META_CORRECTS),
-        ):
-            if other.seq not in versions and _is_version(version, other):
-                versions[other.seq] = other
-                pending.append(other)
+        ]
+        others = [other for other in linked if _is_version(version, other)] + _find_replaced(store, bank, version)
+        new = {other.seq: other for other in others if other.seq not in versions}
+        versions |= new
+        pending += new.values()
     return sorted(versions)
 
 
@@ -48,10 +50,24 @@ def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | 
 
 def _find_linked(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
     """Return the line that a line's metadata names, and the lines whose metadata name it."""
+    later = store.lines(bank, Filter(session=line.session, metadata={name: line.seq}), include_retracted=True)
+    return [*_find_named(store, bank, line, name), *later]
+
+
+def _find_replaced(store: LineStore, bank: str, line: Line) -> list[Line]:
+    """Return the line that a line replaced, and the line that replaced it, in any session."""
+    replaced = _find_named(store, bank, line, META_REPLACES)
+    if line.retracted_at is None:
+        return replaced
+    where = Filter(metadata={META_REPLACES: line.seq})
+    return [*replaced, *store.lines(bank, where, after=line.seq, include_retracted=True)]
+
+
+def _find_named(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
+    """Return the earlier line whose number a line's metadata have under this name, if it exists."""
     number = line.metadata.get(name)
     earlier = get_recorded(store, bank, number) if isinstance(number, int) and 0 < number < line.seq else None
-    later = store.lines(bank, Filter(session=line.session, metadata={name: line.seq}), include_retracted=True)
-    return [*([earlier] if earlier else []), *later]
+    return [] if earlier is None else [earlier]
 
 
 def _is_version(line: Line, other: Line) -> bool:

@@ -90,6 +90,21 @@ def check_seq(seq: int, bank: str) -> int:
     return seq
 
 
+def check_line_id(seq: int | None, key: str | None) -> tuple[int | None, str | None]:
+    """Check the number or the key of a line to look for, and return both. A number that no line can have becomes None.
+
+    Raises:
+        BadQuery: not exactly one is given, or it is invalid.
+    """
+    if (seq is None) == (key is None):
+        raise BadQuery(f"expected either the seq or the key of a line, got seq={seq!r} and key={key!r}")
+    if key is not None:
+        return None, check_filter_name(key, "key")
+    if type(seq) is not int:
+        raise BadQuery(f"seq must be a whole number, got {seq!r}")
+    return (seq if 1 <= seq <= MAX_SEQ else None), None
+
+
 def check_seqs(seqs: Collection[int], name: str = "exclude") -> frozenset[int]:
     """Check numbers of lines, and drop those that no line can have.
 

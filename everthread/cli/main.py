@@ -118,13 +118,14 @@ def open_memory(ctx: click.Context, /, bank: str, create: bool = False) -> Itera
 @click.option("--session", help="The session. Default: the current one, or a new one after an hour of silence.")
 @click.option("--said-at", metavar="TIME", help="When it was said. Default: now.")
 @click.option("--key", help="The line's ID in the source system; a line with a known ID is not stored again.")
+@click.option("--replace", is_flag=True, help="Replace the line with this ID, unless it says the same.")
 @json_option
 @click.pass_context
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
     """Store one line. If TEXT is -, the line is read from standard input.
 
     A line whose key is already known is not stored again; the stored one is shown, with "already_known". If that line
-    was retracted, the new one is stored and takes over its key.
+    was retracted, the new one is stored and takes over its key. With --replace, it is retracted first.
     """
     text, time = read_stdin() if text == "-" else text, parse_time(said_at)
     with open_memory(ctx, bank, create=True) as memory:

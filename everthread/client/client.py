@@ -89,10 +89,11 @@ class Client:
         metadata: Metadata | None = None,
         parent: int | str | None = None,
         key: str | None = None,
+        replace: bool = False,
     ) -> Line:
         """Store one line; when this returns it is durable and can be recalled. Raises as `Memory.observe`."""
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
-        return decode.line(self._request("POST", "lines", body=decode.encode_line(new)))
+        return decode.line(self._request("POST", "lines", body={**decode.encode_line(new), "replace": replace}))
 
     def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:
         """Store several lines, in batches. Raises as `Memory.observe_many`.
@@ -225,6 +226,20 @@ class Client:
         after = validation.check_page(after, limit)
         query = {**decode.encode_list_filter(where), "retracted": include_retracted, "after_seq": after}
         return islice(map(decode.line, self._list_items("lines", **query)), limit)
+
+    def get(self, seq: int | None = None, *, key: str | None = None) -> Line | None:
+        """Return the line with a number or a key; None if it does not exist or was retracted. Raises as `Memory.get`.
+
+        Args:
+            seq: the line's number.
+            key: its key.
+        """
+        seq, key = validation.check_line_id(seq, key)
+        if key is None and seq is None:
+            return None
+        query = {"key": key} if seq is None else {"after_seq": seq - 1, "limit": 1}
+        items = self._connection.request("GET", build_path("banks", self.bank, "lines"), **query)["items"]
+        return next((line for line in map(decode.line, items) if seq in (None, line.seq)), None)
 
     def sessions(self) -> list[Session]:
         """Return the sessions in the order in which they began."""

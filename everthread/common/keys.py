@@ -11,6 +11,7 @@ META_PREFIX = "everthread."
 META_ECHO = "everthread.echo"  # [[start, end], …]: the spans of the text that quote recalled lines
 META_REPLACED_CHARACTERS = "everthread.replaced_characters"  # the number of characters that no database could hold
 META_KEY_FROM = "everthread.key_from"  # the number of the line that had this line's key before
+META_REPLACES = "everthread.replaces"  # the number of the line that this line replaced under its key
 META_REPEATS = "everthread.again"  # the number of the discarded line that this line repeats
 META_CORRECTS = "everthread.corrects"  # the number of the original line that this line corrects
 META_NEEDS_CONSENT = "everthread.asked"  # True: the user is asked at the end whether the conversation may be summarised

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from everthread.bank.corrections import build_correction
 from everthread.bank.embedding_backlog import EmbeddingBacklog
-from everthread.bank.line_keys import split_known
+from everthread.bank.line_keys import check_source_key, find_by_key, is_unchanged, split_known
 from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.line_validation import clean_lines
 from everthread.bank.line_versions import find_correction
+from everthread.common.keys import META_REPLACES
 from everthread.embedders.encoder import FAILURES
-from everthread.errors import EverthreadError
+from everthread.errors import EverthreadError, NotFound
 from everthread.recall.reader import BankReader
 from everthread.recipes.base import Recipe
 from everthread.stores.errors import missing_line_error
@@ -100,6 +102,41 @@ class LineWriter:
         if line.text != new[0].text:  # a concurrent correction took the key
             raise missing_line_error(bank, seq)
         return line
+
+    def put(self, recipe: Recipe, new: NewLine) -> Line:
+        """Store a line in place of the current line with its key, in one transaction. The new line inherits its pin.
+
+        If another writer stores or retracts a line with this key at the same time, the call starts again.
+
+        Args:
+            recipe: the bank's recipe.
+            new: the line.
+
+        Returns:
+            The new line, or the current one if it is the same (see `line_keys.is_unchanged`).
+
+        Raises:
+            BadLine: the line has no key, or a value is invalid.
+            StoreUnavailable: the bank can't be written.
+        """
+        store, bank = self._reader.store, self._reader.bank
+        (cleaned,) = clean_lines([new])
+        key = check_source_key(cleaned)
+        given = cleaned if new.said_at is not None else replace(cleaned, said_at=None)
+        while True:
+            stored = find_by_key(store, bank, key)
+            if stored is not None and is_unchanged(stored, given):
+                return stored
+            try:
+                if stored is None:
+                    line = self.write(recipe, [cleaned])[0]
+                else:
+                    linked = replace(cleaned, metadata={**cleaned.metadata, META_REPLACES: stored.seq})
+                    line = self.write(recipe, [linked], replacing=[stored.seq], corrects=stored.seq)[0]
+            except NotFound:  # the stored line was retracted or forgotten since it was read
+                continue
+            if is_unchanged(line, given):
+                return line
 
     def update_units(self, recipe: Recipe) -> None:
         """Let a recipe update the units that derive from lines. If it fails, the next line or query completes it."""

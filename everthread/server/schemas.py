@@ -339,7 +339,15 @@ class LineBody(RequestBody):
             raise BadLine(
                 f"invalid metadata: it holds more than {MAX_METADATA_VALUES:,} values; keep large data elsewhere"
             )
-        return NewLine(**{**dict(self), "speaker": self.role if self.speaker is None else self.speaker})
+        fields = {name: getattr(self, name) for name in LineBody.model_fields}
+        return NewLine(**{**fields, "speaker": self.role if self.speaker is None else self.speaker})
+
+
+class ObserveBody(LineBody):
+    """A line to store. replace: the line with its key is retracted in the same transaction; if it has the same text,
+    speaker, role and metadata, nothing is stored."""
+
+    replace: bool = False
 
 
 class LinesBody(RequestBody):

@@ -102,6 +102,13 @@ def test_a_line_with_a_known_key_is_not_stored_again_and_that_is_reported(cli: C
     assert "already known" not in cli("observe", text, "--key", "k2").stdout
 
 
+def test_a_line_replaces_the_line_with_its_key(cli: Cli) -> None:
+    put = ("--key", "k1", "--replace", "--json")
+    first, second, again = (parse_output(cli("observe", line, *put)) for line in ("Rye.", "Wheat.", "Wheat."))
+    assert [line["already_known"] for line in (first, second, again)] == [False, False, True]
+    assert [(line["seq"], line["text"]) for line in parse_output(cli("lines", "--json"))] == [(2, "Wheat.")]
+
+
 def test_a_line_is_read_from_standard_input_without_its_last_line_end(cli: Cli) -> None:
     assert (
         parse_output(cli("observe", "-", "--json", stdin="Ein Gedicht\nüber Möwen\n"))["text"]
@@ -121,6 +128,7 @@ def test_standard_input_that_is_not_utf_8_is_refused(cli: Cli) -> None:
         (["observe", "Hi", "-b", ""], "a bank id must be text"),
         (["observe", "Hi", "-b", "x" * 500], "at most 200 are allowed"),
         (["observe", "Hi", "--said-at", "soon"], "invalid time: got 'soon', expected a time like 2024-05-01"),
+        (["observe", "Hi", "--replace"], "a line that replaces another needs the key"),
         (["observe", "Hi", "--session", " "], "session must be text that is not blank"),
         (["import", "nowhere.txt"], "nowhere.txt: can't be read (No such file"),
         (["bench", "speed", "--lines", "many"], "--lines 'many' must be whole numbers"),

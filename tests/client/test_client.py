@@ -149,6 +149,11 @@ def scenario(bank: Any) -> Results:
     results["all"] = [
         replace(line, retracted_at=None, metadata={}, key=None) for line in bank.lines(include_retracted=True)
     ]
+    said = {"speaker": "Alice", "said_at": DAY + timedelta(hours=6), "session": "session 1", "key": "k2"}
+    results["replaced"] = [
+        bank.observe(text, **said, replace=True) for text in ("I keep two bees.", *["I keep one."] * 2)
+    ]
+    results["got"] = [bank.get(1), bank.get(4), bank.get(99), bank.get(0), bank.get(key="k2"), bank.get(key="unknown")]
     bank.set_setting("remember", "always")
     results["settings"] = bank.settings()
     results["forgot"] = [
@@ -173,6 +178,12 @@ def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.observe("x", role="bystander")
     yield lambda: bank.observe("x", parent=99)
     yield lambda: bank.observe_many([NewLine("fine"), "not a line"])
+    yield lambda: bank.observe("x", replace=True)
+    yield lambda: bank.observe(" ", key="k", replace=True)
+    yield lambda: bank.get()
+    yield lambda: bank.get(1, key="k")
+    yield lambda: bank.get("1")
+    yield lambda: bank.get(key=" " * 201)
     yield lambda: bank.recall("x", 0)
     yield lambda: bank.recall("x", banks=["nobody's"])
     yield lambda: bank.context("x", -1)
@@ -611,6 +622,12 @@ def test_an_invalid_url_bank_or_key_is_rejected() -> None:
         Client(bank=" ")
     with pytest.raises(ConfigError, match="invalid API key"):
         Client(key="et_ü")
+
+
+def test_a_line_of_a_missing_bank_is_not_found(client: Client) -> None:
+    for seq, key in ((1, None), (None, "k")):
+        with pytest.raises(NotFound):
+            client.get(seq, key=key)
 
 
 def test_a_missing_bank_is_not_found(client: Client) -> None:

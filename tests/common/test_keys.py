@@ -8,6 +8,7 @@ WRITTEN_BY_0_1_0 = {
     "META_ECHO": "everthread.echo",
     "META_REPLACED_CHARACTERS": "everthread.replaced_characters",
     "META_KEY_FROM": "everthread.key_from",
+    "META_REPLACES": "everthread.replaces",
     "META_REPEATS": "everthread.again",
     "META_CORRECTS": "everthread.corrects",
     "META_NEEDS_CONSENT": "everthread.asked",

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
+from everthread.bank.line_keys import check_source_key
 from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.bank.line_window import read_window
 from everthread.errors import NotFound
@@ -26,7 +27,7 @@ from everthread.server.permissions import (
 )
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forget_once
-from everthread.server.schemas import ItemList, LineBody, LinesBody, LineView, Page, PathSeq, ReceiptView, TextBody
+from everthread.server.schemas import ItemList, LinesBody, LineView, ObserveBody, Page, PathSeq, ReceiptView, TextBody
 from everthread.stores.conditions import parse_condition_text
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.limits import MAX_SEQ
@@ -38,9 +39,27 @@ Name = TypeVar("Name", bound=str)
 
 
 @router.post("", status_code=201, response_model=LineView)
-def observe(lazy_memory: WriteLazyMemory, idempotency: Idempotency, metrics: RequestMetrics, body: LineBody) -> Line:
+def observe(lazy_memory: WriteLazyMemory, idempotency: Idempotency, metrics: RequestMetrics, body: ObserveBody) -> Line:
     """Store one line. It is on disk when this returns."""
+    if body.replace:
+        return _replace_once(lazy_memory, idempotency, metrics, body)
     return _store_once(lazy_memory, idempotency, metrics, [body.to_new_line()])[0]
+
+
+def _replace_once(lazy_memory: LazyMemory, idempotency: IdempotentRequest, metrics: Metrics, body: ObserveBody) -> Line:
+    """Store a line in place of the line with its key, once."""
+    new = body.to_new_line()
+
+    def check() -> None:
+        check_source_key(new)
+        _check_lines([new])
+
+    def store() -> list[Line]:
+        line = lazy_memory(check).observe(**dict(body))
+        metrics.lines.inc()
+        return [line]
+
+    return idempotency.run_once(store, _seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs))[0]
 
 
 @router.post("/batch", status_code=201, response_model=ItemList[LineView])
@@ -107,12 +126,17 @@ def lines(
     condition: Annotated[str | None, Query(description="A condition in JSON, as in `where` of a recall.")] = None,
     key_prefix: Annotated[str | None, Query(description="Only lines whose key begins with this.")] = None,
     retracted: Annotated[bool, Query(description="Include retracted lines.")] = False,
+    key: Annotated[str | None, Query(description="Only the line with this key.")] = None,
     around: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Lines around this one, of its session.")] = None,
     after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="Only lines with greater numbers.")] = 0,
     after: After = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
-    """List lines in order; or `limit` lines around one, within its session and without cursors."""
+    """List lines in order; or the line with a key; or `limit` lines around one, within its session and without
+    cursors."""
+    if key is not None:
+        line = memory.get(key=key)
+        return {"items": [] if line is None else [line], "next": None}
     if around is not None:
         return {
             "items": read_window(memory.store, memory.bank, around, limit, include_retracted=retracted),
@@ -139,10 +163,10 @@ def _as_tuple(given: list[Name] | None) -> tuple[Name, ...] | None:
 @router.get("/{seq}", response_model=LineView)
 def line(memory: ReadMemory, seq: PathSeq) -> Line:
     """Get an active line."""
-    lines = memory.store.get(memory.bank, [seq])
-    if not lines:
+    line = memory.get(seq)
+    if line is None:
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
-    return lines[0]
+    return line
 
 
 @router.patch("/{seq}", response_model=LineView)

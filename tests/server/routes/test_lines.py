@@ -71,6 +71,29 @@ def test_a_batch_is_stored_in_order_or_not_at_all(api_with_lines: TestClient) ->
     assert len(api_with_lines.get(LINES).json()["items"]) == 6
 
 
+def test_a_line_replaces_the_line_with_its_key_once(api_with_lines: TestClient) -> None:
+    body = {"text": "Mia lives in Porto.", "key": "k", "replace": True}
+    first = api_with_lines.post(LINES, json=body).json()
+    assert api_with_lines.post(LINES, json=body).json() == first
+    moved = {**body, "text": "Mia lives in Lisbon."}
+    header = {"Idempotency-Key": "put"}
+    second = api_with_lines.post(LINES, json=moved, headers=header)
+    assert second.status_code == 201
+    api_with_lines.post(LINES, json=body)
+    assert api_with_lines.post(LINES, json=moved, headers=header).json()["seq"] == second.json()["seq"]
+    (line,) = api_with_lines.get(LINES, params={"key": "k"}).json()["items"]
+    assert (line["text"], line["key"]) == ("Mia lives in Porto.", "k")
+    assert api_with_lines.get(LINES, params={"key": "unknown"}).json() == {"items": [], "next": None}
+
+
+@pytest.mark.parametrize("body", [{"text": "a"}, {"text": "a", "key": "idem:1"}, {"text": " ", "key": "k"}])
+def test_an_invalid_replacement_is_rejected_and_creates_no_bank(api: TestClient, body: dict[str, Any]) -> None:
+    assert kind(api.post(LINES, json={**body, "replace": True}), 422) == "bad-line"
+    assert api.get("banks").json()["items"] == []
+    batch = {"lines": [{"text": "a", "key": "k", "replace": True}]}
+    assert kind(api.post(f"{LINES}/batch", json=batch), 422) == "invalid-request"
+
+
 def test_lines_are_listed_a_page_at_a_time(api_with_lines: TestClient) -> None:
     first = api_with_lines.get(LINES, params={"limit": 3}).json()
     rest = api_with_lines.get(LINES, params={"limit": 3, "after": first["next"]}).json()
