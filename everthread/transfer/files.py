@@ -27,7 +27,12 @@ JsonObject = Mapping[str, object]
 PLACEHOLDER_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # used for "now" when a line is only checked
 STANDARD_INPUT = "standard input"
 MAX_NAMED_FIELDS = 5  # fields of a JSON object that a message names
-_ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "a gzip archive", b"7z\xbc\xaf": "a 7z archive"}
+_ARCHIVES = {  # by their first bytes; a zip archive without files begins with its end
+    b"PK\x03\x04": "a zip archive",
+    b"PK\x05\x06": "a zip archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"7z\xbc\xaf": "a 7z archive",
+}
 MAX_SHOWN_CHARS = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
 

@@ -11,10 +11,11 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 
 from everthread.transfer import jsonl, other_services
-from everthread.transfer.files import file_error, hash_parts, load_json, make_session_id, shorten
+from everthread.transfer.files import describe_json, file_error, hash_parts, load_json, make_session_id, shorten
 from everthread.types import NewLine
 
 _CONTENT_FIELDS = frozenset(("content", *jsonl.CALL_FIELDS))  # a message has at least one of these
+_SENDER_FIELDS = frozenset(("role", "speaker", "name"))  # the first message has at least one of these
 
 
 def read(
@@ -26,9 +27,19 @@ def read(
     the arguments.
 
     Raises:
-        BadFile: the file is invalid, or an export of another service, whose people would all become "user" and whose
-            lines would be dated today.
+        BadFile: the file is invalid, or an export of another service, or its first message has neither a role nor a
+            speaker. Otherwise all people would become "user", and all lines would be dated today.
     """
+    messages = _load_messages(path)
+    numbered = ((f"message {number}", message) for number, message in enumerate(messages, 1))
+    lines = list(jsonl.parse_objects(numbered, path, tz=tz, skipped=skipped, places=places))
+    first = next((line for line in lines if line.role != "system"), None)
+    session = make_session_id(path, hash_parts(first.key)) if first else None
+    yield from (replace(line, session=line.session or session) for line in lines)
+
+
+def _load_messages(path: Path) -> list[object]:
+    """Return the messages in a file. Raises BadFile as `read`, but checks only the first one."""
     value = load_json(path)
     if (service := other_services.detect_service(value)) is not None:
         raise file_error(
@@ -39,11 +50,11 @@ def read(
         raise file_error(
             path, "", f"{shorten(messages)} is not a list of messages", 'write [{"role": "user", "content": "…"}]'
         )
-    numbered = ((f"message {number}", message) for number, message in enumerate(messages, 1))
-    lines = list(jsonl.parse_objects(numbered, path, tz=tz, skipped=skipped, places=places))
-    first = next((line for line in lines if line.role != "system"), None)
-    session = make_session_id(path, hash_parts(first.key)) if first else None
-    yield from (replace(line, session=line.session or session) for line in lines)
+    first = messages[0] if messages else None
+    if isinstance(first, dict) and _SENDER_FIELDS.isdisjoint(first):
+        what = f"{describe_json(first)} has neither a role nor a speaker"
+        raise file_error(path, "message 1", what, 'add "role" or "speaker" to each message, so that it has a sender')
+    return messages
 
 
 def is_messages(value: object) -> bool:

@@ -88,14 +88,34 @@ def test_two_files_of_one_name_are_two_sessions(tmp_path: Path) -> None:
     ("value", "complaint"),
     [
         ({"messages": "none"}, "'none' is not a list of messages; write"),
-        ([{"content": "a"}, 7], "message 2: 7 is not an object"),
-        ([{"content": [{"image_url": "cat.png"}]}], "message 1: the content part .* has no type"),
+        ([{"role": "user", "content": "a"}, 7], "message 2: 7 is not an object"),
+        ([{"role": "user", "content": [{"image_url": "cat.png"}]}], "message 1: the content part .* has no type"),
         ([{"content": "a", "role": "narrator"}], "message 1: \"role\" is 'narrator'"),
     ],
 )
 def test_each_invalid_message_is_rejected_with_its_number(tmp_path: Path, value: object, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"talk\.json.*{complaint}"):
         list(read(write_json(tmp_path, value)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"content": "Hello"}, {"role": "user", "content": "Hello"}],
+        {"messages": [{"content": "Hello", "author": {"name": "Ann"}, "timestamp": "2023-05-01T10:00:00+02:00"}]},
+        {"messages": [{"sender_name": "Ann", "timestamp_ms": 1682928000000, "content": "Hello"}]},
+    ],
+)
+def test_messages_of_unnamed_people_are_rejected_even_if_the_format_is_given(tmp_path: Path, value: object) -> None:
+    with pytest.raises(
+        BadFile, match=r"talk\.json, message 1: an object with .* has neither a role nor a speaker; add"
+    ):
+        list(read(write_json(tmp_path, value)))
+
+
+def test_messages_may_name_speakers_instead_of_roles(tmp_path: Path) -> None:
+    (line,) = read(write_json(tmp_path, [{"speaker": "Ann", "text": "Hello"}]))
+    assert (line.speaker, line.text) == ("Ann", "Hello")
 
 
 @pytest.mark.parametrize("value", [[], {}, {"messages": []}, [1], [{"conversation": {}}], "text"])
