@@ -33,7 +33,7 @@ from everthread.types import Line, NewLine
 
 pytestmark = pytest.mark.slow  # long texts, read several times
 NOW = datetime(2024, 5, 7, 9, 12, tzinfo=UTC)
-PATTERN_CHARS, FUNCTION_CHARS = 100_000, 30_000  # characters of the longer text
+PATTERN_CHARS, FUNCTION_CHARS = 50_000, 15_000  # characters of the longer text
 SCRIBE = ExtractiveScribe()
 MORE_PUMPS = (
     Pump("password for", " ", "x"),
