@@ -9,6 +9,7 @@ from typing import Any
 
 from everthread.errors import BadInput, BadLine, BadQuery
 from everthread.stores.conditions import check_condition, condition_to_json
+from everthread.stores.filters import check_key_prefix
 from everthread.types import (
     Context,
     EndResult,
@@ -142,9 +143,12 @@ def encode_filter(where: Filter | None) -> dict[str, Any] | None:
     if where is None:
         return None
     data: dict[str, Any] = {}
-    for name in ("session", "speaker", "role", "kind", "category", "key_prefix"):
+    for name in ("session", "speaker", "role", "kind", "category"):
         if (value := getattr(where, name)) is not None:
             data[name] = list(value) if isinstance(value, tuple) else value
+    if where.key_prefix is not None:
+        check_key_prefix(where.key_prefix)
+        data["key_prefix"] = where.key_prefix
     if where.condition is not None:
         check_condition(where.condition)
         data["condition"] = condition_to_json(where.condition)
@@ -170,7 +174,7 @@ def encode_list_filter(where: Filter | None) -> dict[str, Any]:
     data = encode_filter(where) or {}
     data.pop("metadata", None)
     if "condition" in data:
-        data["condition"] = json.dumps(data["condition"])
+        data["condition"] = json.dumps(data["condition"], ensure_ascii=False, separators=(",", ":"))
     return data
 
 

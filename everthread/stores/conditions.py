@@ -23,7 +23,8 @@ TIME_FIELD = "said_at"
 METADATA_PREFIX = "metadata."
 ORDERINGS = ("<", "<=", ">", ">=")
 MAX_DEPTH = 20  # of nested conditions, and names in a path
-MAX_VALUES = 500  # in all comparisons of a condition, because databases limit the size of a query
+MAX_STEPS = 100  # comparisons, joins, and names in paths: each is evaluated for every line
+MAX_VALUES = 500  # of all comparisons, because databases limit the size of a query
 MAX_INTEGER = 2**63 - 1  # databases compare greater whole numbers inexactly
 
 
@@ -66,16 +67,19 @@ def check_condition(condition: object) -> None:
     Raises:
         BadQuery: a part is invalid; the message names it.
     """
-    pending, values = [(condition, 1)], 0
+    pending, steps, values = [(condition, 1)], 0, 0
     while pending:
         part, depth = pending.pop()
         if depth > MAX_DEPTH:
             raise BadQuery(f"invalid condition: nested more than {MAX_DEPTH} deep; simplify it")
+        steps += 1
         if isinstance(part, Comparison):
             values += _check_comparison(part)
+            steps += len(metadata_path(part))
         else:
             pending += [(inner, depth + 1) for inner in _inner_conditions(part)]
-            values += 1
+        if steps > MAX_STEPS:
+            raise BadQuery(f"invalid condition: more than {MAX_STEPS} comparisons and names in paths; simplify it")
         if values > MAX_VALUES:
             raise BadQuery(f"invalid condition: more than {MAX_VALUES} values; filter by fewer, in several queries")
 
@@ -116,7 +120,7 @@ def _check_comparison(comparison: Comparison) -> int:
     values = list(cast("Sequence[Any]", value)) if op in ("in", "not in") else [value]
     for each in values:
         _check_value(name, op, each, label)
-    return 1 + len(values)
+    return len(values)
 
 
 def _check_value(name: str, op: str, value: Any, label: str) -> None:
@@ -133,7 +137,7 @@ def _check_value(name: str, op: str, value: Any, label: str) -> None:
     elif op in ORDERINGS and (isinstance(value, bool) or not isinstance(value, int | float | str)):
         raise BadQuery(f"{label} must be a number or a str, which have an order, got {shortly(value)}")
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        raise BadQuery(f"{label} must be within 64 bits, got a number of {len(str(value))} digits")
+        raise BadQuery(f"{label} must be within 64 bits, got one of {value.bit_length():,} bits")
     storable_json(value, label)
 
 

@@ -44,12 +44,19 @@ def check_filter(where: Filter | None, as_of: datetime | None = None) -> Filter:
     if where.condition is not None:
         check_condition(where.condition)
     if where.key_prefix is not None:
-        if not isinstance(where.key_prefix, str) or not where.key_prefix:
-            raise BadQuery(
-                f"invalid where.key_prefix: got {where.key_prefix!r}, expected a str of at least one character"
-            )
-        check_storable(where.key_prefix, "where.key_prefix")
+        check_key_prefix(where.key_prefix)
     return where
+
+
+def check_key_prefix(prefix: str) -> None:
+    """Check the prefix of keys in a filter.
+
+    Raises:
+        BadQuery: it is no str, or empty, or no key can begin with it.
+    """
+    if not isinstance(prefix, str) or not prefix:
+        raise BadQuery(f"invalid where.key_prefix: got {prefix!r}, expected a str of at least one character")
+    check_storable(prefix, "where.key_prefix")
 
 
 def allows_only_units(where: Filter) -> bool:

@@ -652,6 +652,9 @@ def test_conditions_and_key_prefixes_filter_as_in_memory(client: Client) -> None
     assert [line.seq for line in client.lines(Filter(condition=late))] == [2]
     assert [line.seq for line in client.lines(Filter(key_prefix="log:"))] == [1]
     assert [hit.seq for hit in client.recall("garden", where=Filter(condition=Not(late), key_prefix="log:"))] == [1]
+    for prefix in ("", 5, ("log:", "x"), "\ud800"):
+        with pytest.raises(BadQuery, match=r"where.key_prefix"):
+            client.lines(Filter(key_prefix=prefix))  # type: ignore[arg-type]
     with pytest.raises(BadQuery, match="invalid field of a condition: got 'mood'"):
         client.recall("garden", where=Filter(condition=Comparison("mood", "==", 1)))
 

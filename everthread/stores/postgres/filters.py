@@ -95,7 +95,7 @@ def _test_value(field: str, comparison: Comparison) -> SQLCondition:
         return join_any(tests)
     if isinstance(value, str):
         return f"json_typeof({field}) = 'string' AND ({field} #>> '{{}}') COLLATE \"C\" {op} %s", [value]
-    return _if_number(field, f"{op} %s::numeric"), [value]
+    return _if_number(field, f"{op} %s::text::numeric"), [canonical_json(value)]  # the driver would round a float
 
 
 def _test_equality(field: str, groups: ValueGroups) -> SQLCondition:
