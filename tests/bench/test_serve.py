@@ -72,3 +72,8 @@ def test_the_model_stops_streaming_to_a_disconnected_client(caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING, "asyncio"):
         asyncio.run(leave())
     assert not caplog.records
+
+
+def test_the_page_sets_the_marks_that_are_measured() -> None:
+    scripts = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.js"))
+    assert [mark for mark in serve.MARKS if f'performance.mark("{mark}")' not in scripts] == []

@@ -63,6 +63,7 @@ async function openRoute() {
   const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
   if (route.view === "read") await openTranscript(bankReady);
   else await chat.open(bankReady).catch(showUnlessForbidden);
+  performance.mark("read");
   await lists;
 }
 
@@ -205,6 +206,7 @@ const start = withErrors(async () => {
   const [info] = await Promise.all([get("/about"), shown, loadColumns()]);
   serverInfo ??= info;
   if (!serverInfo.incognito && chat.state) emit("state", chat.state);
+  performance.mark("whole");
   document.documentElement.dataset.ready = "";
   setTimeout(() => loadOverlays().catch(() => {}), OVERLAYS_DELAY_MS); // opening a dialog shows the error
 });

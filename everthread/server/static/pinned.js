@@ -22,7 +22,6 @@ export class PinnedPanel {
     this.read = withErrors(this.read.bind(this));
   }
 
-
   async read() {
     emit("pins", (await get(bankPath("/pins"))).items);
     const { state } = this.chat;
