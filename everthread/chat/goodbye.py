@@ -22,10 +22,11 @@ PHRASES_FILE = Path(__file__).with_name("goodbyes.toml")
 
 Step = Literal["ask", "ask again", "remember", "forget", "part", "go on"]
 
-_CLAUSE_MARKS = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+|\s-+\s")
+_CLAUSE_MARKS = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+")
+_CLAUSE_MARKS_AND_HYPHENS = re.compile(rf"{_CLAUSE_MARKS.pattern}|\s-+\s")
 _UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # kana and Chinese characters
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_]+)*")
-_QUOTE = re.compile(r'["“”„«»‹›「」『』：]|:\s')  # marks of quoted speech
+_QUOTE = re.compile(r"""["“”„«»‹›「」『』：]|:(?=[^\W\d]|\s)|(?<!\w)['‘’](?=\w)""")  # marks of quoted speech
 
 Tokens = tuple[str, ...]
 
@@ -103,7 +104,7 @@ def ends_with_farewell(text: str, name: str = "") -> bool:
         return False
     phrases = _load_phrases()
     fillers = phrases.goodbyes | phrases.fillers | _name_phrases(name)
-    for clause in filter(str.strip, reversed(_CLAUSE_MARKS.split(text))):
+    for clause in filter(str.strip, reversed(_CLAUSE_MARKS_AND_HYPHENS.split(text))):
         covered = _has_goodbye(_tokenize(clause), phrases.farewells, fillers)
         if covered or (covered is None and not _may_be_name(clause)):
             return bool(covered)

@@ -34,7 +34,8 @@ I passed my exam. Thanks for your help, see you tomorrow, Captain!; The train le
 Ich muss noch einkaufen, tschüss!; 我要去上班了，再见！; Tengo mucho trabajo, hasta luego; Mon train arrive, au revoir !
 """.replace("\n", ";")
 TALK_WITHOUT_FAREWELL = """
-She said: bye; And then he said, "bye"; 他昨天说「拜拜」; My boss wants me in Madrid. I have to go.; My name, Jonas
+She said: bye; She said:bye; And then he said, "bye"; And then he said, 'bye'; And then he said, ‘bye’
+他昨天说「拜拜」; My boss wants me in Madrid. I have to go.; My name, Jonas
 I bought milk, bread, and then bye the way some tea; He was tired, so long; I was ill, bye, and then I got up; Mia, bye?
 """.replace("\n", ";")
 
@@ -139,6 +140,8 @@ def test_a_second_goodbye_is_followed_by_the_question_again() -> None:
         ("ok bye, no", "ask"),
         ("yes, no, bye", "ask"),
         ("yes bye", "ask"),
+        ("no - bye", "ask again"),
+        ("don't - forget it - bye", "ask again"),
         ("no, see you?", "ask again"),
         ("no, I have to go to work, bye", "ask again"),
     ],
