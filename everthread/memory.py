@@ -208,8 +208,8 @@ class Memory:
             progress: called after each batch with the number of lines stored so far.
 
         Raises:
-            BadLine, StoreUnavailable: as `observe`. Written batches stay stored; if the lines have keys, the same call
-                stores the rest.
+            BadLine, StoreUnavailable: as in `observe`. Written batches stay stored; if the lines have keys, the same
+                call stores the rest.
         """
         cleaned = iter(clean_lines(lines))
         stored: list[Line] = []
@@ -423,7 +423,7 @@ class Memory:
             The new line.
 
         Raises:
-            BadQuery, BadLine, NotFound, StoreUnavailable: as `replace_lines`.
+            BadQuery, BadLine, NotFound, StoreUnavailable: as in `replace_lines`.
         """
         return self._writer.correct(self.recipe, validation.check_seq(seq, self.bank), text, key)
 
@@ -481,19 +481,19 @@ class Memory:
         )
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
-        """Store a unit with a new text that supersedes a current one. Raises as `add_unit`."""
+        """Store a unit with a new text that supersedes a current one. Raises the same errors as `add_unit`."""
         new = corrections.build_edit(self.store, self.bank, validation.check_name(kind, "kind"), number, text)
         return self.add_unit(new, supersedes=number)
 
     def set_notes(self, text: str) -> Unit:
-        """Store notes written by hand, which supersede the current ones. Raises as `add_unit`."""
+        """Store notes written by hand, which supersede the current ones. Raises the same errors as `add_unit`."""
         new, superseded = corrections.build_note(self.store, self.bank, text)
         return self.add_unit(new, supersedes=superseded)
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
         """Delete a unit and those that it superseded, and return their ids; its lines stay.
 
-        Raises BadInput and NotFound; StoreUnavailable as `forget`.
+        Raises BadInput and NotFound; StoreUnavailable as in `forget`.
         """
         kind, number = validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
         return self.store.forget_unit(self.bank, kind, number)

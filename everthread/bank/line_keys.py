@@ -1,8 +1,8 @@
 """Resolves keys, which identify lines at their source. A bank has at most one line per key.
 
 A retracted line keeps its key until another line with the key is stored, so that a repeated import recognises its lines
-even if they were retracted or corrected since. A line that replaces the current line with its key retracts it in the
-same transaction.
+even if they have been retracted or corrected since. A line that replaces the current line with its key retracts it in
+the same transaction.
 """
 
 from __future__ import annotations

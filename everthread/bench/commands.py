@@ -183,7 +183,7 @@ def fit(
     """Fit the weights and the gate on a DATASET, and report them on conversations left out.
 
     Each conversation is measured with weights fitted on all the others; the weights printed are fitted on all.
-    For madial this is the Chinese part, with the Chinese firsts in two banks, weighted by words alone.
+    For madial this is the Chinese part, with the Chinese first facts in two banks, weighted by words alone.
     """
     mixed = datasets.locomo(mix) if mix else []
     chinese = dataset == "madial"

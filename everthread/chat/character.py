@@ -103,7 +103,7 @@ def _check_name(name: str, text: str) -> None:
     if len(text) > MAX_NAME_CHARS:
         raise BadInput(f"{name} {text[:40]!r}… has {len(text)} characters; at most {MAX_NAME_CHARS} are allowed")
     if text.splitlines() != [text]:
-        raise BadInput(f"{name} {shortly(text)} has a line break; write it in one line")
+        raise BadInput(f"{name} {shortly(text)} has a line break; write it on one line")
 
 
 def _check_storable(text: str, name: str) -> str:

@@ -80,7 +80,8 @@ def save(character: Character, *, picture: str | Path | None = None, force: bool
     """Save a character in the folder under its name, and return its file.
 
     The file is a PNG if a picture is given; otherwise its type stays the same, and is JSON for a new character. Raises
-    BadInput if there is a character of that name, unless `force`; and as `card.write`.
+    BadInput if there is a character of that name, unless `force`, and the same errors as
+    `card.write`.
     """
     existing = _check_replaceable(character.name, force)
     kind = card.PNG if picture is not None else card.JSON if existing is None else existing.suffix
@@ -90,8 +91,10 @@ def save(character: Character, *, picture: str | Path | None = None, force: bool
 
 
 def add(path: str | Path, *, force: bool = False) -> Character:
-    """Save the character of a card in the folder: a picture unchanged, JSON as a V3 card. Raises as `save`, and
-    BadFile."""
+    """Save the character of a card in the folder: a picture unchanged, JSON as a V3 card.
+
+    Raises the same errors as `save`, and BadFile.
+    """
     character, raw = card.read(path), card.read_bytes(Path(path))
     existing = _check_replaceable(character.name, force)
     if png_text.is_png(raw):
@@ -125,7 +128,7 @@ def export(
     name: str | Path, path: str | Path, *, version: int = 3, picture: str | Path | None = None, force: bool = False
 ) -> None:
     """Write the card of a character, as `load` finds it, to a .json or .png file; a .png uses the character's own
-    picture unless another is given. Raises as `load` and `card.write`."""
+    picture unless another is given. Raises the same errors as `load` and `card.write`."""
     source = _find_source(name)
     if picture is None and {source.suffix.lower(), Path(path).suffix.lower()} == {card.PNG}:
         picture = source

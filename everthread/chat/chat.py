@@ -123,7 +123,7 @@ class Chat:
         """Open a conversation in a bank, which is created if it doesn't exist.
 
         Names become objects as in `Memory.open`, and a default comes from the configuration. A recipe or
-        options given here are saved with the bank, except in incognito mode.
+        options given here are saved with the bank, except in incognito.
 
         Args:
             bank: the name of the bank.
@@ -136,7 +136,7 @@ class Chat:
 
         Raises:
             BadFile: the card can't be read.
-            EverthreadError: as `Memory.open`.
+            EverthreadError: the same errors as `Memory.open`.
         """
         model = factory.open_llm(llm)
         memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe, options=options, tokens=tokens)
@@ -190,7 +190,7 @@ class Chat:
 
     def regenerate(self) -> Reply:
         """Return another reply in place of the last one, which is discarded in the transaction that saves the new one.
-        Raises BadQuery if nothing was said yet, and as `answer`."""
+        Raises BadQuery if nothing was said yet, and the same errors as `answer`."""
         self.refresh()
         last = self.lines[-1] if self.lines else None
         if last is None or (len(self.lines) == 1 and is_character_line(last)):
@@ -244,8 +244,10 @@ class Chat:
 
     def forget(self, seq: int) -> Receipt | None:
         """Remove a line of this or an earlier conversation permanently, with its copies in branches and the notes
-        and summaries derived from it. Returns None for a line said incognito, which was never stored. Raises the same
-        errors as `Memory.forget`."""
+        and summaries derived from it. Returns None for a line said in incognito, which was never stored.
+
+        Raises the same errors as `Memory.forget`.
+        """
         self.refresh()
         receipt = self.memory.forget(seq=seq) if seq > 0 else None
         self.responder.last_reply = None  # its context may quote the line
@@ -264,10 +266,10 @@ class Chat:
             How it ended. If the user has to be asked first, nothing is changed, and `question` is the question.
         """
         self.refresh()
-        private = self.incognito
+        incognito = self.incognito
         result = end_conversation(self._conversation, self._scribe_worker, remember, self._now())
         if result.remembered is not None:
-            self._begin(None, private, resume=False)  # discards the lines said incognito
+            self._begin(None, incognito, resume=False)  # discards the lines said in incognito
         return result
 
     # ----------------------------------------------------------------------- state
@@ -321,23 +323,23 @@ class Chat:
 
     @property
     def incognito(self) -> bool:
-        """True if nothing is written. Setting it to False discards the lines said incognito; BadQuery if the bank's
-        setting `remember` is "never"."""
-        return self._conversation.private
+        """True if nothing is written. Setting it to False discards the lines said in incognito; BadQuery if the
+        bank's setting `remember` is "never"."""
+        return self._conversation.incognito
 
     @incognito.setter
-    def incognito(self, private: bool) -> None:
+    def incognito(self, enabled: bool) -> None:
         self.responder.stop()
-        if private:
-            self._conversation.private = True
-        elif self._conversation.private:
+        if enabled:
+            self._conversation.incognito = True
+        elif self._conversation.incognito:
             if remember_policy(self.memory.settings()) is False:
                 raise BadQuery(f"bank {self.memory.bank!r} is set to remember never; set it to ask or always first")
-            self._conversation.end_private()
+            self._conversation.end_incognito()
 
     @property
     def character(self) -> Character:
-        """The character. Setting it saves it as the bank's own, except in incognito mode."""
+        """The character. Setting it saves it as the bank's own, except in incognito."""
         return self.responder.character
 
     @character.setter
@@ -365,7 +367,7 @@ class Chat:
         self.responder.stop()
         settings = self._settings = self.memory.settings()
         if remember_policy(settings) is False:
-            self._conversation.private = True
+            self._conversation.incognito = True
         self.responder.refresh(settings)
         self._conversation.refresh()
 
@@ -400,13 +402,13 @@ class Chat:
     ) -> None:
         self.close()
 
-    def _begin(self, session: str | None, private: bool, resume: bool = True) -> None:
+    def _begin(self, session: str | None, incognito: bool, resume: bool = True) -> None:
         """Resume or begin a session, end an older one that was left open, and start the queued jobs."""
         present, policy = self._now(), remember_policy(self.memory.settings())
-        private = private or policy is False
-        self._conversation, previous = open_session(self.memory, session, present, private=private, resume=resume)
+        incognito = incognito or policy is False
+        self._conversation, previous = open_session(self.memory, session, present, incognito=incognito, resume=resume)
         self.responder.attach(self._conversation, self._scribe_worker, previous.last_at if previous else None)
-        if private:
+        if incognito:
             return
         if previous and previous.id != self.session and is_abandoned(previous, present):
             self._scribe_worker.end_session(previous.id, present, policy is True)

@@ -3,7 +3,7 @@
 Lines that are edited, regenerated or undone are retracted in the bank; the others form one path through the tree of
 messages, in the order of their numbers.
 
-Incognito, nothing is written: new lines exist only in the `Conversation`, under negative numbers, and a stored line
+In incognito nothing is written: new lines exist only in the `Conversation`, under negative numbers, and a stored line
 that is discarded is only hidden. When the conversation leaves incognito, its earlier state is restored.
 """
 
@@ -28,11 +28,11 @@ from everthread.types import Filter, Line, Metadata, NewLine, Role, Session, now
 class Conversation:
     """The current lines of one session of a bank."""
 
-    def __init__(self, memory: Memory, session: str, *, private: bool = False) -> None:
-        """Load a session, which may have no lines yet. `private`: write nothing."""
+    def __init__(self, memory: Memory, session: str, *, incognito: bool = False) -> None:
+        """Load a session, which may have no lines yet. `incognito`: write nothing."""
         self.session = session
-        self.private = private
-        self.hidden_seqs: set[int] = set()  # stored lines that were discarded incognito
+        self.incognito = incognito
+        self.hidden_seqs: set[int] = set()  # stored lines that were discarded in incognito
         self.memory = memory
         self.lines: list[Line] = self._load()
 
@@ -67,14 +67,14 @@ class Conversation:
             corrects: the line that this is a new version of.
 
         Raises:
-            EverthreadError: as `Memory.replace_lines`. Nothing is changed.
+            EverthreadError: the same errors as `Memory.replace_lines`. Nothing is changed.
         """
         replaced = {line.seq for line in replacing}
         parent = next((line.seq for line in reversed(self.lines) if line.seq > 0 and line.seq not in replaced), None)
         new = replace(new, session=self.session, parent=parent, retracted_at=new.said_at if refused else None)
         discarded = () if refused else replaced
-        if self.private:
-            line = self._build_private_line(new)
+        if self.incognito:
+            line = self._build_incognito_line(new)
         else:
             seq = None if corrects is None else corrects.seq
             line = self.memory.replace_lines(discarded, [new], defer_embedding=defer_embedding, corrects=seq)[0]
@@ -83,7 +83,7 @@ class Conversation:
             self.lines.append(line)
         return line
 
-    def _build_private_line(self, new: NewLine) -> Line:
+    def _build_incognito_line(self, new: NewLine) -> Line:
         said_at = new.said_at or now()
         clean = clean_line(replace(new, parent=None), said_at)
         seq = min([0, *(line.seq for line in self.lines)]) - 1
@@ -101,7 +101,7 @@ class Conversation:
     def truncate(self, position: int) -> list[Line]:
         """Discard the lines from a position on, in one transaction, and return them."""
         discarded = self.lines[position:]
-        if discarded and not self.private:
+        if discarded and not self.incognito:
             self.memory.replace_lines([line.seq for line in discarded])
         self._drop({line.seq for line in discarded})
         return discarded
@@ -109,23 +109,23 @@ class Conversation:
     def _drop(self, seqs: Collection[int]) -> None:
         if seqs:
             self.lines = [line for line in self.lines if line.seq not in seqs]
-        if self.private:
+        if self.incognito:
             self.hidden_seqs.update(seq for seq in seqs if seq > 0)
 
     def forget(self, seq: int) -> None:
         """Leave out a line that was forgotten in the bank."""
         self.lines = [line for line in self.lines if line.seq != seq]
 
-    def end_private(self) -> None:
-        """Leave incognito: drop the lines said incognito, and show the hidden ones."""
-        self.private = False
+    def end_incognito(self) -> None:
+        """Leave incognito: drop the lines said in incognito, and show the hidden ones."""
+        self.incognito = False
         self.hidden_seqs.clear()
         self.lines = self._load()
 
     # ------------------------------------------------------------------ reading
 
     def refresh(self) -> None:
-        """Load the changes of other conversations and processes; incognito, without the lines that they added."""
+        """Load the changes of other conversations and processes; in incognito, without the lines that they added."""
         seqs = self.memory.store.filter_seqs(self.memory.bank, Filter(session=self.session), None)
         stored = [] if seqs is None else seqs.tolist()
         known = [line.seq for line in self.lines]
@@ -133,7 +133,7 @@ class Conversation:
             return
         current = set(stored)
         self.lines = [line for line in self.lines if line.seq < 0 or line.seq in current]
-        if not self.private and (new := sorted(current.difference(known))):
+        if not self.incognito and (new := sorted(current.difference(known))):
             added = self.memory.store.get(self.memory.bank, new)
             self.lines = sort_by_position(sorted([*self.lines, *added], key=lambda line: line.seq))
 
@@ -152,7 +152,7 @@ class Conversation:
         last = lines[-1] if lines else None
         if last is None or not is_character_line(last):
             return []
-        if last.parent is None or last.seq < 0:  # a greeting has no alternatives, and incognito none are stored
+        if last.parent is None or last.seq < 0:  # a greeting has no alternatives, and in incognito none are stored
             return [last]
         replies: dict[int, Line] = {}  # by the number under which each was said first
         first_seqs: dict[int, int] = {}
@@ -177,8 +177,8 @@ class Conversation:
         """
         if any(line.seq == seq for line in self.lines):
             return self.truncate(self.index(seq) + 1)
-        if self.private:
-            raise NotFound(f"this conversation has no line {seq!r}; incognito, discarded lines are not stored")
+        if self.incognito:
+            raise NotFound(f"this conversation has no line {seq!r}; in incognito, discarded lines are not stored")
         branch, position = self._find_branch(seq)
         discarded = self.truncate(position)
         for line in branch:
@@ -212,7 +212,7 @@ class Conversation:
 
 
 def open_session(
-    memory: Memory, session: str | None, at: datetime, *, private: bool, resume: bool
+    memory: Memory, session: str | None, at: datetime, *, incognito: bool, resume: bool
 ) -> tuple[Conversation, Session | None]:
     """Open a session.
 
@@ -220,7 +220,7 @@ def open_session(
         memory: the bank.
         session: its name; None: the session to resume, if `resume`, else a new one.
         at: the present time.
-        private: write nothing.
+        incognito: write nothing.
         resume: whether the current session may be resumed.
 
     Returns:
@@ -231,7 +231,7 @@ def open_session(
     if session is None and resume:
         session = find_resumable(last, at)
     session = session or new_session_name(to_micros(at), lambda name: {existing.id for existing in sessions})
-    return Conversation(memory, session, private=private), last
+    return Conversation(memory, session, incognito=incognito), last
 
 
 def find_resumable(last: Session | None, at: datetime) -> str | None:

@@ -57,12 +57,12 @@ class GroupChat:
         return chat
 
     def say(self, text: str) -> list[Line]:
-        """Store what the user says in each bank, and return the lines. Raises as `Chat.add_line`."""
+        """Store what the user says in each bank, and return the lines. Raises the same errors as `Chat.add_line`."""
         return _broadcast(self._present, lambda chat: chat.add_line(text, chat.character.person))
 
     def reply(self, name: str) -> Generator[str]:
         """Stream a character's reply. When it ends, its text is stored in the other banks too, unless it was refused.
-        Raises as `Reply`, and NotFound if the character is not present."""
+        Raises the same errors as `Reply`, and NotFound if the character is not present."""
         chat = self.chat(name)
         chat.responder.participants = [name for name in self.names if name != chat.character.name]
         return self._stream(chat, chat.answer())

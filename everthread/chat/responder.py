@@ -94,13 +94,13 @@ class Responder:
 
     @property
     def character(self) -> Character:
-        """The character. Setting it saves it as the bank's own, except incognito."""
+        """The character. Setting it saves it as the bank's own, except in incognito."""
         return self._character
 
     @character.setter
     def character(self, character: Character) -> None:
         self._character = character
-        if not self._conversation.private:
+        if not self._conversation.incognito:
             self._saved_character = character.to_json()
             self._memory.set_setting(SETTING_CHARACTER, self._saved_character)
 
@@ -155,7 +155,7 @@ class Responder:
 
     def discard_reminders(self, removed: list[Line]) -> list[Line]:
         """Drop the reminders that discarded replies were offered; return the discarded lines."""
-        if removed and not self._conversation.private:
+        if removed and not self._conversation.incognito:
             self._reminders.record(self._conversation.lines, removed)
         return removed
 
@@ -203,7 +203,7 @@ class Responder:
     def _respond_offline(self, newest: Line | None) -> Reply:
         context = self._recall(newest, [], None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
         is_first = newest is not None and newest.seq == 1
-        reply = offline_reply.build_reply(context, is_first, self._conversation.private)
+        reply = offline_reply.build_reply(context, is_first, self._conversation.incognito)
         self.queue_notes()
         return reply
 
@@ -216,19 +216,19 @@ class Responder:
         min_relevance: float | None = None,
     ) -> Context:
         """Recall memories for the newest line, without lines that are in the prompt already."""
-        private, lines = self._conversation.private, [*seen, *([newest] if newest else [])]
+        incognito, lines = self._conversation.incognito, [*seen, *([newest] if newest else [])]
         context = self._memory.context(
             newest.text if newest else "",
             budget,
             min_relevance=min_relevance,
             exclude=self._conversation.hidden_seqs.union(line.seq for line in lines if line.seq > 0),
             as_of=self._now() if self._recalls_as_of_now else None,
-            session=self._conversation.session if self._memory.recipe.uses_buffer and not private else None,
+            session=self._conversation.session if self._memory.recipe.uses_buffer and not incognito else None,
             notes=notes,
             count=self._count,
             banks=multi_bank.list_existing(self._memory.store, self._memory.bank, self.banks),
         )
-        if not private:  # notes must not contain memories recalled incognito
+        if not incognito:  # notes must not contain memories recalled in incognito
             self._scribe_worker.background = context.sources
         contexts = (context, *context.others)
         self._scribe_worker.quotes.add(source.text for recalled in contexts for source in recalled.sources)
@@ -236,7 +236,7 @@ class Responder:
 
     def _find_offer(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:
         """Return one event or line that the character could bring up now: the line's number, and the text."""
-        if self._conversation.private or not self._memory.recipe.offers:
+        if self._conversation.incognito or not self._memory.recipe.offers:
             return None, ""
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
         return self._reminders.choose(lines, context, self._last_seen, self._now(), replaces) or (None, "")
@@ -256,7 +256,7 @@ class Responder:
     def _after_reply(self, line: Line, removed: list[Line]) -> None:
         """Update reminders, style sample and notes. The reply is saved already: if this fails, a later turn does it."""
         try:
-            if not self._conversation.private:
+            if not self._conversation.incognito:
                 self._reminders.record([] if line.retracted_at else [line], removed)
                 if style_sample.is_sample(line) and not style_sample.find_sample(self._memory, self._settings):
                     self._memory.set_setting(SETTING_SAMPLE, line.seq)
@@ -267,7 +267,7 @@ class Responder:
 
     def queue_notes(self) -> None:
         """Queue notes on the oldest lines if the window is full; the lines leave it once the notes are written."""
-        if not self._conversation.private:
+        if not self._conversation.incognito:
             prefix = self._count(build_prefix(self._character, self.find_sample()))
             self._window.queue_notes(self._tokens, prefix)
 

@@ -50,7 +50,7 @@ class Window:
         self._last_noted_seq = 0
 
     def notes(self, replaces: Line | None) -> Unit | None:
-        """Return the latest notes that cover neither the line `replaces` nor a line discarded incognito."""
+        """Return the latest notes that cover neither the line `replaces` nor a line discarded in incognito."""
         if not self._conversation.memory.recipe.notes:
             return None
         excluded = {*self._conversation.hidden_seqs, *([replaces.seq] if replaces else [])}

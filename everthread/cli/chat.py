@@ -140,9 +140,9 @@ def open_chat(
         exists = _bank_exists(arguments["store"], bank, character)
         if incognito and not exists:
             arguments = {**arguments, "store": stack.enter_context(TemporaryDirectory())}
-        private = incognito or remember_policy({SETTING_REMEMBER: remember}) is False  # before the first line
+        unstored = incognito or remember_policy({SETTING_REMEMBER: remember}) is False  # before the first line
         conversation = stack.enter_context(
-            Chat.open(bank, character=character, llm=model, session=session, incognito=private, **arguments)
+            Chat.open(bank, character=character, llm=model, session=session, incognito=unstored, **arguments)
         )
         if remember is not None:
             conversation.memory.set_setting(SETTING_REMEMBER, remember)

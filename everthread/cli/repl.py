@@ -67,7 +67,7 @@ class ChatRepl:
             chat: the conversation.
             read: shows a prompt and returns the typed line.
             write: shows text, without adding a line end.
-            can_save: whether the bank exists or may be created; otherwise the conversation stays incognito.
+            can_save: whether the bank exists or may be created; otherwise the conversation stays in incognito.
             interactive: whether there is a user to ask.
         """
         self.chat, self.read, self.write, self.can_save, self.interactive = chat, read, write, can_save, interactive
@@ -111,7 +111,7 @@ class ChatRepl:
                 return
 
     def handle(self, text: str) -> None:
-        """Run a command or send a message. An error is shown in one line."""
+        """Run a command or send a message. An error is shown on one line."""
         try:
             if is_command(text):
                 self.say(self.run_command(text))
@@ -226,7 +226,7 @@ class ChatRepl:
         if not text.strip():
             raise BadQuery("correct which line, and to what? Write /correct N TEXT")
         if self.chat.incognito:
-            raise BadQuery("nothing can be corrected incognito; enter /incognito to end it, then correct the line")
+            raise BadQuery("nothing can be corrected in incognito; enter /incognito to end it, then correct the line")
         line = self.chat.memory.correct(parse_seq(first), text.strip())
         self.chat.refresh()
         return f"corrected:\n{format_line(line)}"
@@ -352,7 +352,7 @@ class ChatRepl:
             return (
                 "From now on nothing is stored, and this part of the talk is deleted when you enter /incognito again."
             )
-        return "What was said incognito is deleted. From now on the conversation is remembered again."
+        return "What was said in incognito is deleted. From now on the conversation is remembered again."
 
     def check_can_save(self) -> None:
         """Raise BadQuery if the bank doesn't exist and may not be created."""

@@ -81,10 +81,10 @@ def greeting_text(chat: Chat) -> str:
         else "No language model is configured: instead of a reply you are shown what is remembered.\n"
         "(A running Ollama is found automatically; another server: --model http://host/v1#name)"
     )
-    private = "\nIncognito: nothing you say is stored." if chat.incognito else ""
+    notice = "\nIncognito: nothing you say is stored." if chat.incognito else ""
     rows = [
         f"Everthread. Bank {chat.memory.bank!r} remembers {contents}.",
-        f"{partner}{private}",
+        f"{partner}{notice}",
         "Talk, ask, come back later. /help for commands.",
     ]
     if chat.is_unanswered and chat.llm:
@@ -100,7 +100,7 @@ def greeting_text(chat: Chat) -> str:
 
 def goodbye_text(incognito: bool) -> str:
     """Return the text shown when the user quits."""
-    return f"Until next time; {'nothing that was said incognito is stored' if incognito else 'everything is saved'}."
+    return f"Until next time; {'nothing that was said in incognito is stored' if incognito else 'everything is saved'}."
 
 
 def ending_message(ending: EndResult) -> str:

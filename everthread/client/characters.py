@@ -47,7 +47,10 @@ class RemoteCharacters:
             self.add(json.dumps(card.to_card(character)).encode())
 
     def add(self, content: bytes, *, force: bool = False) -> Character:
-        """Store the character of a card, the bytes of a JSON or PNG file. Raises as `save`, and BadFile."""
+        """Store the character of a card, the bytes of a JSON or PNG file.
+
+        Raises the same errors as `save`, and BadFile.
+        """
         file = FileBody(content)  # raises BadInput before the content is read
         file = replace(file, media_type=PNG_TYPE if png_text.is_png(content) else JSON_TYPE)
         data = self._connection.request("POST", "characters", file, replace=force)

@@ -91,12 +91,15 @@ class Client:
         key: str | None = None,
         replace: bool = False,
     ) -> Line:
-        """Store one line; when this returns it is durable and can be recalled. Raises as `Memory.observe`."""
+        """Store one line; when this returns it is durable and can be recalled.
+
+        Raises the same errors as `Memory.observe`.
+        """
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
         return decode.line(self._request("POST", "lines", body={**decode.encode_line(new), "replace": replace}))
 
     def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:
-        """Store several lines, in batches. Raises as `Memory.observe_many`.
+        """Store several lines, in batches. Raises the same errors as `Memory.observe_many`.
 
         Args:
             lines: the lines. Their types are checked before any is stored, their content before their batch is stored.
@@ -114,7 +117,7 @@ class Client:
         return stored
 
     def correct(self, seq: int, text: str) -> Line:
-        """Replace the text of a line. Raises as `Memory.correct`."""
+        """Replace the text of a line. Raises the same errors as `Memory.correct`."""
         return decode.line(self._request("PATCH", "lines", validation.check_seq(seq, self.bank), body={"text": text}))
 
     # ------------------------------------------------------------------- recall
@@ -129,7 +132,7 @@ class Client:
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> list[Hit]:
-        """Return the k lines most relevant to the query, best first. As `Memory.recall`."""
+        """Return the k lines most relevant to the query, best first. See `Memory.recall`."""
         validation.check_positive(k, "k")
         body = {**self._encode_query(query, where, as_of, exclude), "k": k}
         body |= {} if banks is None else {"banks": list(banks)}
@@ -148,7 +151,7 @@ class Client:
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> Context:
-        """Return the memories relevant to the query, formatted for a prompt. As `Memory.context`.
+        """Return the memories relevant to the query, formatted for a prompt. See `Memory.context`.
 
         Tokens are counted by the server.
         """
@@ -181,7 +184,7 @@ class Client:
         budget: int | None = None,
         banks: Collection[str] = (),
     ) -> RemoteReply:
-        """Store what the user says, and reply as the bank's character. Raises as `Chat.reply`.
+        """Store what the user says, and reply as the bank's character. Raises the same errors as `Chat.reply`.
 
         Args:
             text: the user's words; they are on disk when this returns.
@@ -215,7 +218,7 @@ class Client:
     def lines(
         self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, include_retracted: bool = False
     ) -> Iterator[Line]:
-        """Yield lines by seq, fetched as they are read. Raises as `Memory.lines`.
+        """Yield lines by seq, fetched as they are read. Raises the same errors as `Memory.lines`.
 
         Args:
             where: a filter by session, speaker, role, time, condition and key_prefix.
@@ -296,11 +299,11 @@ class Client:
         return ImportResult(**result)
 
     def retract(self, seq: int) -> Line:
-        """Exclude a line from recall for good. Raises as `Memory.retract`."""
+        """Exclude a line from recall for good. Raises the same errors as `Memory.retract`."""
         return decode.line(self._request("POST", "lines", validation.check_seq(seq, self.bank), "retract"))
 
     def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
-        """Remove a line, a session or the whole bank for good. Raises as `Memory.forget`."""
+        """Remove a line, a session or the whole bank for good. Raises the same errors as `Memory.forget`."""
         if (seq is not None) + (session is not None) + everything != 1:
             raise BadQuery("forget takes exactly one of seq, session, everything=True")
         scope: tuple[str | int, ...] = ()
@@ -313,21 +316,24 @@ class Client:
     # ----------------------------------------------------------------------- units
 
     def units(self, kind: str | None = None, *, only_current: bool = False, category: str | None = None) -> list[Unit]:
-        """Return the units that are not retracted, by kind and id. As `Memory.units`."""
+        """Return the units that are not retracted, by kind and id. See `Memory.units`."""
         units = map(decode.unit, self._list_items("units", kind=kind, current=only_current, category=category))
         return sorted(units, key=lambda unit: (unit.kind, unit.id))
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
-        """Replace the text of a current unit. Raises as `Memory.edit_unit`."""
+        """Replace the text of a current unit. Raises the same errors as `Memory.edit_unit`."""
         return decode.unit(self._request("PATCH", "units", kind, number, body={"text": text}))
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
-        """Remove a unit and those that it superseded, for good; return their ids. Raises as `Memory.forget_unit`."""
+        """Remove a unit and those that it superseded, for good; return their ids.
+
+        Raises the same errors as `Memory.forget_unit`.
+        """
         removed = self._request("DELETE", "units", kind, number)
         return [removed["id"], *removed["earlier"]]
 
     def set_notes(self, text: str) -> Unit:
-        """Replace the notes with text written by hand. Raises as `Memory.set_notes`."""
+        """Replace the notes with text written by hand. Raises the same errors as `Memory.set_notes`."""
         if not isinstance(text, str) or not text.strip():  # the server would remove the notes
             raise BadInput(f"notes must be text that is not blank, got {text!r}; forget_unit removes them")
         saved = self._request("PUT", "notes", body={"text": text})
@@ -377,7 +383,7 @@ class Client:
             options: values by name; the others have the server's defaults.
 
         Returns:
-            The bank's recipe, as `recipe`.
+            The bank's recipe, as `recipe` returns it.
 
         Raises:
             ConfigError: the recipe is unknown.

@@ -104,7 +104,7 @@ class Connection:
         return _parse_json(response.content, self.url) if response.content else None
 
     def list_items(self, path: str, **query: object) -> Iterator[Any]:
-        """Yield the items of a list, fetched a page at a time. Raises as `request`."""
+        """Yield the items of a list, fetched a page at a time. Raises the same errors as `request`."""
         after = None
         while True:
             page = self.request("GET", path, limit=PAGE_ITEMS, after=after, **query)
@@ -113,14 +113,14 @@ class Connection:
                 return
 
     def download(self, path: str, **query: object) -> bytes:
-        """Return the bytes of a file. Raises as `request`."""
+        """Return the bytes of a file. Raises the same errors as `request`."""
         return self._send(self._build_request("GET", path, None, query, "")).content
 
     @contextmanager
     def stream(
         self, method: str, path: str, body: object = None, *, idempotency_key: str | None = None, **query: object
     ) -> Iterator[httpx.Response]:
-        """Send a request, and yield the response to be read as it arrives. Raises as `request`.
+        """Send a request, and yield the response to be read as it arrives. Raises the same errors as `request`.
 
         Args:
             method: the HTTP method.

@@ -22,8 +22,8 @@ class RemoteReply(Iterator[str]):
     """An iterator over the pieces of a reply.
 
     After the last piece `line` is the stored line, or None if the server has no model and the recalled text was shown.
-    The server also stores a reply that is not read to its end; `stop` stops it. Iteration raises as `Reply`, and
-    StoreUnavailable if the server can't be reached.
+    The server also stores a reply that is not read to its end; `stop` stops it. Iteration raises the same
+    errors as `Reply`, and StoreUnavailable if the server can't be reached.
     """
 
     def __init__(self, connection: Connection, bank: str, session: str, text: str, options: dict[str, Any]) -> None:

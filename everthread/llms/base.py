@@ -79,5 +79,5 @@ class LLM(Protocol):
             sampling: temperature and limits.
 
         Raises:
-            ModelError: as `stream`.
+            ModelError: as in `stream`.
         """

@@ -73,5 +73,5 @@ class OpenBanks:
 
 
 def open_bank(ctx: Context[Banks], bank: str | None, verb: Verb) -> Memory:
-    """Return the memory of a bank for the caller of a tool. Raises as `Banks.open`."""
+    """Return the memory of a bank for the caller of a tool. Raises the same errors as `Banks.open`."""
     return ctx.request_context.lifespan_context.open(ctx.request_context.request, bank, verb)

@@ -31,7 +31,7 @@ def parse_time(name: str, text: str) -> datetime:
 
 
 def parse_start(name: str, text: str | None) -> datetime | None:
-    """Parse the beginning of a span; None stays None. Raises as `parse_time`."""
+    """Parse the beginning of a span; None stays None. Raises the same errors as `parse_time`."""
     return None if text is None else parse_time(name, text)
 
 

@@ -106,7 +106,7 @@ _ASSISTANT_PROFILE = ScoringProfile(
 )
 
 # For questions that the embedder can't read: the shipped one reads no Chinese. Fitted on MADial's Chinese dialogues and
-# the Chinese firsts: `everthread bench fit madial PATH`. Weights that neither can determine are those of friends.
+# the Chinese first facts: `everthread bench fit madial PATH`. Weights that neither can determine are those of friends.
 _WORDS_PROFILE = ScoringProfile(
     weights={
         "bm25_window": 1.7058,

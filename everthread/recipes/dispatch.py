@@ -53,7 +53,7 @@ def build_context(
         reranker: reorders the hits; None: their order stays.
 
     Raises:
-        BadQuery: as `search`.
+        BadQuery: as in `search`.
     """
     recipe_used = _recipe_for(recipe, query.where)
     max_hits = recipe_used.max_hits

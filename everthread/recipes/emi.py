@@ -40,7 +40,7 @@ class Emi(Recipe):
 
     The recipe follows Emi, a desktop chatbot over ChatGPT's API, primarily in Simplified Chinese. The bot's replies are
     searched, except its refusals (`text.refusal`). Of the `candidates` nearest by vector, the one that shares most
-    keywords with the question is recalled; of equals, the nearer one. The keywords of a text are its `top` terms by
+    keywords with the question is recalled; in a tie, the nearer one. The keywords of a text are its `top` terms by
     TF-IDF. If no keyword is shared, nothing is recalled.
 
     `include_user` searches the person's lines as well; Emi names the lack of this as its first limitation. In a bank
@@ -115,7 +115,7 @@ class Emi(Recipe):
             for hit, shared in zip(hits, shared_counts, strict=True)
             if shared
         ]
-        best = sorted(rated, key=lambda hit: -hit.score)[:k]  # stable: of equals, the nearer hit stays first
+        best = sorted(rated, key=lambda hit: -hit.score)[:k]  # stable: in a tie, the nearer hit stays first
         return SearchResult(best, best[0].relevance if best else 0.0, bool(best))
 
     def _extract_keywords(

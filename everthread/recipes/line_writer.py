@@ -91,7 +91,7 @@ class LineWriter:
 
         Raises:
             NotFound: the line is retracted or forgotten.
-            BadLine, StoreUnavailable: as `write`.
+            BadLine, StoreUnavailable: as in `write`.
         """
         store, bank = self._reader.store, self._reader.bank
         known = None if key is None else store.get_by_key(bank, [key]).get(key)

@@ -66,7 +66,7 @@ class _ScoredSummary(NamedTuple):
     signal: str
 
     def sort_key(self) -> tuple[float, int]:
-        """Return the key that sorts the best summary first; of equals, the later one."""
+        """Return the key that sorts the best summary first; in a tie, the later one."""
         return -self.score, -self.unit.id
 
 
@@ -157,7 +157,7 @@ class Packabby(Recipe):
         return "\n".join([MEMORIES_HEADING if has_summary else ONLY_KNOWLEDGE_HEADING, *texts])
 
     def _find_nearest(self, reader: BankReader, query: Query, vector: Vector) -> list[_ScoredSummary]:
-        """Return the summaries that reach the minimum cosine, the nearest first; of equals, the later one."""
+        """Return the summaries that reach the minimum cosine, the nearest first; in a tie, the later one."""
         if not (units := _read_units(reader, query)):
             return []
         cosines, min_cosine = reader.unit_cosines(vector, RECALLED), self._min_cosine(reader, vector)

@@ -78,7 +78,7 @@ def save_recipe(store: Store, bank: str, recipe: Recipe | None, configured: Reci
         configured: the configured recipe of that name; None for one of the user's own.
 
     Raises:
-        StoreError: as `Store.set_setting`.
+        StoreError: as in `Store.set_setting`.
     """
     value = None if recipe is None else to_setting(recipe, configured)
     if store.settings(bank).get(SETTING_RECIPE) != value:

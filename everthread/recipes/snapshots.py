@@ -129,7 +129,7 @@ class Snapshots(Recipe):
 
 
 def _rank_notes(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[ScoredUnit]:
-    """Yield the notes, the most relevant first; of equals, the later one.
+    """Yield the notes, the most relevant first; in a tie, the later one.
 
     Notes are scored by their cosine to the question, or, if it has no vector, by the share of its words that they
     contain.

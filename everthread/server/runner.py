@@ -206,7 +206,7 @@ def run(
 
 
 def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, workers: int = 1) -> uvicorn.Config:
-    """Build uvicorn's configuration. Args as `run`."""
+    """Build uvicorn's configuration. For the arguments see `run`."""
     return uvicorn.Config(
         create_app,
         factory=True,

@@ -124,7 +124,10 @@ class Services:
         return saved.apply(server_recipe) if saved and saved.name == name else server_recipe
 
     def save_recipe(self, bank: str, recipe: Recipe | None) -> None:
-        """Save a bank's recipe; with None, it uses the server's again. Raises as `Store.set_setting`."""
+        """Save a bank's recipe; with None, it uses the server's again.
+
+        Raises the same errors as `Store.set_setting`.
+        """
         save_recipe(self.store, bank, recipe, None if recipe is None else self.get_recipe(recipe.name))
 
     def _get_open(self, key: tuple[object, ...]) -> Memory | None:
@@ -145,7 +148,7 @@ class Services:
         Raises:
             NotFound: if the bank doesn't exist.
             ConfigError: for an unknown recipe.
-            EverthreadError: as `Memory`.
+            EverthreadError: the same errors as `Memory`.
         """
         if not create:
             self.require_bank(bank)

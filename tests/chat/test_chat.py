@@ -444,15 +444,15 @@ def test_incognito_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> N
     chat.close()
     clock.pass_by(days=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    private = talk(
+    incognito_chat = talk(
         "Of the gold in the cave nobody will hear from me, I promise you that by the " + "sea " * 9,
         "Aye.",
         incognito=True,
     )
-    get_reply_text(private, "There is gold in the cave.")
-    get_reply_text(private, "Much gold.")
-    assert "There is gold in the cave." in last_prompt_text(private)
-    assert private.end(remember=True).remembered is False
+    get_reply_text(incognito_chat, "There is gold in the cave.")
+    get_reply_text(incognito_chat, "Much gold.")
+    assert "There is gold in the cave." in last_prompt_text(incognito_chat)
+    assert incognito_chat.end(remember=True).remembered is False
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {path for path in after if after[path] != before.get(path)} == set()
 

@@ -65,13 +65,13 @@ def test_an_invalid_edit_changes_nothing(memory: Memory) -> None:
 def test_lines_discarded_incognito_are_only_hidden(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two", "three")
-    talk.private = True
+    talk.incognito = True
     talk.truncate(2)
     talk.edit(1, "secret", NOON, {})
     assert texts(talk) == ["one", "secret"]
     assert talk.hidden_seqs == {2, 3}
     assert stored_texts(memory) == ["one", "two", "three"]
-    talk.end_private()
+    talk.end_incognito()
     assert texts(talk) == ["one", "two", "three"]
     assert talk.hidden_seqs == set()
 
@@ -79,7 +79,7 @@ def test_lines_discarded_incognito_are_only_hidden(memory: Memory) -> None:
 def test_incognito_ignores_new_lines_of_others_and_drops_forgotten_ones(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two")
-    talk.private = True
+    talk.incognito = True
     talk.truncate(1)
     add(talk, "secret")
     memory.observe("three", session="s")

@@ -1,4 +1,4 @@
-"""Failures of a model server: each is reported in one line, and no line is lost or falsely saved."""
+"""Failures of a model server: each is reported on one line, and no line is lost or falsely saved."""
 
 from __future__ import annotations
 

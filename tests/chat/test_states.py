@@ -56,7 +56,7 @@ class Talking(RuleBasedStateMachine):
         self.discarded: list[Said] = []  # of this session
         self.other_sessions: list[Said] = []  # in ended sessions
         self.retracted: list[Said] = []  # in ended sessions
-        self.private: list[str] = []  # texts said incognito
+        self.private: list[str] = []  # texts said in incognito
         self.forgotten: list[str] = []
         self.public: list[Said] | None = None  # the current lines when it became incognito
 

@@ -73,7 +73,7 @@ def test_an_incognito_chat_with_a_new_bank_leaves_no_file(run: Run, tmp_path: Pa
     with llm_server("Aye.") as server:
         said = run("-b", "new", "--incognito", "-m", f"{server.url}#m", stdin="The password is swordfish.\n/end yes\n")
     assert "Incognito: nothing you say is stored." in said.stdout
-    assert "nothing that was said incognito is stored" in said.stdout
+    assert "nothing that was said in incognito is stored" in said.stdout
     assert files(tmp_path) == []
 
 
@@ -104,14 +104,14 @@ def test_an_incognito_group_chat_leaves_no_file_and_says_so(run: Run, tmp_path: 
         said = run("-c", "Captain", "-c", "Cook", "--incognito", "-m", f"{server.url}#m", stdin="Cook, a secret.\n")
     assert "Incognito: nothing you say is stored." in said.stdout
     assert "Cook: Aye." in said.stdout
-    assert "nothing that was said incognito is stored" in said.stdout
+    assert "nothing that was said in incognito is stored" in said.stdout
     assert files(tmp_path) == before
 
 
 def test_an_incognito_chat_creates_no_bank_in_a_database(run: Run, tmp_path: Path, database: str) -> None:
     said = run("-b", "new", "--incognito", "-m", "none", stdin="Hello.\n", store=database)
     assert said.exit_code == 0, said.stderr
-    assert "nothing that was said incognito is stored" in said.stdout
+    assert "nothing that was said in incognito is stored" in said.stdout
     with Memory.open("other", store=database, embedder=HashEmbedder(512)) as memory:
         assert not memory.store.exists("new")
 
@@ -294,7 +294,7 @@ def test_an_invalid_session_name_is_refused_before_anything_is_created(
 def test_an_incognito_chat_without_a_bank_stays_incognito_and_says_so(run: Run, tmp_path: Path) -> None:
     shown = run("-b", "new", "--incognito", stdin="A secret.\n/incognito\nAnother.\n/quit\n").stdout
     assert "this bank does not exist yet, and incognito does not create it; begin again without --incognito" in shown
-    assert "nothing that was said incognito is stored" in shown
+    assert "nothing that was said in incognito is stored" in shown
     assert not (tmp_path / "store").exists()
 
 

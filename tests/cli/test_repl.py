@@ -333,7 +333,7 @@ def test_a_correction_without_a_line_or_a_text_changes_nothing(memory: Memory, t
 
 def test_an_incognito_chat_corrects_no_line(memory: Memory) -> None:
     remember(memory)
-    assert "nothing can be corrected incognito" in converse(memory, "/correct 1 Not so.", incognito=True)[1]
+    assert "nothing can be corrected in incognito" in converse(memory, "/correct 1 Not so.", incognito=True)[1]
     assert "My sister Mia moved to Lisbon." in texts(memory)
 
 
@@ -413,10 +413,10 @@ def test_a_bank_that_always_remembers_is_not_asked_at_the_end(memory: Memory) ->
 def test_an_incognito_chat_stores_nothing_and_says_so(memory: Memory) -> None:
     screen = converse(memory, "A secret.", "/incognito", "Hello.", llm=ScriptedLLM(["one", "two"]), incognito=True)
     assert "Incognito: nothing you say is stored." in screen[0]
-    assert "What was said incognito is deleted." in screen[2]
+    assert "What was said in incognito is deleted." in screen[2]
     assert texts(memory) == ["Ahoy!", "Hello.", "two"]
     screen = converse(memory, "/incognito", "Another secret.", llm=ScriptedLLM(["one"]))
-    assert "nothing that was said incognito is stored" in screen[-1]
+    assert "nothing that was said in incognito is stored" in screen[-1]
 
 
 def test_the_notes_and_the_token_usage_are_shown(memory: Memory) -> None:
@@ -605,7 +605,7 @@ def test_an_incognito_end_leaves_nothing_and_stays_incognito(memory: Memory) -> 
     screen = converse(memory, "A secret.", "/end", "Another.", "/end yes", llm=ScriptedLLM(["a", "b"]), incognito=True)
     assert (screen[2], screen[4]) == (FORGOTTEN, FORGOTTEN)
     assert texts(memory) == []
-    assert "nothing that was said incognito is stored" in screen[-1]
+    assert "nothing that was said in incognito is stored" in screen[-1]
 
 
 # ------------------------------------------------------------------ what is shown

@@ -1,6 +1,6 @@
 """A process that forks while it has a bank open: `forked.py STORE WHAT`, where WHAT is one of `WAYS`.
 
-It prints the outcome in one line. A child that hangs is killed after LIMIT seconds, and reported.
+It prints the outcome on one line. A child that hangs is killed after LIMIT seconds, and reported.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def _answer(line: NewLine, clock: Clock) -> Callable[[Sequence[Message]], str]:
 
 
 def asked(memory: Memory, question: str) -> str:
-    """Return the prompt of a question asked later, incognito."""
+    """Return the prompt of a question asked later, in incognito."""
     model = ScriptedLLM(["I will think about it."])
     with Chat(memory, JONAS, model, session="later", incognito=True, clock=Clock(LATER)) as chat:
         "".join(chat.reply(question))

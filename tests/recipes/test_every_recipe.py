@@ -277,7 +277,7 @@ def test_a_scribe_that_fails_once_loses_nothing(recipe: Recipe, nth: int, tmp_pa
         if nth == 1:
             assert memory.units("note") == memory.units("summary") == []
             assert bool(scribe.failed) == (max(waiting) > 0) == writes
-        errors = {work.error for work in memory.jobs()}  # none, where more lines have come to a work since
+        errors = {work.error for work in memory.jobs()}  # none, if more lines have joined a job since
         assert errors <= {"ScribeFailed", "LLMUnavailable", None}
         assert memory.stats().queued == len(memory.jobs()) == waiting[-1]
 

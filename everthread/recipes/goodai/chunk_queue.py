@@ -41,7 +41,7 @@ class Chunk:
     end: int
     text: str
     keys: tuple[int, ...]  # the keys of the texts with tokens in the chunk, in order
-    main: int  # the key of the text with most tokens in the chunk; the first of equals
+    main: int  # the key of the text with most tokens in the chunk; the first in a tie
 
 
 @dataclass(frozen=True, slots=True)

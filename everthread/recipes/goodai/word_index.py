@@ -46,7 +46,7 @@ class WordIndex:
 
         Returns:
             Each id with the share of the query's terms that the chunk contains, 0..1, weighted by rarity; the best by
-            BM25 first, of equals the older chunk.
+            BM25 first, in a tie the older chunk.
         """
         weights = {term: idf(len(self._counts.get(term, ())), len(self._terms)) for term in terms(query)}
         mean = self._total / max(len(self._terms), 1)

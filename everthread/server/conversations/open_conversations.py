@@ -17,7 +17,7 @@ from everthread.server.workers.bank_leases import BankLeases
 from everthread.types import Usage, now
 
 MAX_OPEN = 1024  # a closed conversation is opened again in milliseconds
-MAX_PRIVATE = 1024  # incognito conversations, in addition; their lines exist nowhere else
+MAX_INCOGNITO = 1024  # incognito conversations, in addition; their lines exist nowhere else
 CURRENT = "current"  # in place of a session's name: the bank's current session
 
 
@@ -147,9 +147,9 @@ class OpenConversations:
 
     def _evict(self) -> None:
         """Do as `evict`, with the lock held."""
-        private = [key for key, conversation in self._open.items() if conversation.chat.incognito]
-        public = [key for key, conversation in self._open.items() if not conversation.chat.incognito]
-        excess = [*public[: max(len(public) - MAX_OPEN, 0)], *private[: max(len(private) - MAX_PRIVATE, 0)]]
+        incognito = [key for key, conversation in self._open.items() if conversation.chat.incognito]
+        stored = [key for key, conversation in self._open.items() if not conversation.chat.incognito]
+        excess = [*stored[: max(len(stored) - MAX_OPEN, 0)], *incognito[: max(len(incognito) - MAX_INCOGNITO, 0)]]
         for key in excess:
             conversation = self._open[key]
             if not conversation.is_replying and conversation.lock.acquire(blocking=False):

@@ -98,7 +98,7 @@ class ConversationRegistry:
 
         Raises:
             Problem: if the key belongs to another text, or the conversation can't reply now.
-            EverthreadError: as `Chat.reply`.
+            EverthreadError: the same errors as `Chat.reply`.
         """
         if (stream := self._endings.find(key, text)) is not None:
             return stream
@@ -151,7 +151,7 @@ class ConversationRegistry:
 
         Raises:
             Problem: if the conversation can't reply now.
-            EverthreadError: as `act`.
+            EverthreadError: the same errors as `act`.
         """
         with self._use(memory, session) as conversation:
             self._require_incognito(conversation, incognito)
@@ -168,7 +168,10 @@ class ConversationRegistry:
             return replay_answer(last if last is not None and last.role == "assistant" else None)
 
     def validate(self, session: str, text: str | None = None, options: OptionsBody | None = None) -> None:
-        """Check the arguments of `reply`, so that an invalid request creates no bank. Raises as `reply`."""
+        """Check the arguments of `reply`, so that an invalid request creates no bank.
+
+        Raises the same errors as `reply`.
+        """
         validation.check_filter_name(session, "session")
         if text is not None:
             clean_line(NewLine(text), now())
@@ -205,7 +208,7 @@ class ConversationRegistry:
 
         Raises:
             Problem: 409 if another worker holds the bank for too long.
-            EverthreadError: as `act`.
+            EverthreadError: the same errors as `act`.
         """
         conversation, bank = OpenConversation(chat), chat.memory.bank
         with self.leases.hold(bank, MESSAGE_LEASE_TIMEOUT_S):

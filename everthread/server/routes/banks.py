@@ -81,7 +81,7 @@ def create_bank(lazy_memory: WriteLazyMemory, idempotency: Idempotency) -> Stats
     memory = lazy_memory(lambda: None)
 
     def create() -> None:
-        memory.store.create(memory.bank)  # again, if the bank was forgotten since
+        memory.store.create(memory.bank)  # again, if the bank has been forgotten since
 
     idempotency.run_once(create, lambda _: True, lambda _: create())
     return memory.stats()

@@ -1,7 +1,7 @@
 """The vectors of a bank's units in memory, searched exhaustively.
 
 Rows are written with the stamp of their change and never updated, so the number of rows under each stamp shows whether
-some were removed since.
+some have been removed since.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def test_the_least_recently_used_conversations_are_closed_except_incognito_ones(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_conversations, "MAX_OPEN", 2)
-    monkeypatch.setattr(open_conversations, "MAX_PRIVATE", 1)
+    monkeypatch.setattr(open_conversations, "MAX_INCOGNITO", 1)
     registry, memory = open_registry(store, ScriptedLLM(["Yes."] * 10))
     say(registry, memory, "Hello", "one")
     registry.set_incognito(memory, "secret", True)
