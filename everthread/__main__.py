@@ -12,11 +12,16 @@ INTERRUPTED = 130  # the exit status of a program that SIGINT ended, by shell co
 
 
 def main() -> None:
-    """Load the command line and run it."""
+    """Load the command line and run it; for a hook only what a hook needs, because a prompt waits for it."""
     try:
-        from everthread.cli.main import main as command
+        if sys.argv[1:2] == ["hook"]:
+            from everthread.cli.hook import hook
 
-        command()
+            hook(sys.argv[2:], prog_name="everthread hook")
+        else:
+            from everthread.cli.main import main as command
+
+            command()
     except KeyboardInterrupt:
         print("\neverthread: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

@@ -1,0 +1,102 @@
+"""`everthread hook`: runs as a hook of Claude Code or Codex. It never delays or blocks a prompt.
+
+A running server is asked first, because loading the engine takes seconds; `everthread.__main__` runs this module
+without the rest of the command line. If a hook fails or its deadline passes, it prints nothing and exits with 0.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import sys
+import threading
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+SERVER_URL = "http://127.0.0.1:7391"
+CONNECT_TIMEOUT_S = 0.3
+DEADLINES_S = {"recall": 5.0, "remember": 30.0, "end": 10.0}
+
+
+class HookCommand(click.Command):
+    """Reports a wrong option without blocking the prompt."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **extra)
+        except click.UsageError as error:
+            raise click.ClickException(error.format_message()) from None  # exits with 1; at 2 a prompt is blocked
+
+
+@click.command(cls=HookCommand)
+@click.argument("action", type=click.Choice(list(DEADLINES_S)))
+@click.option("-b", "--bank", default="default", show_default=True, help="The bank.")
+@click.option("--url", default=SERVER_URL, show_default=True, help="The server to ask, if it runs.")
+@click.option("--key-variable", metavar="NAME", help="An environment variable with a key of that server.")
+@click.option("--store", metavar="PLACE", help="Use the banks at this location, and no server.")
+@click.option("--deadline", type=click.FloatRange(0.1, 600), metavar="SECONDS", help="Default: 5, 30 and 10.")
+@click.pass_context
+def hook(ctx: click.Context, /, action: str, deadline: float | None, **options: Any) -> None:
+    """Recall for a prompt, remember a turn, or end a session, as the JSON on standard input says.
+
+    \b
+    recall     prints the memories to add to a prompt (UserPromptSubmit)
+    remember   stores what was said in the transcript (Stop)
+    end        stores the rest, and ends the session (SessionEnd)
+    """
+    timer = threading.Timer(deadline or DEADLINES_S[action], os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+    logging.disable()  # agents show what is written to standard error
+    try:
+        output = run(action, options, ctx.obj or {})
+    except Exception:  # noqa: BLE001  a hook must not fail, whatever the reason
+        output = None
+    timer.cancel()
+    if output is not None:
+        click.echo(json.dumps(output))
+
+
+def run(action: str, options: dict[str, Any], global_options: dict[str, Any]) -> dict[str, Any] | None:
+    """Read an event from standard input, act on it, and return the output, if any.
+
+    Args:
+        action: one of DEADLINES_S.
+        options: of the hook.
+        global_options: of the command line, for the engine.
+    """
+    from everthread.errors import ConfigError, StoreUnavailable
+    from everthread.hooks.events import ACTIONS
+
+    event = json.loads(sys.stdin.buffer.read())
+    if not isinstance(event, dict):
+        return None
+    if options["store"] is None and global_options.get("store") is None and is_listening(options["url"]):
+        from everthread.client.client import Client
+
+        try:
+            key = os.environ.get(options["key_variable"] or "") or None
+            with Client(options["url"], options["bank"], key) as client:
+                return ACTIONS[action](event, client)
+        except (ConfigError, StoreUnavailable):
+            pass  # another program, or a server that requires another key
+    from everthread.memory import Memory
+
+    place = options["store"] or global_options.get("store")
+    with Memory.open(options["bank"], **{**global_options, "store": place}) as memory:
+        return ACTIONS[action](event, memory)
+
+
+def is_listening(url: str) -> bool:
+    """Return whether a server accepts connections at a URL."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        with socket.create_connection((parts.hostname, port), CONNECT_TIMEOUT_S):
+            return True
+    except (OSError, ValueError):
+        return False

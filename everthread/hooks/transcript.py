@@ -1,0 +1,111 @@
+"""Reads the end of a coding agent's transcript: the lines that the user and the assistant said.
+
+Both formats are JSON Lines. Claude Code writes entries of type "user" and "assistant" with a uuid; results of tools,
+side chains and texts that the program inserted are entries of type "user" as well. Codex writes entries of type
+"event_msg" with a payload of type "user_message" or "agent_message". Neither format is documented; entries that have
+another shape are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from everthread.types import NewLine, Role
+
+MAX_READ_BYTES = 2_000_000  # from the end: a turn may contain large results of tools
+MAX_LINES = 100  # more than one turn, so that a turn is kept even if an earlier hook failed
+INSERTED_TEXT = re.compile(r"<(system-reminder|ide_\w+)>.*?</\1>", re.DOTALL)  # by Claude Code, in what the user said
+COMMAND_TEXT = re.compile(r"\s*(<(command|local-command|bash|user-memory|task-notification)\b|\[Request interrupted)")
+CODEX_ROLES: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
+
+
+def read_lines(file: Path, session: str) -> list[NewLine]:
+    """Return the last lines of a transcript, each with a key, so that storing them again adds nothing.
+
+    Args:
+        file: the transcript.
+        session: the session of the lines.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    lines = [line for entry in _read_entries(file) if (line := _parse_entry(entry)) is not None]
+    return [replace(line, session=session) for line in lines[-MAX_LINES:]]
+
+
+def _read_entries(file: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the entries in the last part of a file; its first row may be cut off, its last one incomplete."""
+    with file.open("rb") as stream:
+        size = stream.seek(0, 2)
+        stream.seek(max(0, size - MAX_READ_BYTES))
+        rows = stream.read().split(b"\n")
+    for row in rows:
+        try:
+            entry = json.loads(row)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _parse_entry(entry: Mapping[str, Any]) -> NewLine | None:
+    """Return the line of an entry, or None if nothing was said in it."""
+    said_at = _parse_time(entry.get("timestamp"))
+    if said_at is None:
+        return None
+    if entry.get("type") == "event_msg":
+        return _parse_codex(entry, said_at)
+    if entry.get("type") in ("user", "assistant"):
+        return _parse_claude(entry, said_at)
+    return None
+
+
+def _parse_claude(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None:
+    role: Role = "user" if entry["type"] == "user" else "assistant"
+    if any(entry.get(flag) for flag in ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")):
+        return None
+    message, uuid = entry.get("message"), entry.get("uuid")
+    text = _join_texts(message.get("content")) if isinstance(message, dict) else ""
+    if role == "user":
+        text = "" if COMMAND_TEXT.match(text) else INSERTED_TEXT.sub("", text).strip()
+    if not text.strip() or not isinstance(uuid, str):
+        return None
+    return NewLine(text, role, role, said_at, metadata={"via": "claude-code"}, key=_key("claude-code", uuid))
+
+
+def _join_texts(content: object) -> str:
+    """Return the texts of a message; thoughts, calls of tools and their results are left out."""
+    if isinstance(content, str):
+        return content
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if part.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _parse_codex(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None:
+    payload = entry.get("payload")
+    kind, text = (payload.get("type"), payload.get("message")) if isinstance(payload, dict) else (None, None)
+    role = CODEX_ROLES.get(str(kind))
+    if role is None or not isinstance(text, str) or not text.strip():
+        return None
+    key = _key("codex", f"{entry['timestamp']}\x1f{kind}\x1f{text}")
+    return NewLine(text, role, role, said_at, metadata={"via": "codex"}, key=key)
+
+
+def _parse_time(value: object) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return time if time is not None and time.tzinfo else None
+
+
+def _key(source: str, identity: str) -> str:
+    return f"{source}:{sha256(identity.encode('utf-8', 'replace')).hexdigest()[:32]}"

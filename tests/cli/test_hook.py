@@ -1,0 +1,84 @@
+"""`everthread hook` as an agent runs it: a process with JSON on its standard input."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hardship import PATIENCE
+from hardship.loopback import serve_app
+
+from everthread import Memory
+from everthread.recipes.default import Default
+from everthread.server.app import create_app
+from everthread.server.services import Services
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+
+SAID = "We deploy Heron with the script ship.sh."
+PROMPT = json.dumps({"session_id": "two", "prompt": "How do we deploy Heron, with which script?"})
+
+
+def run(*arguments: str, event: str = PROMPT, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "everthread", *before, "hook", *arguments]
+    return subprocess.run(command, input=event, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def added(done: subprocess.CompletedProcess[str]) -> str:
+    """Return what was added to the prompt."""
+    assert (done.returncode, done.stderr) == (0, "")
+    return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
+
+
+def test_a_running_server_is_asked_and_the_engine_is_not_loaded(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    with serve_app(create_app(Services(store, HashEmbedder(512), None, Default()))) as url:
+        with Memory.open("nora", store=store, embedder=HashEmbedder(512)) as memory:
+            memory.observe(SAID, session="one")
+        assert SAID in added(run("recall", "--bank", "nora", "--url", url))
+        code = (
+            "import sys\nsys.argv = ['everthread', 'hook', 'recall', '--bank', 'nora', '--url', sys.argv[1]]\n"
+            "from everthread.__main__ import main\n"
+            "try:\n    main()\nfinally:\n    print(sorted({'onnxruntime', 'everthread.memory'} & sys.modules.keys()))"
+        )
+        command = [sys.executable, "-c", code, url]
+        done = subprocess.run(command, input=PROMPT, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        assert SAID in done.stdout.splitlines()[0]
+        assert done.stdout.splitlines()[1] == "[]"
+    store.close()
+
+
+def test_without_a_server_the_banks_are_read_directly(tmp_path: Path, no_ollama: str) -> None:
+    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        memory.observe(SAID, session="one")
+    arguments = ("recall", "--bank", "nora", "--url", f"http://{no_ollama}", "--deadline", "60")
+    assert SAID in added(run(*arguments, before=("--embedder", "hash", "--store", str(tmp_path))))
+
+
+@pytest.mark.parametrize(
+    ("action", "event"),
+    [("recall", "no JSON"), ("recall", "[]"), ("remember", '{"session_id": "s", "transcript_path": "/gone"}')],
+)
+def test_a_hook_that_fails_prints_nothing_and_succeeds(tmp_path: Path, action: str, event: str) -> None:
+    done = run(action, "--store", str(tmp_path), event=event)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_server_that_does_not_answer_is_given_up_at_the_deadline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started_at = time.monotonic()
+        done = run("recall", "--url", f"http://127.0.0.1:{silent.getsockname()[1]}", "--deadline", "0.5")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert time.monotonic() - started_at < PATIENCE / 4
+
+
+def test_a_wrong_option_is_reported_without_blocking_the_prompt() -> None:
+    done = run("recall", "--bnak", "nora")
+    assert done.returncode == 1, "an agent blocks a prompt at 2"
+    assert "--bnak" in done.stderr
+    assert done.stdout == ""
