@@ -397,6 +397,18 @@ class Memory:
         """
         self.store.end_session(self.bank, validation.check_filter_name(session, "session"), at or now())
 
+    def set_session(self, session: str, *, title: str | None = None, metadata: Metadata | None = None) -> Session:
+        """Set the title or the metadata of a session; None leaves a value as it is. Raises BadInput and NotFound.
+
+        Args:
+            session: its id.
+            title: its title; "" removes it.
+            metadata: JSON values by name, in place of the earlier ones.
+        """
+        name = validation.check_filter_name(session, "session")
+        title, metadata = validation.check_title(title), validation.check_session_metadata(metadata)
+        return self.store.set_session(self.bank, name, title, metadata)
+
     def stats(self) -> Stats:
         """Return statistics of the bank."""
         stats = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)

@@ -91,6 +91,8 @@ class Session:
     last_seq: int
     lines: int
     ended_at: datetime | None = None  # once it is set, a new line without a session starts another one
+    title: str | None = None
+    metadata: Metadata = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

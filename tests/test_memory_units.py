@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -23,6 +24,7 @@ from everthread.factory import RECIPES
 from everthread.recall.types import Query
 from everthread.recipes.base import Recipe
 from everthread.recipes.packabby import Packabby
+from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.transfer.copy_bank import copy_bank
 from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vectors
@@ -394,6 +396,61 @@ def test_a_missing_session_can_not_be_ended(memory: Memory) -> None:
         memory.end("nowhere")
     with pytest.raises(BadQuery, match="session must be a str"):
         memory.end(3)  # type: ignore[arg-type]
+
+
+def test_a_session_can_have_a_title_and_metadata(memory: Memory) -> None:
+    memory.observe("The kettle sings.", session="s", said_at=NOON)
+    (untitled,) = memory.sessions()
+    assert (untitled.title, untitled.metadata) == (None, {})
+    titled = memory.set_session("s", title="  Tea\n", metadata={"source": {"id": 7}})
+    assert memory.sessions() == [titled] == [replace(untitled, title="Tea", metadata={"source": {"id": 7}})]
+    assert memory.set_session("s", metadata={}).title == "Tea"
+    assert memory.set_session("s", title="").title is None
+    memory.set_session("s", title="Tea")
+    memory.observe("And sings.", session="s", said_at=NOON)
+    assert [session.title for session in memory.sessions()] == ["Tea"]
+
+
+def test_a_title_is_forgotten_with_the_last_line_of_its_session(memory: Memory) -> None:
+    memory.observe_many([NewLine("One.", session="s"), NewLine("Two.", session="s")])
+    memory.set_session("s", title="Zqcanary")
+    memory.forget(seq=1)
+    assert memory.sessions()[0].title == "Zqcanary"
+    memory.forget(seq=2)
+    memory.observe("Three.", session="s")
+    assert memory.sessions()[0].title is None
+    store = memory.store
+    assert isinstance(store, SQLiteStore)
+    assert not any(b"Zqcanary" in path.read_bytes() for path in store.folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"title": 3}, "invalid title: got 3, expected a str"),
+        ({"title": "t" * 1001}, "invalid title: it has 1,001 characters, expected at most 1,000"),
+        ({"title": "a\0"}, "a title contains NUL"),
+        ({"metadata": [1]}, "invalid metadata of a session: got .1., expected a mapping"),
+        ({"metadata": {"n": float("nan")}}, "the metadata of a session must be JSON-serialisable"),
+        ({"metadata": {"n": "\ud83e"}}, "the metadata of a session contains NUL or half"),
+        ({"metadata": json.loads('{"n":' * 101 + "1" + "}" * 101)}, "nested more than 100 deep"),
+    ],
+)
+def test_invalid_titles_and_metadata_of_sessions_are_rejected(
+    memory: Memory, changes: dict[str, Any], message: str
+) -> None:
+    memory.observe("The kettle sings.", session="s")
+    before = memory.sessions()
+    with pytest.raises(BadInput, match=message):
+        memory.set_session("s", **changes)
+    assert memory.sessions() == before
+
+
+def test_a_missing_session_can_not_have_a_title(memory: Memory) -> None:
+    with pytest.raises(NotFound, match="no session 'nowhere'"):
+        memory.set_session("nowhere", title="Tea")
+    with pytest.raises(BadQuery, match="session must be a str"):
+        memory.set_session(3, title="Tea")  # type: ignore[arg-type]
 
 
 # --------------------------------------------------------------------- excluded lines

@@ -127,12 +127,12 @@ def _clean_metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
     if not isinstance(cleaned, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
     cleaned.pop(META_REPLACES, None)
-    if _depth(cleaned) > MAX_METADATA_DEPTH:
+    if nesting_depth(cleaned) > MAX_METADATA_DEPTH:
         raise BadLine(f"metadata is nested more than {MAX_METADATA_DEPTH} deep; simplify it")
     return cleaned, replaced
 
 
-def _depth(value: JSONValue) -> int:
+def nesting_depth(value: JSONValue) -> int:
     """Return the nesting depth of lists and objects."""
     depth, values = 0, [value]
     while containers := [item for item in values if isinstance(item, dict | list)]:

@@ -5,7 +5,8 @@ Invalid queries raise BadQuery, invalid values to store raise BadInput.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import isfinite
 from reprlib import repr as shortly
@@ -13,14 +14,21 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 
-from everthread.bank.line_validation import MAX_NAME_CHARS, MAX_TEXT_CHARS, replace_unstorable
+from everthread.bank.line_validation import (
+    MAX_METADATA_DEPTH,
+    MAX_NAME_CHARS,
+    MAX_TEXT_CHARS,
+    nesting_depth,
+    replace_unstorable,
+)
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.stores.json_text import storable_json
 from everthread.stores.limits import MAX_SEQ, check_storable
-from everthread.types import NewUnit, ScribeJob
+from everthread.types import JSONValue, Metadata, NewUnit, ScribeJob
 
 NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as one of general knowledge
+MAX_TITLE_CHARS = 1000  # of a session; a title is often its first message
 JOB_KINDS = get_args(get_type_hints(ScribeJob)["kind"])
 
 # --------------------------------------------------------- arguments of queries
@@ -173,6 +181,37 @@ def check_unit(new: NewUnit) -> NewUnit:
         raise BadInput(f"a unit's metadata must be a mapping, got {shortly(new.metadata)}")
     storable_json(new.metadata, "a unit's metadata", BadInput)
     return replace(new, text=replace_unstorable(new.text)[0], sources=tuple(new.sources))
+
+
+def check_title(title: str | None) -> str | None:
+    """Check the title of a session, and return it as one line of text; None for None.
+
+    Raises:
+        BadInput: it is not a str, too long, or has characters that no database can store.
+    """
+    if title is None:
+        return None
+    if not isinstance(title, str):
+        raise BadInput(f"invalid title: got {shortly(title)}, expected a str")
+    if len(title) > MAX_TITLE_CHARS:
+        raise BadInput(f"invalid title: it has {len(title):,} characters, expected at most {MAX_TITLE_CHARS:,}")
+    return check_storable(" ".join(title.split()), "a title", BadInput)
+
+
+def check_session_metadata(metadata: Metadata | None) -> Metadata | None:
+    """Check the metadata of a session, and return them as they are stored; None for None.
+
+    Raises:
+        BadInput: they are not a mapping of JSON values, nested too deep, or have characters that no database can store.
+    """
+    if metadata is None:
+        return None
+    if not isinstance(metadata, Mapping):
+        raise BadInput(f"invalid metadata of a session: got {shortly(metadata)}, expected a mapping")
+    stored: dict[str, JSONValue] = json.loads(storable_json(dict(metadata), "the metadata of a session", BadInput))
+    if nesting_depth(stored) > MAX_METADATA_DEPTH:
+        raise BadInput(f"the metadata of a session are nested more than {MAX_METADATA_DEPTH} deep; simplify them")
+    return stored
 
 
 def check_job(job: ScribeJob) -> ScribeJob:

@@ -35,6 +35,8 @@ LAZY_COMMANDS = {
     "mcp": "everthread.cli.mcp",
     "recipes": "everthread.cli.recipes",
     "serve": "everthread.cli.serve",
+    "sessions": "everthread.cli.sessions",
+    "title": "everthread.cli.sessions",
 }
 EXTRAS = {"db": "postgres", "mcp": "mcp", "serve": "server"}  # command -> the extra that it needs
 

@@ -368,23 +368,6 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
 
 
 @main.command()
-@bank_option
-@json_option
-@click.pass_context
-def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """List the sessions of a bank, whose names `lines`, `recall` and `forget` take as --session."""
-    with open_memory(ctx, bank) as memory:
-        all_sessions = memory.sessions()
-    if as_json:
-        show_json(all_sessions)
-        return
-    for session in all_sessions:
-        ended = "" if session.ended_at is None else "  ended"
-        row = f"{session.id:<24} {session.started_at:%Y-%m-%d %H:%M}  {pluralize(session.lines, 'line')}{ended}"
-        click.echo(escape_control_chars(row))
-
-
-@main.command()
 @click.argument("kind", required=False)
 @bank_option
 @click.option("--current", is_flag=True, help="Leave out superseded units.")

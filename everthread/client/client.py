@@ -249,6 +249,13 @@ class Client:
         sessions = map(decode.session, self._list_items("sessions"))
         return sorted(sessions, key=lambda session: (session.started_at, session.first_seq))
 
+    def set_session(self, session: str, *, title: str | None = None, metadata: Metadata | None = None) -> Session:
+        """Set the title or the metadata of a session. As `Memory.set_session`."""
+        name = validation.check_filter_name(session, "session")
+        title, metadata = validation.check_title(title), validation.check_session_metadata(metadata)
+        changes = {"title": title, "metadata": metadata}
+        return decode.session(self._request("PATCH", "sessions", name, body=changes))
+
     def stats(self) -> Stats:
         """Return the counts of the bank."""
         return decode.stats(self._request("GET"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -68,9 +69,9 @@ def context(data: Json) -> Context:
 
 def session(data: Json) -> Session:
     """Decode a session, without the fields that exist only in lists of sessions."""
-    started_at, last_at = datetime.fromisoformat(data["started_at"]), datetime.fromisoformat(data["last_at"])
-    ended_at = parse_time(data["ended_at"])
-    return Session(data["id"], started_at, last_at, data["first_seq"], data["last_seq"], data["lines"], ended_at)
+    values = {each.name: data[each.name] for each in fields(Session)}
+    times = {name: parse_time(data[name]) for name in ("started_at", "last_at", "ended_at")}
+    return Session(**{**values, **times})
 
 
 def unit(data: Json) -> Unit:

@@ -13,7 +13,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from everthread.common.keys import META_CORRECTS
-from everthread.errors import BadLine, BadQuery
+from everthread.errors import BadInput, BadLine, BadQuery
 from everthread.recall.relevance_buffer import MAX_PASSAGES
 from everthread.stores.conditions import parse_condition
 from everthread.stores.limits import MAX_SEQ
@@ -225,8 +225,8 @@ class MonthView(View):
 
 
 class SessionView(View):
-    """One conversation. lines counts the active ones; opening is the beginning of the person's first line; summary is a
-    scribe's."""
+    """One conversation. lines counts the active ones; title is null until one is set; opening is the beginning of the
+    person's first line; summary is a scribe's."""
 
     id: str
     started_at: datetime
@@ -235,6 +235,8 @@ class SessionView(View):
     lines: int
     first_seq: int
     last_seq: int
+    title: str | None
+    metadata: dict[str, Any]
     opening: str | None
     summary: str | None
 
@@ -380,6 +382,23 @@ class SettingsBody(RequestBody):
         if not self.model_fields_set:
             raise ValueError("no setting is given; expected remember, scribe or both")
         return self
+
+
+class SessionChanges(RequestBody):
+    """Changes to a session; missing fields are not changed. An empty title removes it; metadata are replaced."""
+
+    title: str | None = None
+    metadata: dict[str, Any] | None = None
+
+    def get_changes(self) -> dict[str, Any]:
+        """Return the fields to change.
+
+        Raises:
+            BadInput: the metadata have too many values.
+        """
+        if not has_at_most(MAX_METADATA_VALUES, self.metadata):
+            raise BadInput(f"invalid metadata: they hold more than {MAX_METADATA_VALUES:,} values; expected a few")
+        return dict(self)
 
 
 class BufferBody(RequestBody):

@@ -29,6 +29,7 @@ from everthread.types import (
     Filter,
     JSONValue,
     Line,
+    Metadata,
     NewLine,
     NewUnit,
     Receipt,
@@ -295,6 +296,16 @@ class LineStore(Protocol):
 
     def end_session(self, bank: str, session: str, at: datetime) -> None:
         """End a session: lines that name no session no longer join it.
+
+        Raises:
+            NotFound: there is no such session.
+        """
+
+    def set_session(self, bank: str, session: str, title: str | None, metadata: Metadata | None) -> Session:
+        """Set the title and the metadata of a session; "" removes the title, None leaves a value as it is.
+
+        Returns:
+            The session as it is now.
 
         Raises:
             NotFound: there is no such session.

@@ -16,6 +16,11 @@ def missing_line_error(bank: str, seq: int) -> NotFound:
     return NotFound(f"bank {bank!r} has no line {seq} to correct; it never existed, or it was retracted")
 
 
+def missing_session_error(bank: str, session: str) -> NotFound:
+    """Build the error for a session that does not exist in the bank."""
+    return NotFound(f"bank {bank!r} has no session {session!r}; `sessions` lists those that it has")
+
+
 def bank_too_new_error(bank: str, found: str, known: int) -> BankTooNew:
     """Build the error for a bank that a later version wrote: `found` names its version, `known` the latest known."""
     return BankTooNew(

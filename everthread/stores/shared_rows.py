@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -14,13 +15,13 @@ from everthread.errors import BadLine
 from everthread.stores.base import PreparedLine
 from everthread.stores.errors import missing_line_error
 from everthread.text.analyzer import TermCounts
-from everthread.types import Line, NewLine, Session
+from everthread.types import Line, Metadata, NewLine, Session
 
 LINES_PER_PAGE = 1000  # lines read per statement
 SESSION_GAP = timedelta(hours=1)  # after a longer silence, a line without a session starts a new one
 LINE_COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
-SESSION_COLUMNS = "session_id, started_at, last_at, first_seq, last_seq, lines, ended_at"
+SESSION_COLUMNS = "session_id, started_at, last_at, first_seq, last_seq, lines, ended_at, title, metadata"
 REQUEST_KEY_PREFIX = "idem:"  # of a key that identifies the request that added a line, not the line at its source
 
 
@@ -130,9 +131,18 @@ def to_new_line(line: Line) -> NewLine:
 
 def parse_session(row: tuple[Any, ...]) -> Session:
     """Build a session from a row of `SESSION_COLUMNS`."""
-    name, start, last, first, final, lines, ended = row
-    return Session(
-        name, from_micros(start), from_micros(last), first, final, lines, None if ended is None else from_micros(ended)
+    name, start, last, first, final, lines, ended, title, metadata = row
+    end = None if ended is None else from_micros(ended)
+    parsed = json.loads(metadata or "{}")  # a session has neither before it is titled
+    return Session(name, from_micros(start), from_micros(last), first, final, lines, end, title, parsed)
+
+
+def change_session(session: Session, title: str | None, metadata: Metadata | None) -> Session:
+    """Return a session with another title and other metadata; "" removes the title, None leaves a value as it is."""
+    return replace(
+        session,
+        title=session.title if title is None else title or None,
+        metadata=session.metadata if metadata is None else metadata,
     )
 
 

@@ -1,8 +1,8 @@
 """Copies a bank from one store to another: lines with their numbers, times and retractions, then the rest of the bank.
 
-The rest is units, settings, ended sessions and queued jobs. Lines that the source has forgotten are forgotten in the
-target. Vectors and chunks are not copied: the target's embedder computes the vectors, and the target builds its chunks
-at the first query.
+The rest is units, settings, ends and titles of sessions, and queued jobs. Lines that the source has forgotten are
+forgotten in the target. Vectors and chunks are not copied: the target's embedder computes the vectors, and the target
+builds its chunks at the first query.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
 from everthread.stores.base import Scope
 from everthread.stores.shared_rows import to_new_line
-from everthread.types import Line, Unit, now
+from everthread.types import Line, Session, Unit, now
 
 
 def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
@@ -130,12 +130,12 @@ def _copy_retractions(source: Memory, target: Memory) -> None:
 
 
 def _copy_bank_data(source: Memory, target: Memory) -> None:
-    """Copy units, ends of sessions, settings and jobs; remove those that the source no longer has."""
+    """Copy units, the data of sessions, settings and jobs; remove those that the source no longer has."""
     _copy_units(source, target)
-    ended = {session.id: session.ended_at for session in target.sessions()}
+    copies = {session.id: session for session in target.sessions()}
     for session in source.sessions():
-        if session.ended_at is not None and session.id in ended and session.ended_at != ended[session.id]:
-            target.store.end_session(target.bank, session.id, session.ended_at)
+        if session.id in copies:
+            _copy_session(target, session, copies[session.id])
     ours, theirs = source.settings(), target.settings()
     for name in (ours.keys() | theirs.keys()) - {SETTING_CHUNKS}:
         if ours.get(name) != theirs.get(name):
@@ -145,8 +145,16 @@ def _copy_bank_data(source: Memory, target: Memory) -> None:
         if job not in jobs:
             target.store.dequeue(target.bank, job)
     for job in jobs:
-        if job.session in ended:
+        if job.session in copies:
             target.store.enqueue(target.bank, job)
+
+
+def _copy_session(target: Memory, session: Session, copy: Session) -> None:
+    """Copy the end, the title and the metadata of a session."""
+    if session.ended_at is not None and session.ended_at != copy.ended_at:
+        target.store.end_session(target.bank, session.id, session.ended_at)
+    if (session.title, session.metadata) != (copy.title, copy.metadata):
+        target.store.set_session(target.bank, session.id, session.title or "", session.metadata)
 
 
 def _copy_units(source: Memory, target: Memory) -> None:

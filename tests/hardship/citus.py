@@ -29,16 +29,19 @@ CREATE FUNCTION public.run_command_on_all_nodes(command text)
 
 _QUIET = re.compile(r"--[^\n]*|'(?:[^']|'')*'|\$\$.*?\$\$", re.DOTALL)  # comments and texts
 _CONSTRAINT = re.compile(r"\bADD\s+(?:CONSTRAINT|FOREIGN|PRIMARY|UNIQUE|CHECK)\b", re.IGNORECASE)
+_CREATED = re.compile(r"\bCREATE TABLE (?:IF NOT EXISTS )?(\S+)", re.IGNORECASE)
+_STATISTICS = re.compile(r"\bALTER TABLE (\S+) .*\bSET STATISTICS\b", re.IGNORECASE | re.DOTALL)
 _LOCKING = re.compile(r"\A\s*(?:SELECT|WITH)\b.*\bFOR\s+(?:NO\s+KEY\s+)?(?:UPDATE|SHARE)\b", re.IGNORECASE | re.DOTALL)
 _WRITING = re.compile(r"\A\s*(?:INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 
 
-def find_refusal(text: str, wrote: bool) -> str | None:
+def find_refusal(text: str, wrote: bool, created: set[str]) -> str | None:
     """Return the error of Citus for a statement that it refuses, or runs without the wanted lock; else None.
 
     Args:
         text: the statement.
         wrote: whether the transaction has written before.
+        created: the tables that the connection has created, which are not distributed yet; a new one is added.
     """
     said = _QUIET.sub("''", text).strip().rstrip(";")
     if ";" in said:
@@ -46,6 +49,9 @@ def find_refusal(text: str, wrote: bool) -> str | None:
     outside = re.sub(r"\([^()]*\)", "", said)
     if _CONSTRAINT.search(outside) and "," in outside and outside.upper().startswith("ALTER TABLE"):
         return "cannot execute ADD CONSTRAINT command with other subcommands"
+    created.update(_CREATED.findall(said))
+    if any(table not in created for table in _STATISTICS.findall(said)):
+        return "alter table command is currently unsupported"
     if _LOCKING.search(said) and not wrote:
         return "FOR UPDATE before a write locks no shard"
     return None
@@ -59,12 +65,12 @@ class Citus(Proxy):
         threading.Thread(target=self._back, args=(server, client, threading.Event()), daemon=True).start()
         length = read_exactly(client, 4)
         server.sendall(length + read_exactly(client, int.from_bytes(length) - 4))
-        wrote, prepared = False, dict[bytes, str]()
+        wrote, prepared, created = False, dict[bytes, str](), set[str]()
         for kind, message in read_messages(client):
             done = get_statement(message, prepared)
             wrote = (wrote and not done.startswith(("BEGIN", "COMMIT", "ROLLBACK"))) or bool(_WRITING.search(done))
             text = message[5:].split(b"\0")[kind == b"P"] if kind in (b"Q", b"P") else b""
-            if (why := find_refusal(text.decode(), wrote)) is not None:
+            if (why := find_refusal(text.decode(), wrote, created)) is not None:
                 message = self._instead(message, text, f'SELECT "{why}"'.encode())
             server.sendall(message)
 

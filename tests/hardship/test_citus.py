@@ -23,6 +23,7 @@ def url(postgres_server: str) -> Iterator[str]:
     [
         ("CREATE TABLE c (id int); CREATE TABLE d (id int)", "multiple commands"),
         ("ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES a, ADD COLUMN c int", "with other subcommands"),
+        ("ALTER TABLE a ALTER COLUMN b SET STATISTICS 0", "alter table command"),
         ("SELECT 1 FROM a WHERE id = 1 FOR UPDATE", "locks no shard"),
     ],
 )
@@ -36,6 +37,8 @@ def test_what_citus_does_is_done(url: str) -> None:
     with psycopg.connect(url) as db:
         db.execute("-- one; two\nALTER TABLE a ADD FOREIGN KEY (b) REFERENCES a;")
         db.execute("ALTER TABLE a ADD COLUMN c int, ADD COLUMN d text DEFAULT 'a; b'")
+        db.execute("CREATE TABLE e (id int, f text)")
+        db.execute("ALTER TABLE e ALTER COLUMN f SET STATISTICS 0")
         for _ in range(8):  # the last of them prepared
             db.execute("UPDATE a SET c = %s WHERE id = 1", (2,))
             assert db.execute("SELECT c, d FROM a WHERE id = %s FOR UPDATE", (1,)).fetchone() == (2, "a; b")

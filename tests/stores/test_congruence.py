@@ -159,6 +159,14 @@ ALL_STEPS = st.one_of(
         ),
     ),
     st.tuples(st.just("end"), st.sampled_from(["a", "b"])),
+    st.tuples(
+        st.just("title"),
+        st.tuples(
+            st.sampled_from(["a", "b"]),
+            st.sampled_from([None, "", "Ferns"]),
+            st.sampled_from([None, {}, {"n": [1.0, {"ü": "\\"}]}]),
+        ),
+    ),
     st.tuples(st.sampled_from(["queue", "dequeue"]), st.tuples(st.sampled_from("ab"), st.integers(1, 3))),
     st.tuples(st.just("set"), st.tuples(st.sampled_from("xy"), st.sampled_from([None, 0, [1.0, {"ü": "\\"}]]))),
 )
@@ -171,6 +179,7 @@ def apply_step(memory: Memory, what: str, value: Any) -> object:
         "supersede": lambda: memory.add_unit(make_unit(value[0], value[1], value[1]), supersedes=value[2]).id,
         "rewrite": lambda: replace_facts(memory, *value),
         "end": lambda: memory.end(value),
+        "title": lambda: replace(memory.set_session(value[0], title=value[1], metadata=value[2]), ended_at=None),
         "queue": lambda: memory.enqueue(ScribeJob("notes", value[0], value[1], 9, BEGUN, value[1])),
         "dequeue": lambda: memory.dequeue(ScribeJob("notes", value[0], value[1], 9, BEGUN)),
         "set": lambda: memory.set_setting(*value),

@@ -111,6 +111,18 @@ def test_an_interrupted_move_is_continued(tmp_path: Path, url: str) -> None:
         assert counts == [98]
 
 
+def test_titles_and_metadata_of_sessions_are_copied_and_updated(tmp_path: Path, url: str) -> None:
+    with open_bank(tmp_path) as source, open_bank(url) as target:
+        source.observe_many([NewLine("One.", session="a"), NewLine("Two.", session="b")])
+        source.set_session("a", title="Ferries", metadata={"source": {"id": 1}})
+        for changes in ({"title": "Boats"}, {"title": "", "metadata": {}}):
+            copy_bank(source, target)
+            assert target.sessions() == source.sessions()
+            source.set_session("a", **changes)
+        copy_bank(source, target)
+        assert target.sessions()[0].title is None
+
+
 def test_lines_added_since_the_last_move_are_copied(tmp_path: Path, url: str) -> None:
     with open_bank(tmp_path) as source, open_bank(url) as target:
         fill(source)

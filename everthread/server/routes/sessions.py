@@ -1,4 +1,4 @@
-"""Sessions: the conversations of a bank, and the relevance buffer of each."""
+"""Sessions: the conversations of a bank, their titles, and the relevance buffer of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page
 from everthread.server.permissions import Conversations, ForgetMemory, ReadMemory, WriteMemory
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forget_once
-from everthread.server.schemas import BufferBody, ItemList, Page, PassageView, ReceiptView, SessionView
+from everthread.server.schemas import BufferBody, ItemList, Page, PassageView, ReceiptView, SessionChanges, SessionView
 from everthread.types import Filter, Session
 
 router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=AuthFirstRoute)
@@ -57,6 +57,14 @@ def _views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, An
 @router.get("/{session}", response_model=SessionView)
 def session(memory: ReadMemory, session: Name) -> dict[str, Any]:
     """Get a conversation."""
+    return next(_views(memory, [_find_session(memory, session)]))
+
+
+@router.patch("/{session}", response_model=SessionView)
+def set_session(memory: WriteMemory, idempotency: Idempotency, session: Name, body: SessionChanges) -> dict[str, Any]:
+    """Set the title or the metadata of a conversation."""
+    changes = body.get_changes()
+    idempotency.run_once(lambda: memory.set_session(session, **changes), lambda _: True, lambda _: None)
     return next(_views(memory, [_find_session(memory, session)]))
 
 

@@ -124,7 +124,7 @@ function sessionItem(each) {
     h(
       "a",
       { class: "session", href, ...currentProps(shown) },
-      textElement("span", each.opening || each.summary || "Untitled chat", { class: "preview" }),
+      textElement("span", each.title || each.opening || each.summary || "Untitled chat", { class: "preview" }),
       h("span", { class: "small" }, `${shortDate(each.last_at)} · ${countOf(each.lines, "message")}`),
     ),
   );

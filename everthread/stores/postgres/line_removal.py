@@ -1,7 +1,8 @@
 """Retracts and forgets lines on Postgres, with everything that depends on them.
 
 Both remove postings, vectors, counts and pins of the lines, and queue new summaries. Retracting a line retracts the
-units that derive from it; forgetting deletes them, the line, and buffers and jobs of sessions that have no other lines.
+units that derive from it; forgetting deletes them, the line, and the buffers, jobs and titles of sessions that have no
+other lines.
 """
 
 from __future__ import annotations
@@ -120,12 +121,12 @@ def _delete_rows(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[
         sessions = _delete_empty(db, bank, "session", "session_id", {session for _, session, _ in rows})
         speakers = _delete_empty(db, bank, "speaker", "name", {speaker for _, _, speaker in rows})
     names = [session for (session,) in sessions]
-    buffers, queued = (
-        db.execute(f"DELETE FROM everthread.{table} WHERE bank_id = %s AND session_id = ANY(%s)", (bank, names))
-        for table in ("buffer", "work")
-    )
+    deletions = {"session": sessions, "speaker": speakers}
+    for table in ("buffer", "work", "session_metadata"):
+        deletions[table] = db.execute(
+            f"DELETE FROM everthread.{table} WHERE bank_id = %s AND session_id = ANY(%s)", (bank, names)
+        )
     _update_spans(db, bank, sorted({session for _, session, _ in rows}))
-    deletions = {"session": sessions, "speaker": speakers, "buffer": buffers, "work": queued}
     also = [table for table, deletion in deletions.items() if deletion.rowcount]
     return ["line", "posting", "vector", *vector_index.bank_tables(db, bank), *unit_tables, *also]
 

@@ -136,8 +136,21 @@ ALTER TABLE everthread.setting ADD FOREIGN KEY (bank_id) REFERENCES everthread.b
 ALTER TABLE everthread.work ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
 """
 
+# A table of its own, because Citus changes the statistics of no distributed column.
+_THIRD = """
+CREATE TABLE everthread.session_metadata (
+    bank_id text COLLATE "C" NOT NULL, session_id text COLLATE "C" NOT NULL, title text, metadata text NOT NULL,
+    PRIMARY KEY (bank_id, session_id));
+ALTER TABLE everthread.session_metadata ALTER COLUMN session_id SET STATISTICS 0, ALTER COLUMN title SET STATISTICS 0,
+    ALTER COLUMN metadata SET STATISTICS 0;
+"""
+
+_THIRD_KEY = """
+ALTER TABLE everthread.session_metadata ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
+"""
+
 # Each in steps; after every step new tables are distributed if the others are.
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((_FIRST,), (_SECOND, _SECOND_KEYS))
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((_FIRST,), (_SECOND, _SECOND_KEYS), (_THIRD, _THIRD_KEY))
 VERSION = len(MIGRATIONS)
 PGVECTOR = (0, 8)  # the first with iterative scans, which continue if a filter leaves too few results
 TABLES = (
@@ -154,6 +167,7 @@ TABLES = (
     "unit_vector",
     "setting",
     "work",
+    "session_metadata",
 )
 
 # Citus: the shards with one bank's rows are colocated (docs/scale.md).

@@ -34,7 +34,7 @@ from everthread.stores.base import (
     UnitReplacement,
 )
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
-from everthread.stores.postgres import line_removal, postings, schema, units, vector_index
+from everthread.stores.postgres import line_removal, postings, schema, sessions, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
 from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Database
@@ -42,7 +42,7 @@ from everthread.stores.postgres.filters import array_literal, build_condition, s
 from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.vacuum import Vacuum
-from everthread.stores.shared_rows import SESSION_COLUMNS, map_correction, parse_session, read_pages, unchanged_seqs
+from everthread.stores.shared_rows import map_correction, read_pages, unchanged_seqs
 from everthread.stores.units import JOB_COLUMNS, parse_job
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import (
@@ -50,6 +50,7 @@ from everthread.types import (
     Filter,
     JSONValue,
     Line,
+    Metadata,
     NewUnit,
     Receipt,
     Role,
@@ -316,13 +317,16 @@ class PostgresStore(Store):
     def end_session(self, bank: str, session: str, at: datetime) -> None:
         def write(db: Connection) -> None:
             bank_rows.lock_bank(db, bank, to_micros(now()))
-            if not db.execute(
-                "UPDATE everthread.session SET ended_at = %s WHERE bank_id = %s AND session_id = %s",
-                (to_micros(at, "at"), bank, session),
-            ).rowcount:
-                raise NotFound(f"bank {bank!r} has no session {session!r} to end")
+            sessions.end(db, bank, session, to_micros(at, "at"))
 
         self._write(bank, write)
+
+    def set_session(self, bank: str, session: str, title: str | None, metadata: Metadata | None) -> Session:
+        def write(db: Connection) -> Session:
+            bank_rows.lock_bank(db, bank, to_micros(now()))
+            return sessions.set_metadata(db, bank, session, title, metadata)
+
+        return self._write(bank, write)
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         def write(db: Connection) -> None:
@@ -455,14 +459,7 @@ class PostgresStore(Store):
         return {line.key: line for line in lines if line.key is not None}
 
     def sessions(self, bank: str) -> list[Session]:
-        rows = self._read(
-            bank,
-            lambda db: db.execute(
-                f"SELECT {SESSION_COLUMNS} FROM everthread.session WHERE bank_id = %s ORDER BY started_at, number",
-                (bank,),
-            ).fetchall(),
-        )
-        return list(map(parse_session, rows))
+        return self._read(bank, lambda db: sessions.read(db, bank))
 
     def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
         condition, values = build_condition(where, as_of)

@@ -1,7 +1,8 @@
 """Retracts and forgets lines in SQLite, with everything that depends on them.
 
 Both remove postings, vectors, counts and pins of the lines, and queue new summaries. Retracting a line retracts the
-units that derive from it; forgetting deletes them, the line, and buffers and jobs of sessions that have no other lines.
+units that derive from it; forgetting deletes them, the line, and the buffers, jobs and titles of sessions that have no
+other lines.
 
 SQLite runs with `secure_delete`, which overwrites the bytes of deleted rows; the caller erases the remaining copies
 between rows and in the write-ahead log.
@@ -101,7 +102,7 @@ def _delete_rows(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
             RETURNING session_id""",
         (sessions,),
     ).fetchall()
-    for table in ("buffer", "work"):
+    for table in ("buffer", "work", "session_metadata"):
         db.executemany(f"DELETE FROM {table} WHERE session_id = ?", deleted_sessions)
     db.execute(
         f"""UPDATE session SET (first_seq, last_seq, started_at, last_at) =

@@ -114,7 +114,17 @@ def _add_stamps(db: sqlite3.Connection) -> None:
     _run_script(db, _THIRD)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_tables, _add_unit_vectors, _add_stamps)
+def _add_session_titles(db: sqlite3.Connection) -> None:
+    """Add titles and metadata of sessions."""
+    db.execute("CREATE TABLE session_metadata (session_id TEXT PRIMARY KEY, title TEXT, metadata TEXT NOT NULL)")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _create_tables,
+    _add_unit_vectors,
+    _add_stamps,
+    _add_session_titles,
+)
 VERSION = len(MIGRATIONS)
 
 

@@ -38,17 +38,24 @@ from everthread.stores.json_text import canonical_json
 from everthread.stores.postings import group_by_term
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
-    SESSION_COLUMNS,
     map_correction,
     next_seq,
     pack_line,
     parse_line,
-    parse_session,
     read_pages,
     releases_key,
     unchanged_seqs,
 )
-from everthread.stores.sqlite import column_blocks, dense_index, line_removal, postings, schema, unit_vectors, units
+from everthread.stores.sqlite import (
+    column_blocks,
+    dense_index,
+    line_removal,
+    postings,
+    schema,
+    sessions,
+    unit_vectors,
+    units,
+)
 from everthread.stores.sqlite import rows as bank_rows
 from everthread.stores.sqlite.bank_file import (
     BANK_SUFFIX,
@@ -69,6 +76,7 @@ from everthread.types import (
     Filter,
     JSONValue,
     Line,
+    Metadata,
     NewUnit,
     Receipt,
     Role,
@@ -311,10 +319,11 @@ class SQLiteStore(Store):
 
     def end_session(self, bank: str, session: str, at: datetime) -> None:
         with self._bank(bank).file.write_transaction() as db:
-            if not db.execute(
-                "UPDATE session SET ended_at = ? WHERE session_id = ?", (to_micros(at, "at"), session)
-            ).rowcount:
-                raise NotFound(f"bank {bank!r} has no session {session!r} to end")
+            sessions.end(db, bank, session, to_micros(at, "at"))
+
+    def set_session(self, bank: str, session: str, title: str | None, metadata: Metadata | None) -> Session:
+        with self._bank(bank).file.write_transaction() as db:
+            return sessions.set_metadata(db, bank, session, title, metadata)
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         with self._bank(bank).file.write_transaction() as db:
@@ -420,8 +429,7 @@ class SQLiteStore(Store):
 
     def sessions(self, bank: str) -> list[Session]:
         with self._bank(bank).file.read_once() as db:
-            rows = db.execute(f"SELECT {SESSION_COLUMNS} FROM session ORDER BY started_at, number").fetchall()
-        return list(map(parse_session, rows))
+            return sessions.read(db)
 
     def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
         if where == Filter() and as_of is None:

@@ -1,5 +1,7 @@
 """Sessions over HTTP."""
 
+from typing import Any
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -26,6 +28,30 @@ def test_sessions_are_listed_newest_first_with_their_opening(api_with_lines: Tes
 def test_a_long_opening_is_cut(api: TestClient) -> None:
     api.post("banks/bob/lines", json={"text": "fern " * 100, "session": "a/b"})
     assert len(api.get("banks/bob/sessions/a%2Fb").json()["opening"]) == 120
+
+
+def test_a_session_is_titled(api_with_lines: TestClient) -> None:
+    before = api_with_lines.get(f"{SESSIONS}/one").json()
+    changes = {"title": "Mia", "metadata": {"source": "mail"}}
+    assert before == {**before, "title": None, "metadata": {}}
+    assert api_with_lines.patch(f"{SESSIONS}/one", json=changes).json() == {**before, **changes}
+    assert api_with_lines.patch(f"{SESSIONS}/one", json={"title": None}).json() == {**before, **changes}
+    assert api_with_lines.patch(f"{SESSIONS}/one", json={"title": ""}).json()["title"] is None
+    assert kind(api_with_lines.patch(f"{SESSIONS}/three", json=changes), 404) == "not-found"
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"title": "t" * 1001}, "bad-input"),
+        ({"metadata": {"n": [1] * 100_000}}, "bad-input"),
+        ({"metadata": [1]}, "invalid-request"),
+        ({"name": "Mia"}, "invalid-request"),
+    ],
+)
+def test_invalid_titles_are_rejected(api_with_lines: TestClient, changes: dict[str, Any], problem: str) -> None:
+    assert kind(api_with_lines.patch(f"{SESSIONS}/one", json=changes), 422) == problem
+    assert api_with_lines.get(f"{SESSIONS}/one").json()["title"] is None
 
 
 def test_a_forgotten_session_is_gone(api_with_lines: TestClient) -> None:

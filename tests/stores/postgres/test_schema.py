@@ -164,10 +164,10 @@ def test_a_secured_role_has_the_same_access_to_tables_of_later_migrations(
         store.close()
 
 
-def use_first_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Create the tables of the first version from now on."""
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-    monkeypatch.setattr(schema, "VERSION", 1)
+def use_version(monkeypatch: pytest.MonkeyPatch, version: int) -> None:
+    """Create the tables of an earlier version from now on."""
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:version])
+    monkeypatch.setattr(schema, "VERSION", version)
 
 
 def test_tables_of_the_first_version_are_migrated_with_their_rows(
@@ -175,7 +175,7 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
 ) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         with monkeypatch.context() as changed:
-            use_first_version(changed)
+            use_version(changed, 1)
             changed.setattr(schema, "TABLES", schema.TABLES[:10])
             schema.migrate(Database(url))
             schema.secure(Database(url), role)
@@ -184,15 +184,16 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
             f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYZER_VERSION})",
             "INSERT INTO everthread.buffer VALUES ('alice', 'before', '[[1,2]]')",
         )
-        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 2.*everthread db migrate URL"):
+        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 3.*everthread db migrate URL"):
             opened(url)
-        assert schema.migrate(Database(url)) == 1
+        assert schema.migrate(Database(url)) == 2
         assert schema.migrate(Database(url)) == 0
         for each in (url, postgres.build_url(url, user=role, password=SECRET)):
             with opened(each) as memory:
                 assert memory.store.buffer("alice", "before") == [(1, 2)]
                 line = memory.observe("The kettle sings.", session="s")
                 memory.end("s")
+                assert memory.set_session("s", title="Tea") == memory.sessions()[0]
                 memory.set_setting("voice", "dry")
                 memory.enqueue(ScribeJob("notes", "s", line.seq, line.seq, line.said_at))
                 assert (
@@ -200,6 +201,25 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
                 )
                 assert memory.forget(session="s").lines == 1
                 assert (memory.units(), memory.jobs(), memory.store.check("alice")) == ([], [], [])
+
+
+def test_tables_of_version_0_1_0_are_migrated_and_their_sessions_can_have_titles(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as changed:
+        use_version(changed, 2)
+        schema.migrate(Database(url))
+    run(
+        url,
+        f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYZER_VERSION})",
+        "INSERT INTO everthread.session VALUES ('alice', 1, 's', 7, 7, 1, 1, 0, 0, NULL)",
+    )
+    with pytest.raises(StoreUnavailable, match="everthread db migrate URL"):
+        opened(url)
+    assert schema.migrate(Database(url)) == 1
+    with opened(url) as memory:
+        assert [(session.id, session.title, session.metadata) for session in memory.sessions()] == [("s", None, {})]
+        assert memory.set_session("s", title="Tea").title == "Tea"
 
 
 # -------------------------------------------------------------------- words of two analysers
@@ -314,7 +334,7 @@ def test_tables_of_later_migrations_are_distributed_before_their_foreign_keys_ex
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as changed:
-        use_first_version(changed)
+        use_version(changed, 1)
         schema.migrate(Database(url))
         run(url, FUNCTIONS, "ALTER TABLE pg_dist_partition ADD keys int")
         run(
@@ -325,12 +345,12 @@ def test_tables_of_later_migrations_are_distributed_before_their_foreign_keys_ex
                WHERE contype = ''f'' AND conrelid = what'""",
         )
         assert len(schema.distribute(Database(url))) == 10
-    assert schema.migrate(Database(url)) == 1
+    assert schema.migrate(Database(url)) == 2
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
     spread = {name.partition(".")[2]: keys for name, keys in rows}
     assert spread.keys() == set(schema.TABLES)
-    assert [spread[table] for table in schema.TABLES[10:]] == [0, 0, 0]
+    assert [spread[table] for table in schema.TABLES[10:]] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("first", ["secure", "distribute"])
@@ -362,11 +382,11 @@ def test_tables_are_created_and_migrated_by_statements_that_citus_accepts(
 ) -> None:
     with Citus(url) as citus:
         with monkeypatch.context() as changed:
-            use_first_version(changed)
+            use_version(changed, 1)
             assert schema.migrate(Database(citus.url)) == 1
             run(url, FUNCTIONS)
             assert len(schema.distribute(Database(citus.url))) == 10
-        assert schema.migrate(Database(citus.url)) == 1
+        assert schema.migrate(Database(citus.url)) == 2
         with psycopg.connect(url) as db:
             assert schema.distributed_tables(db) == set(schema.TABLES)
 
@@ -380,6 +400,7 @@ def test_every_write_locks_its_bank_in_a_way_that_citus_supports(citus: str) -> 
         memory.retract(3)
         memory.context("Is the ferry late?", session="s", gate=False)
         memory.end("s")
+        memory.set_session("s", title="The ferry")
         memory.set_setting("remember", "always")
         unit = memory.add_unit(NewUnit("fact", "There is a ferry.", 4, 4, NOON, sources=(4,)))
         memory.edit_unit("fact", unit.id, "There is a small ferry.")

@@ -19,6 +19,7 @@ TABLES = {
     "migration": "number applied_at",
     "bank": "bank_id created_at analyser last_seq lines retracted terms head_terms stamp",
     "session": "number session_id started_at last_at first_seq last_seq lines terms ended_at",
+    "session_metadata": "session_id title metadata",
     "buffer": "session_id spans",
     "speaker": "number name role",
     "line": "seq session parent_seq speaker said_at said_offset retracted_at key metadata text",
@@ -149,7 +150,7 @@ def test_a_bank_of_the_first_schema_is_migrated_with_its_rows(tmp_path: Path) ->
         assert memory.recall("kettle")[0].line == line
         assert memory.store.check("alice") == []
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT number FROM migration ORDER BY number").fetchall() == [(1,), (2,), (3,)]
+        assert [row[0] for row in db.execute("SELECT number FROM migration ORDER BY number")] == [1, 2, 3, 4]
 
 
 def test_a_migrated_bank_of_the_second_schema_finds_old_and_new_units(tmp_path: Path) -> None:
@@ -162,7 +163,8 @@ def test_a_migrated_bank_of_the_second_schema_finds_old_and_new_units(tmp_path: 
         db.execute("DROP TRIGGER unit_vector_gone")
         db.execute("DROP INDEX unit_vector_stamp")
         db.execute("ALTER TABLE unit_vector DROP COLUMN stamp")
-        db.execute("DELETE FROM migration WHERE number = 3")
+        db.execute("DROP TABLE session_metadata")
+        db.execute("DELETE FROM migration WHERE number >= 3")
     query = embedder.embed_query("kettle")
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
         near = memory.store.unit_cosines("alice", embedder.name, query, ())
@@ -175,3 +177,17 @@ def test_a_migrated_bank_of_the_second_schema_finds_old_and_new_units(tmp_path: 
         assert memory.store.check("alice") == []
     with closing(sqlite3.connect(path)) as db:
         assert version(db) == VERSION
+
+
+def test_a_migrated_bank_of_version_0_1_0_can_have_titles(tmp_path: Path) -> None:
+    path = tmp_path / "alice.bank"
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        line = memory.observe("The kettle sings.", session="s")
+    with closing(sqlite3.connect(path)) as db, db:  # its schema was the third
+        db.execute("DROP TABLE session_metadata")
+        db.execute("DELETE FROM migration WHERE number = 4")
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        assert list(memory.lines()) == [line]
+        assert [(session.id, session.title, session.metadata) for session in memory.sessions()] == [("s", None, {})]
+        assert memory.set_session("s", title="Tea").title == "Tea"
+        assert memory.store.check("alice") == []
