@@ -78,7 +78,7 @@ class FitSettings:
 
     names: tuple[str, ...]  # of the weighted signals
     ridge: float
-    evidence: tuple[str, ...] = tuple(name for name in relevance.EVIDENCE_NAMES if name != "asked")
+    evidence: tuple[str, ...] = tuple(name for name in relevance.EVIDENCE_NAMES if name != "query_length")
     given: Mapping[str, float] = field(default_factory=dict)  # weights that can't be fitted on these conversations
     careful: float = SMALL_BANK_ODDS
     curve: tuple[float, ...] = KEPT_SHARES
@@ -92,7 +92,7 @@ WITH_ASSISTANT = FitSettings(ASSISTANT_SIGNALS, ridge=0.1)
 BY_WORDS = FitSettings(
     names=WORD_SIGNALS,
     ridge=0.03,
-    evidence=("top", "small", "asked"),
+    evidence=("best_score", "small_bank", "query_length"),
     given={"person": 1.1275},  # as with an assistant; these conversations have no bot
     careful=1.0,
     curve=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4),
@@ -398,8 +398,9 @@ def _fit_gate(trials: Sequence[Trial], weights: Floats, kind: FitSettings) -> Fl
 
 def _evidence(trial: Trial, weights: Floats, kind: FitSettings) -> list[float]:
     scores = trial.example.signals @ weights
-    top = float(scores.max()) if len(scores) else 0.0  # no line was said in the queried time span
-    evidence = {**trial.evidence, "top": top, "small_top": trial.evidence["small"] * top}
+    best_score = float(scores.max()) if len(scores) else 0.0  # no line was said in the queried time span
+    small_bank_score = trial.evidence["small_bank"] * best_score
+    evidence = {**trial.evidence, "best_score": best_score, "small_bank_score": small_bank_score}
     return [evidence[name] for name in kind.evidence]
 
 

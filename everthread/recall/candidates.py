@@ -1,8 +1,16 @@
-"""Candidate generation: finds the lines that may answer a query, and reads the data that scoring needs. Scores nothing.
+"""Candidate generation: finds the lines that may answer a query, and reads the data that scoring needs.
 
 The dense index finds the lines nearest in meaning, the postings those with the query's rarest terms; the candidates are
 the union. In a small bank every line is a candidate. If the query only asks what was said at a time, the candidates are
-the lines of that time.
+the lines of that time. A rank by BM25 only chooses candidates; `features` scores them.
+
+A line's window is the line with its neighbours. The rows are the candidates and the lines of their windows; records
+are the entries of postings. Four sets of line numbers restrict a query:
+
+- `visible`: the lines said up to `as_of`, in which terms are counted.
+- `allowed`: the visible lines that the filter allows; they may be returned.
+- `in_times`: the lines said at the times of a query without a topic, which are then the candidates.
+- `exclude`: the lines that are in the prompt; they are neither candidates nor neighbours.
 """
 
 from __future__ import annotations
@@ -84,10 +92,10 @@ def find_candidates(
         vector: (D,) its vector; None: lines are found by terms alone.
         corpus: the bank's statistics.
         allowed: numbers of the lines that may be returned, ascending; None: all lines.
-        visible: numbers of the lines said by the query's `as_of`, in which terms are counted; None: all lines.
-        in_times: numbers of the lines said at the times that the query names, if it asks for nothing else.
+        visible: numbers of the lines said up to the query's `as_of`, in which terms are counted; None: all lines.
+        in_times: numbers of the lines said at the times that the query names; None: the query has a topic.
         exclude: numbers of the lines in the prompt, ascending; they are neither candidates nor neighbours.
-        k: the least number of candidates, by meaning and by terms each.
+        k: find at least this many by meaning, and as many by terms.
     """
     if exclude is not None:
         k += len(exclude)

@@ -2,7 +2,7 @@
 
 Lines are tried in this order: the hits, best first; the neighbours of the hits, best hit first; the lines of the
 relevance buffer, newest passage first. Lines are taken whole. A line that is too long for the room left is skipped, and
-shorter ones after it are still tried; of a hit that would fill the whole budget, an excerpt is taken. If there is no
+shorter ones after it are still tried; of a hit that alone would exceed the budget, an excerpt is taken. If there is no
 room for the best hit, the context is empty, because a reader would take the remaining lines for everything that is
 known. The text has the lines in the order in which they were said.
 """

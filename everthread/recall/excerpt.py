@@ -1,7 +1,7 @@
 """Chooses the part of a very long line that is most relevant to a query. Pure.
 
-Contexts contain whole lines. Only of a line that would not fit into an empty context, such as a pasted article, an
-excerpt is shown.
+Contexts contain whole lines. An excerpt is shown only for a line that would not fit into an empty context, such as a
+pasted article.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""The features of candidate lines: about a dozen signals, and their weighted sum, the score. Pure.
+"""The features of candidate lines: sixteen signals, and their weighted sum, the score. Pure.
 
 The signals are raw values, not z-scores: they mean the same in every bank, so that one set of weights and one relevance
 gate serve all banks. The weights are fitted by a listwise softmax (Cao et al. 2007, ListNet) on whole rankings:
 `everthread bench fit`.
+
+The idf mass of a query is the sum of the idf of its terms. The head of a line is its first `HEAD_CHARS`
+characters (`text.analyzer`): neighbours in a window count only by their heads.
 """
 
 from __future__ import annotations
@@ -206,17 +209,17 @@ def _count_in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: np
     return np.asarray(sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)], np.float32)
 
 
-def _speaker_signal(candidates: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
+def _speaker_signal(candidates: Candidates, speaker_numbers: npt.NDArray[np.int32]) -> Floats:
     names = candidates.query.mentioned_speakers
     if len(names) != 1:
-        return np.zeros(len(numbers), np.float32)
+        return np.zeros(len(speaker_numbers), np.float32)
     mentioned = [speaker.number for speaker in candidates.corpus.speakers if speaker.name in names]
-    return np.where(np.isin(numbers, mentioned), 1.0, -1.0).astype(np.float32)
+    return np.where(np.isin(speaker_numbers, mentioned), 1.0, -1.0).astype(np.float32)
 
 
-def _person_signal(candidates: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
+def _person_signal(candidates: Candidates, speaker_numbers: npt.NDArray[np.int32]) -> Floats:
     bots = [speaker.number for speaker in candidates.corpus.speakers if speaker.role == "assistant"]
-    return (~np.isin(numbers, bots)).astype(np.float32)
+    return (~np.isin(speaker_numbers, bots)).astype(np.float32)
 
 
 def _date_signal(times: Sequence[Time], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:

@@ -1,13 +1,14 @@
 """Parses a query: its terms, the speakers and times that it names, and whether it asks for a time. Pure.
 
-The text that is embedded leaves out speakers' names and question words: the names of two speakers are equally near to
-every line, and serve better as a separate signal. It also leaves out relative times ("last week"), which are a
-signal too: lines that contain these words may be about another week.
+The text that is embedded leaves out speakers' names and question words: in a conversation of two, both names are
+about equally near to every line, and serve better as a separate signal. It also leaves out relative times ("last
+week"), which are a signal too: lines that contain these words may be about another week.
 
 A query may also be a dialogue, each message as "Name: text", to find the memories that match it. Its terms and its
 embedding text are those of all messages without the names before them; only the last message is read as a question.
 
-The lists of words are in `query_words.toml`.
+The lists of words are in `query_words.toml`, for English only: a query in another language has terms, but no relative
+times, and is never an overview question.
 """
 
 from __future__ import annotations
@@ -85,9 +86,11 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
     folded = normalize(question)
     mentioned = find_mentioned_speakers(folded, speakers)
     times, timeless = find_absolute_times(folded)  # `timeless`: the question without its times
-    about_past = not times or is_about_past(folded)  # relative times are looked for in the past
-    if not times:
+    if times:
+        about_past = is_about_past(folded)
+    else:
         times, timeless = find_relative_times(folded, now)
+        about_past = True  # relative times are looked for in the past
         question = timeless if times else question
     dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], question))
     return ParsedQuery(

@@ -1,6 +1,7 @@
 """BankReader: read access to one bank, for recipes, recall from several banks, and benchmarks.
 
-A reader runs the stages of recall that need the store. It writes nothing except the vectors of pending lines.
+A reader runs the stages of recall that need the store. It writes nothing except the vectors of pending lines; a recipe
+writes a session's relevance buffer through the reader's store.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, n
 
 log = logging.getLogger("everthread")
 
-UNEMBEDDED = (
+UNEMBEDDED_WARNING = (
     "a bank has no vectors of %s: lines are found by keyword only; run reindex with a recipe that embeds lines, "
     "or open the bank with its old embedder"
 )
@@ -100,7 +101,7 @@ class BankReader:
 
         Args:
             query: the query.
-            k: the least number of candidates, if the bank has as many lines.
+            k: find at least this many by meaning, and as many by terms, if the bank has that many lines.
 
         Returns:
             The candidates, and by name the (C,) signals of each.
@@ -164,7 +165,7 @@ class BankReader:
             ranked: the chosen lines, best first.
             width: neighbours on either side, within the session.
             allowed: the numbers of the lines that may be shown, ascending; None: all lines.
-            exclude: numbers of lines that are no neighbours.
+            exclude: numbers of lines not to be shown as neighbours.
         """
         return passages.build_hits(ranked, width, lambda seqs: self.get_visible(seqs, allowed), exclude)
 
@@ -216,4 +217,4 @@ class BankReader:
         missing = np.isnan(candidates.cosine)
         if len(missing) and missing.all() and not np.isin(candidates.rows.seq, list(exclude)).all():
             warned.add(self.bank)
-            log.warning(UNEMBEDDED, self.encoder.name)
+            log.warning(UNEMBEDDED_WARNING, self.encoder.name)

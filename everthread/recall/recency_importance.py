@@ -1,4 +1,7 @@
-"""Combines relevance, recency and importance into one score, as goodai-ltm does. Pure: ages are arguments."""
+"""Combines relevance, recency and importance into one score, as goodai-ltm does. Pure: ages are arguments.
+
+The goodai recipe and the reranker `recency_importance` use it; the default recipe does not.
+"""
 
 from __future__ import annotations
 

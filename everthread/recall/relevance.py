@@ -2,17 +2,20 @@
 
 The relevance of a hit is computed in four steps:
 
-1. Features: `features` measures a dozen signals of each candidate line, such as its cosine to the question.
+1. Features: `features` measures the signals of each candidate line, such as its cosine to the question.
 2. Profile: the `ScoringProfile` of the recipe (`recipes.default`) weights the signals; their sum is the line's score.
-3. Query relevance: `collect_evidence` takes the best signals and the best score of all candidates, and the profile's
-   `query_model` turns them into the probability that any line of the bank is relevant to the query. If it is below the
-   profile's threshold, a context has no hits: this is the relevance gate.
+3. Query relevance: `collect_evidence` takes the best signals and the best score of all informative candidates, and the
+   profile's `query_model` turns them into the probability that any line of the bank is relevant to the query. For
+   relative times ("last week"), the signals of dates don't count as evidence. If the probability is below the profile's
+   threshold, a context has no hits: this is the relevance gate.
 4. Relevance: the profile's `hit_model` turns the line's share of all scores (a softmax) into the probability that this
    line is relevant if any line is. The hit's relevance is the product of both probabilities.
 
 A relevance of 0.33 therefore means: of a hundred such hits in the conversations that the curves were fitted on, about
 33 are relevant to their query. `query_model` and `hit_model` are logistic curves, fitted by `everthread bench fit`.
-The relevance of units, and of hits of other recipes, is not calibrated: it is the cosine, or a share of words.
+The relevance of units, and of hits of other recipes, is not calibrated: it is the cosine, or a share of words. For a
+query that only asks what was said at a time, it is fixed (`time_overview`). `docs/relevance.md` explains an example;
+`everthread recall --why` shows the signals of each hit.
 """
 
 from __future__ import annotations
@@ -34,12 +37,12 @@ Floats = npt.NDArray[np.float32]
 EVIDENCE_NAMES = (
     "match",  # the greatest cosine x idf share of the window: similar in meaning and in words at the same place
     "cosine",  # the greatest cosine
-    "top",  # the best score
-    "stranger",  # 1 if the question contains a name that never occurs in the bank
-    "small",  # 1 for a bank of one line, 0 from SATURATED_LINES on; falls with the log of the lines
-    "small_cosine",  # the greatest cosine x small: among few lines even a low cosine is evidence
-    "small_top",  # the best score x small
-    "asked",  # log1p of the question's terms: if only words are compared, a long question always finds some
+    "best_score",  # the best score
+    "unknown_name",  # 1 if the question contains a name that never occurs in the bank
+    "small_bank",  # 1 for a bank of one line, 0 from SATURATED_LINES on; falls with the log of the lines
+    "small_bank_cosine",  # the greatest cosine x small_bank: among few lines even a low cosine is evidence
+    "small_bank_score",  # the best score x small_bank
+    "query_length",  # log1p of the question's terms: if only words are compared, a long question always finds some
 )
 SATURATED_LINES = 500  # a bank of this size holds something similar to any question
 
@@ -69,17 +72,17 @@ def collect_evidence(candidates: Candidates, signals: Signals, scores: Floats) -
     """
     informative = signals["empty"] == 0
     cosine = float(signals["cosine"][informative].max(initial=0.0))
-    top = float(scores[informative].max()) if informative.any() else 0.0
-    small = 1 - math.log(min(max(candidates.corpus.lines, 1), SATURATED_LINES)) / math.log(SATURATED_LINES)
+    best_score = float(scores[informative].max()) if informative.any() else 0.0
+    small_bank = 1 - math.log(min(max(candidates.corpus.lines, 1), SATURATED_LINES)) / math.log(SATURATED_LINES)
     return {
         "match": float((signals["cosine"] * signals["share_window"])[informative].max(initial=0.0)),
         "cosine": cosine,
-        "top": top,
-        "stranger": float(mentions_unknown_name(candidates)),
-        "small": small,
-        "small_cosine": small * cosine,
-        "small_top": small * top,
-        "asked": math.log1p(len(candidates.query.terms)),
+        "best_score": best_score,
+        "unknown_name": float(mentions_unknown_name(candidates)),
+        "small_bank": small_bank,
+        "small_bank_cosine": small_bank * cosine,
+        "small_bank_score": small_bank * best_score,
+        "query_length": math.log1p(len(candidates.query.terms)),
     }
 
 

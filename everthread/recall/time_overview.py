@@ -24,7 +24,9 @@ from everthread.types import Filter, Seqs
 WEIGHTS = {"length": 1.0, "person": 1.5, "asks": -0.7, "empty": -10.0}
 LINES_PER_STRETCH = 20  # consecutive lines of a session that count as one subject
 LINES_PER_PART = 100  # a long time is divided into parts of this size
-DIVERSITY_PENALTY = 2.0  # for the second line of a stretch or part; the fourth has twice the penalty, the eighth thrice
+DIVERSITY_PENALTY = (
+    2.0  # for the second line of a stretch or part; the fourth has twice the penalty, the eighth three times
+)
 OVERVIEW_RELEVANCE = 0.9  # of the query and of each line; set by hand, since the query may mean something else
 MAX_UTC_OFFSET = timedelta(hours=14)  # of any time zone
 

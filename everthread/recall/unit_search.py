@@ -79,7 +79,7 @@ def check_category(where: Filter | None, name: str, categorised: bool) -> None:
 
 
 def filter_units(units: Sequence[Unit], where: Filter, as_of: datetime | None) -> list[Unit]:
-    """Return the units that a filter allows and that were current at its moment.
+    """Return the units that a filter allows and that were current as of `as_of`.
 
     Superseded notes are found as well: they describe their time, and later notes may have dropped what they contain.
     """

@@ -51,7 +51,7 @@ POSTING_DTYPE = np.dtype(
     [
         ("seq", "<u4"),
         ("tf", "<u2"),  # occurrences of the term in the line, at most 65,535
-        ("head", "<u2"),  # occurrences in the line's first HEAD characters
+        ("head", "<u2"),  # occurrences in the line's first HEAD_CHARS characters
     ]
 )
 

@@ -72,8 +72,8 @@ def test_a_logistic_model_predicts_the_logistic_of_the_weighted_evidence(
 
 
 def test_a_logistic_model_does_not_overflow() -> None:
-    assert LogisticModel(0, {"top": 1}).predict({"top": 1e9}) == pytest.approx(1)
-    assert LogisticModel(0, {"top": 1}).predict({"top": -1e9}) == pytest.approx(0)
+    assert LogisticModel(0, {"best_score": 1}).predict({"best_score": 1e9}) == pytest.approx(1)
+    assert LogisticModel(0, {"best_score": 1}).predict({"best_score": -1e9}) == pytest.approx(0)
 
 
 def test_an_empty_bank_yields_all_evidence(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_line_that_only_asks_is_not_evidence(tmp_path: Path) -> None:
         found, signals = memory.reader.measure_candidates(Query("where is my kite"))
         evidence = collect_evidence(found, signals, np.array([7, 1], np.float32))
         assert signals["empty"].tolist() == [1, 0]
-        assert (evidence["top"], evidence["match"]) == (1, 0)
+        assert (evidence["best_score"], evidence["match"]) == (1, 0)
         assert evidence["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
 
 
@@ -125,9 +125,9 @@ def test_the_small_evidence_falls_with_the_size_of_the_bank(tmp_path: Path, line
         found, signals = memory.reader.measure_candidates(Query("kite"))
         found = replace(found, corpus=replace(found.corpus, lines=lines))
         evidence = collect_evidence(found, signals, np.ones(1, np.float32))
-        assert evidence["small"] == pytest.approx(small)
-        assert evidence["small_top"] == pytest.approx(small)
-        assert evidence["small_cosine"] == pytest.approx(small * evidence["cosine"])
+        assert evidence["small_bank"] == pytest.approx(small)
+        assert evidence["small_bank_score"] == pytest.approx(small)
+        assert evidence["small_bank_cosine"] == pytest.approx(small * evidence["cosine"])
 
 
 def thresholded(threshold: float) -> Recipe:

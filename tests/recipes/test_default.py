@@ -63,7 +63,7 @@ def test_vectors_count_if_the_embedder_reads_chinese(tmp_path: Path) -> None:
 def test_vectors_do_not_count_in_the_profile_for_words() -> None:
     words = Default().words
     assert not any("cosine" in name for name in [*words.weights, *words.query_model.weights])
-    assert min(words.weights["bm25_window"], words.weights["share"], words.query_model.weights["top"]) > 0
+    assert min(words.weights["bm25_window"], words.weights["share"], words.query_model.weights["best_score"]) > 0
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])

@@ -126,7 +126,7 @@ class MMR:
         vectors = _embed_texts(self._embedder, [judged_text(hit) for hit in hits])
         to_query = _cosines(vectors, _embed_query(self._embedder, query, vectors.shape[-1]))[:, 0]
         order, marginal = self._order(to_query, _cosines(vectors, vectors))
-        reranked = [add_signal(hits[at], self.name, number) for at, number in zip(order, marginal, strict=True)]
+        reranked = [add_signal(hits[index], self.name, number) for index, number in zip(order, marginal, strict=True)]
         return reranked[: self._k]
 
     def _order(self, to_query: Floats, to_each_other: Floats) -> tuple[list[int], list[float]]:
@@ -246,12 +246,12 @@ class LLMVerdict:
         """Return the relevant hits; for a blank query none, without a call."""
         judged = list(hits[: self._max_hits]) if query.strip() else []
         relevant: list[Hit] = []
-        for at, hit in enumerate(judged):
+        for index, hit in enumerate(judged):
             try:
                 is_relevant = self._scribe.is_relevant(query, judged_text(hit))
             except ModelError as error:
                 log.warning("%s failed to judge some hits, which are kept: %s", self._scribe.name, error)
-                return relevant + [add_signal(unjudged, self.name, UNJUDGED) for unjudged in judged[at:]]
+                return relevant + [add_signal(unjudged, self.name, UNJUDGED) for unjudged in judged[index:]]
             if is_relevant:
                 relevant.append(add_signal(hit, self.name, 1.0))
         return relevant
