@@ -106,7 +106,7 @@ def reindex(
     bank: str,
     embedder: Embedder,
     embed: Callable[[Sequence[str]], list[Vectors]],
-    batch: int,
+    batch_size: int,
     progress: Callable[[int], None] | None,
     roles: Collection[Role],
 ) -> int:
@@ -117,7 +117,7 @@ def reindex(
         bank: its id.
         embedder: the model.
         embed: returns the vectors of the pieces of each text.
-        batch: lines or units to embed at a time.
+        batch_size: lines or units to embed at a time.
         progress: called with the number of lines embedded so far, after each batch.
         roles: the roles whose lines are embedded.
 
@@ -128,7 +128,7 @@ def reindex(
         ModelError: the embedder failed; finished batches stay stored.
     """
     embedded, last, dim = 0, 0, embed_question(embedder, "hello").shape[-1]
-    while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, last, roles):
+    while lines := store.lines_without_vectors(bank, embedder.name, dim, batch_size, last, roles):
         vectors = embed([remove_quotes(line.text, line.metadata) for line in lines])
         by_seq = {line.seq: pieces for line, pieces in zip(lines, vectors, strict=True)}
         store.put_vectors(bank, embedder.name, by_seq, lines)
@@ -136,7 +136,7 @@ def reindex(
         if progress is not None:
             progress(embedded)
     missing = iter(store.units_without_vectors(bank, embedder.name, dim))
-    while units := list(islice(missing, batch)):
+    while units := list(islice(missing, batch_size)):
         vectors = embed([embedding_text(unit) for unit in units])
         by_unit = {(unit.kind, unit.id): pieces for unit, pieces in zip(units, vectors, strict=True)}
         store.put_unit_vectors(bank, embedder.name, by_unit)

@@ -32,7 +32,7 @@ class _Bank(TypedDict):
     speaker: str
     lines: list[str]
     questions: list[tuple[str, list[int]]]  # with the indices of the lines that answer
-    strange: list[str]
+    unrelated: list[str]
 
 
 def load_first_facts(language: Language = "en") -> list[AnnotatedConversation]:
@@ -74,4 +74,4 @@ def _conversation(bank: _Bank) -> AnnotatedConversation:
     )
     questions = tuple(Question(text, frozenset(map(str, gold)), "first") for text, gold in bank["questions"])
     ids = tuple(str(n) for n in range(len(lines)))
-    return AnnotatedConversation(name, lines, ids, questions, (speaker,), strange=tuple(bank["strange"]))
+    return AnnotatedConversation(name, lines, ids, questions, (speaker,), unrelated=tuple(bank["unrelated"]))

@@ -41,13 +41,13 @@ def fit(examples: Sequence[Example], ridge: float = RIDGE) -> Floats:
     """Return the weights (S,) for the raw signals."""
     rankings = _Rankings(examples, ridge)
     weights = np.zeros(rankings.values.shape[1])
-    loss, chance = rankings.loss(weights)
+    loss, probabilities = rankings.loss(weights)
     for _ in range(MAX_STEPS):
-        step = rankings.newton(weights, chance)
+        step = rankings.newton_step(weights, probabilities)
         size = 1.0
         while (trial := rankings.loss(weights - size * step))[0] > loss and size > 1e-3:
             size /= 2
-        weights, last_loss, (loss, chance) = weights - size * step, loss, trial
+        weights, last_loss, (loss, probabilities) = weights - size * step, loss, trial
         if last_loss - loss < 1e-7:
             break
     return np.asarray(weights / rankings.spread)
@@ -81,12 +81,12 @@ class _Rankings:
         loss = float(losses @ self.share + self.ridge * weights @ weights / 2)
         return loss, np.exp(scores - np.repeat(total, self.sizes))
 
-    def newton(self, weights: Floats, chance: Floats) -> Floats:
+    def newton_step(self, weights: Floats, probabilities: Floats) -> Floats:
         """Return the step (S,): the inverse Hessian times the gradient."""
         share = np.repeat(self.share, self.sizes)  # (N,)
-        gradient = self.values.T @ (share * (chance - self.target)) + self.ridge * weights
-        means = np.add.reduceat(self.values * chance[:, None], self.starts)  # (Q, S)
-        second = (self.values.T * (share * chance)) @ self.values
+        gradient = self.values.T @ (share * (probabilities - self.target)) + self.ridge * weights
+        means = np.add.reduceat(self.values * probabilities[:, None], self.starts)  # (Q, S)
+        second = (self.values.T * (share * probabilities)) @ self.values
         hessian = second - (means.T * self.share) @ means + self.ridge * np.eye(len(weights))
         return np.asarray(np.linalg.solve(hessian, gradient))
 
@@ -108,8 +108,10 @@ def logistic(values: Floats, wanted: npt.NDArray[np.bool_], importance: Floats) 
     weights = np.zeros(design.shape[1])
     share = importance / importance.sum()
     for _ in range(MAX_STEPS):
-        chance = 1 / (1 + np.exp(-design @ weights))
-        gradient = design.T @ (share * (chance - wanted)) + ridge @ weights
-        weights -= np.linalg.solve((design.T * (share * chance * (1 - chance))) @ design + ridge, gradient)
+        probabilities = 1 / (1 + np.exp(-design @ weights))
+        gradient = design.T @ (share * (probabilities - wanted)) + ridge @ weights
+        weights -= np.linalg.solve(
+            (design.T * (share * probabilities * (1 - probabilities))) @ design + ridge, gradient
+        )
     slope = weights[1:] / spread
     return float(weights[0] - slope @ middle), np.asarray(slope)

@@ -68,7 +68,7 @@ WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # signals for an em
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
 
 Floats = npt.NDArray[np.float64]
-SIZE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # in fitting the gate, of questions put to each kind of bank
+SOURCE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # of questions put to each kind of bank, in fitting the gate
 KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 
 
@@ -80,9 +80,11 @@ class FitSettings:
     ridge: float
     evidence: tuple[str, ...] = tuple(name for name in relevance.EVIDENCE_NAMES if name != "query_length")
     given: Mapping[str, float] = field(default_factory=dict)  # weights that can't be fitted on these conversations
-    careful: float = SMALL_BANK_ODDS
-    curve: tuple[float, ...] = KEPT_SHARES
-    let_in: float | None = None  # share to let in, which sets the threshold; None: TARGET_KEPT_SHARE does
+    small_bank_odds: float = SMALL_BANK_ODDS
+    kept_shares: tuple[float, ...] = KEPT_SHARES
+    foreign_share: float | None = (
+        None  # of foreign questions to accept, which sets the threshold; None: see TARGET_KEPT_SHARE
+    )
 
 
 AMONG_FRIENDS = FitSettings(FRIEND_SIGNALS, ridge=0.03)
@@ -94,9 +96,9 @@ BY_WORDS = FitSettings(
     ridge=0.03,
     evidence=("best_score", "small_bank", "query_length"),
     given={"person": 1.1275},  # as with an assistant; these conversations have no bot
-    careful=1.0,
-    curve=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4),
-    let_in=0.2,
+    small_bank_odds=1.0,
+    kept_shares=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4),
+    foreign_share=0.2,
 )
 
 
@@ -107,7 +109,7 @@ class Trial:
     asker: str  # the conversation that the question is from
     bank: str
     kind: str  # own, unchanged or mapped; the last two are foreign questions
-    size: str  # of the bank: full, small (part of a conversation) or first (one of `first_facts`)
+    source: str  # of the bank: full or small (a whole conversation, or part of one), or first (one of `first_facts`)
     gold: int  # number of lines that answer it, candidates or not
     example: Example
     evidence: Mapping[str, float]
@@ -133,8 +135,8 @@ class FitResult:
     """The weights fitted on all conversations, and the results on held-out conversations."""
 
     weights: Mapping[str, float]
-    whole: Mapping[str, float]
-    hit: Mapping[str, float]
+    query_model: Mapping[str, float]
+    hit_model: Mapping[str, float]
     threshold: float
     questions: int
     recall: Mapping[int, float]  # k -> share
@@ -154,7 +156,12 @@ class FitResult:
                     for name, (recall, point) in self.banks.items()
                 },
             },
-            "head": {"weights": self.weights, "whole": self.whole, "hit": self.hit, "threshold": self.threshold},
+            "head": {
+                "weights": self.weights,
+                "whole": self.query_model,
+                "hit": self.hit_model,
+                "threshold": self.threshold,
+            },
         }
 
     def text(self) -> str:
@@ -203,12 +210,14 @@ def cross_validate(
     first_trials = list(_ask_first_facts(model, kind.names, assistant, "zh" if by_words else "en"))
     extra = [trial.example for trial in _ask_all(mixed, model, kind.names, foreign=False)]
     held_out = {
-        conversation.id: _fit_head(_leave_out(trials, conversation.id) + first_trials, extra, kind)
+        conversation.id: _fit_profile(_leave_out(trials, conversation.id) + first_trials, extra, kind)
         for conversation in conversations
     }
-    final = _fit_head(trials + first_trials, extra, kind)
+    final = _fit_profile(trials + first_trials, extra, kind)
     for name in {trial.bank for trial in first_trials}:  # these affect only the curve, not the weights
-        held_out[name] = replace(final, whole=_fit_gate(trials + _leave_out(first_trials, name), final.weights, kind))
+        held_out[name] = replace(
+            final, query_model=_fit_gate(trials + _leave_out(first_trials, name), final.weights, kind)
+        )
     return _measure_fit(conversations, trials, first_trials, held_out, final)
 
 
@@ -216,26 +225,29 @@ def _measure_fit(
     conversations: Sequence[AnnotatedConversation],
     trials: Sequence[Trial],
     first_trials: Sequence[Trial],
-    held_out: Mapping[str, _Head],
-    final: _Head,
+    held_out: Mapping[str, _FittedProfile],
+    final: _FittedProfile,
 ) -> FitResult:
     """Return the final numbers, and the results of each bank with the numbers that were fitted without it."""
     kind = final.kind
-    own = [trial for trial in trials if trial.kind == "own" and trial.size == "full"]
-    chances = {
-        size: _compute_chances([trial for trial in (*trials, *first_trials) if trial.size == size], held_out)
-        for size in SIZE_WEIGHTS
+    own = [trial for trial in trials if trial.kind == "own" and trial.source == "full"]
+    probabilities = {
+        source: _compute_probabilities(
+            [trial for trial in (*trials, *first_trials) if trial.source == source], held_out
+        )
+        for source in SOURCE_WEIGHTS
     }
-    threshold = _choose_threshold(chances["full"], kind)
+    threshold = _choose_threshold(probabilities["full"], kind)
     return FitResult(
         weights=dict(zip(kind.names, _round(final.weights), strict=True)),
-        whole=dict(zip(("bias", *kind.evidence), _round(final.whole), strict=True)),
-        hit=dict(zip(("bias", "score_share"), _round(final.hit), strict=True)),
+        query_model=dict(zip(("bias", *kind.evidence), _round(final.query_model), strict=True)),
+        hit_model=dict(zip(("bias", "score_share"), _round(final.hit_model), strict=True)),
         threshold=round(threshold, 3),
         questions=len(own),
         recall=_compute_recall(own, held_out),
         curve=[
-            _gate_rates(chances["full"], float(np.quantile(chances["full"]["own"], 1 - kept))) for kept in kind.curve
+            _gate_rates(probabilities["full"], float(np.quantile(probabilities["full"]["own"], 1 - kept)))
+            for kept in kind.kept_shares
         ],
         banks={
             conversation.id: _measure_bank(
@@ -245,9 +257,9 @@ def _measure_fit(
         },
         small={
             f"parts of {' to '.join(map(str, SMALL_BANK_LINES[:: len(SMALL_BANK_LINES) - 1]))} lines": _gate_rates(
-                chances["small"], threshold
+                probabilities["small"], threshold
             ),
-            "the first things people tell a bot": _gate_rates(chances["first"], threshold),
+            "the first things people tell a bot": _gate_rates(probabilities["first"], threshold),
         },
     )
 
@@ -306,9 +318,9 @@ def _ask_small_banks(
         stored = zip(own.ids[part], small_bank.observe_many(own.lines[part]), strict=True)
         seqs = [line.seq for id, line in stored if id in question.gold]
         trial = _measure(own.id, small_bank, "own", question.text, seqs, names)
-        yield replace(trial, bank=own.id, size="small")
+        yield replace(trial, bank=own.id, source="small")
         for kind, text in _foreign_texts(foreign.text, other, own):
-            yield replace(_measure(other.id, small_bank, kind, text, (), names), bank=own.id, size="small")
+            yield replace(_measure(other.id, small_bank, kind, text, (), names), bank=own.id, source="small")
 
 
 def _ask_first_facts(model: Embedder, names: Sequence[str], assistant: bool, language: Language) -> Iterator[Trial]:
@@ -321,9 +333,9 @@ def _ask_first_facts(model: Embedder, names: Sequence[str], assistant: bool, lan
             seqs = dict(zip(conversation.ids, (line.seq for line in lines), strict=True))
             for question in conversation.questions:
                 gold = [seqs[id] for id in question.gold]
-                yield replace(_measure(facts.id, bank, "own", question.text, gold, names), size="first")
-            for text in conversation.strange:
-                yield replace(_measure("a stranger", bank, "unchanged", text, (), names), size="first")
+                yield replace(_measure(facts.id, bank, "own", question.text, gold, names), source="first")
+            for text in conversation.unrelated:
+                yield replace(_measure("a stranger", bank, "unchanged", text, (), names), source="first")
         store.close()
 
 
@@ -347,13 +359,13 @@ def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _FittedProfile:
     """The numbers fitted on some trials."""
 
     kind: FitSettings
     weights: Floats
-    whole: Floats  # of the gate's curve, bias first
-    hit: Floats  # of the curve of one hit, bias first
+    query_model: Floats  # of the gate's curve, bias first
+    hit_model: Floats  # of the curve of one hit, bias first
 
 
 def _leave_out(trials: Sequence[Trial], name: str) -> list[Trial]:
@@ -361,10 +373,10 @@ def _leave_out(trials: Sequence[Trial], name: str) -> list[Trial]:
     return [trial for trial in trials if name not in (trial.asker, trial.bank)]
 
 
-def _fit_head(trials: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) -> _Head:
+def _fit_profile(trials: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) -> _FittedProfile:
     """Fit the weights on the questions to full banks and the extra ones, and the curves on these trials."""
     examples = [
-        trial.example for trial in trials if trial.kind == "own" and trial.size == "full" and len(trial.example.gold)
+        trial.example for trial in trials if trial.kind == "own" and trial.source == "full" and len(trial.example.gold)
     ]
     importance = MIXED_WEIGHT / (1 - MIXED_WEIGHT) * len(examples) / max(len(extra), 1)
     mixed = [replace(example, importance=importance) for example in extra if len(example.gold)]
@@ -373,7 +385,7 @@ def _fit_head(trials: Sequence[Trial], extra: Sequence[Example], kind: FitSettin
     shares = np.concatenate([relevance.log_softmax(example.signals @ weights) for example in examples])
     gold = np.concatenate([_is_gold(example) for example in examples])
     bias, slope = logistic(shares[:, None], gold, np.ones(len(shares)))
-    return _Head(kind, weights, _fit_gate(trials, weights, kind), np.array([bias, *slope]))
+    return _FittedProfile(kind, weights, _fit_gate(trials, weights, kind), np.array([bias, *slope]))
 
 
 def _fit_gate(trials: Sequence[Trial], weights: Floats, kind: FitSettings) -> Floats:
@@ -382,13 +394,13 @@ def _fit_gate(trials: Sequence[Trial], weights: Floats, kind: FitSettings) -> Fl
     Own and foreign questions have the same total weight, except in small banks (see SMALL_BANK_ODDS); so do the two
     kinds of foreign questions.
     """
-    counts = Counter((trial.kind, trial.size) for trial in trials)
-    foreign_kinds = Counter(size for asked, size in counts if asked != "own")
-    own_odds = {size: 1.0 if size == "full" else kind.careful for size in SIZE_WEIGHTS}
+    counts = Counter((trial.kind, trial.source) for trial in trials)
+    foreign_kinds = Counter(source for asked, source in counts if asked != "own")
+    own_odds = {source: 1.0 if source == "full" else kind.small_bank_odds for source in SOURCE_WEIGHTS}
 
     def weight(trial: Trial) -> float:
-        odds = own_odds[trial.size] if trial.kind == "own" else 1 / foreign_kinds[trial.size]
-        return 2 * SIZE_WEIGHTS[trial.size] * odds / (1 + own_odds[trial.size]) / counts[trial.kind, trial.size]
+        odds = own_odds[trial.source] if trial.kind == "own" else 1 / foreign_kinds[trial.source]
+        return 2 * SOURCE_WEIGHTS[trial.source] * odds / (1 + own_odds[trial.source]) / counts[trial.kind, trial.source]
 
     own = np.array([trial.kind == "own" for trial in trials])
     evidence = np.array([_evidence(trial, weights, kind) for trial in trials])
@@ -404,9 +416,9 @@ def _evidence(trial: Trial, weights: Floats, kind: FitSettings) -> list[float]:
     return [evidence[name] for name in kind.evidence]
 
 
-def _compute_chance(trial: Trial, head: _Head) -> float:
-    evidence = np.array(_evidence(trial, head.weights, head.kind))
-    return float(1 / (1 + np.exp(-(head.whole[0] + head.whole[1:] @ evidence))))
+def _compute_probability(trial: Trial, profile: _FittedProfile) -> float:
+    evidence = np.array(_evidence(trial, profile.weights, profile.kind))
+    return float(1 / (1 + np.exp(-(profile.query_model[0] + profile.query_model[1:] @ evidence))))
 
 
 def _is_gold(example: Example) -> npt.NDArray[np.bool_]:
@@ -419,38 +431,38 @@ def _rank_gold(example: Example, weights: Floats) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.isin(order, example.gold))
 
 
-def _compute_recall(trials: Sequence[Trial], held_out: Mapping[str, _Head]) -> dict[int, float]:
+def _compute_recall(trials: Sequence[Trial], held_out: Mapping[str, _FittedProfile]) -> dict[int, float]:
     ranks = [(_rank_gold(trial.example, held_out[trial.bank].weights), trial.gold) for trial in trials]
     return {k: float(np.mean([(rank < k).sum() / gold for rank, gold in ranks])) for k in KS}
 
 
 def _measure_bank(
-    trials: Sequence[Trial], held_out: Mapping[str, _Head], threshold: float
+    trials: Sequence[Trial], held_out: Mapping[str, _FittedProfile], threshold: float
 ) -> tuple[dict[int, float], GateRates]:
     """Return the recall of one bank, and the rates of its gate at the threshold."""
-    full = [trial for trial in trials if trial.size == "full"]
+    full = [trial for trial in trials if trial.source == "full"]
     recall = _compute_recall([trial for trial in full if trial.kind == "own"], held_out)
-    return recall, _gate_rates(_compute_chances(full, held_out), threshold)
+    return recall, _gate_rates(_compute_probabilities(full, held_out), threshold)
 
 
-def _choose_threshold(chances: Mapping[str, Floats], kind: FitSettings) -> float:
+def _choose_threshold(probabilities: Mapping[str, Floats], kind: FitSettings) -> float:
     """Return the relevance at or above which the gate accepts a query."""
-    if kind.let_in is None:
-        return float(np.quantile(chances["own"], 1 - TARGET_KEPT_SHARE))
-    return float(np.quantile(chances["unchanged"], 1 - kind.let_in))
+    if kind.foreign_share is None:
+        return float(np.quantile(probabilities["own"], 1 - TARGET_KEPT_SHARE))
+    return float(np.quantile(probabilities["unchanged"], 1 - kind.foreign_share))
 
 
-def _compute_chances(trials: Sequence[Trial], held_out: Mapping[str, _Head]) -> dict[str, Floats]:
+def _compute_probabilities(trials: Sequence[Trial], held_out: Mapping[str, _FittedProfile]) -> dict[str, Floats]:
     """Return the probabilities by kind. Without mapped questions, as for first facts, the unchanged ones stand in."""
     own, unchanged, mapped = (
-        np.array([_compute_chance(trial, held_out[trial.bank]) for trial in trials if trial.kind == kind])
+        np.array([_compute_probability(trial, held_out[trial.bank]) for trial in trials if trial.kind == kind])
         for kind in ("own", "unchanged", "mapped")
     )
     return {"own": own, "unchanged": unchanged, "mapped": mapped if len(mapped) else unchanged}
 
 
-def _gate_rates(chances: Mapping[str, Floats], threshold: float) -> GateRates:
-    return GateRates(*(float((chances[kind] >= threshold).mean()) for kind in ("own", "unchanged", "mapped")))
+def _gate_rates(probabilities: Mapping[str, Floats], threshold: float) -> GateRates:
+    return GateRates(*(float((probabilities[kind] >= threshold).mean()) for kind in ("own", "unchanged", "mapped")))
 
 
 def _percents(recall: Mapping[int, float]) -> dict[str, float]:

@@ -30,7 +30,7 @@ class AnnotatedConversation:
     """A conversation with the ids of its lines and with questions about it.
 
     unresolved counts gold ids of no line, repaired the gold ids that were repaired to be parsed, left_out the questions
-    without gold lines. strange are the dataset's questions that the conversation can't answer, if it has any.
+    without gold lines. unrelated are the dataset's questions that the conversation can't answer, if it has any.
     """
 
     id: str
@@ -41,7 +41,7 @@ class AnnotatedConversation:
     unresolved: int = 0
     repaired: int = 0
     left_out: int = 0
-    strange: tuple[str, ...] = ()
+    unrelated: tuple[str, ...] = ()
 
     def questions_by_time(self) -> list[tuple[int, list[Question]]]:
         """Group the questions by the number of lines said before each, ascending."""

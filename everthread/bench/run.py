@@ -181,10 +181,10 @@ def _ask_foreign(
 def foreign_questions(own: AnnotatedConversation, before: AnnotatedConversation) -> list[tuple[str, str]]:
     """Return questions that a conversation can't answer, each unchanged and with the conversation's names.
 
-    They are the dataset's strange questions, or else the questions of the conversation before.
+    They are the dataset's unrelated questions, or else the questions of the conversation before.
     """
-    if own.strange:
-        return [(text, text) for text in own.strange]
+    if own.unrelated:
+        return [(text, text) for text in own.unrelated]
     questions = before.questions if before is not own else ()
     return [(question.text, replace_names(question.text, before.speakers, own.speakers)) for question in questions]
 

@@ -7,15 +7,15 @@ from everthread.text.analyzer import is_unspaced_script, terms
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_bank_has_lines_questions_with_gold_and_strange_questions(language: Language) -> None:
+def test_every_bank_has_lines_questions_with_gold_and_unrelated_questions(language: Language) -> None:
     banks = load_first_facts(language)
     assert len({bank.id for bank in banks}) == len(banks) == 14
     for bank in banks:
         assert len(bank.lines) == len(bank.ids) == 6
         assert all(question.gold <= set(bank.ids) for question in bank.questions)
         assert len(bank.questions) >= 8
-        assert len(bank.strange) == 8
-        assert not {question.text for question in bank.questions} & set(bank.strange)
+        assert len(bank.unrelated) == 8
+        assert not {question.text for question in bank.questions} & set(bank.unrelated)
 
 
 @pytest.mark.parametrize(("language", "share"), [("en", 0.7), ("zh", 0.35)])
@@ -33,7 +33,7 @@ def test_many_questions_share_no_word_with_the_line_that_answers(language: Langu
 def test_the_chinese_banks_are_chinese_throughout() -> None:
     for bank in load_first_facts("zh"):
         texts = [line.text for line in with_replies(bank, "zh").lines] + [question.text for question in bank.questions]
-        assert all(map(is_unspaced_script, [*texts, *bank.strange]))
+        assert all(map(is_unspaced_script, [*texts, *bank.unrelated]))
 
 
 def test_merged_banks_have_the_lines_and_questions_of_each() -> None:

@@ -69,9 +69,9 @@ def fitted() -> FitResult:
 
 def test_each_signal_and_each_piece_of_evidence_gets_a_fitted_number(fitted: FitResult) -> None:
     assert tuple(fitted.weights) == FRIEND_SIGNALS
-    assert tuple(fitted.whole) == ("bias", *EVIDENCE_NAMES[:-1])  # the last is evidence by words alone
-    assert tuple(fitted.hit) == ("bias", "score_share")
-    numbers = [*fitted.weights.values(), *fitted.whole.values(), *fitted.hit.values()]
+    assert tuple(fitted.query_model) == ("bias", *EVIDENCE_NAMES[:-1])  # the last is evidence by words alone
+    assert tuple(fitted.hit_model) == ("bias", "score_share")
+    numbers = [*fitted.weights.values(), *fitted.query_model.values(), *fitted.hit_model.values()]
     assert all(map(math.isfinite, numbers))
     assert 0 <= fitted.threshold <= 1
 
@@ -125,12 +125,12 @@ CHINESE = [merge(load_first_facts("zh")[at::3], f"talk-{at}") for at in range(3)
 def test_by_words_alone_meaning_has_no_weight_and_the_acceptance_rate_sets_the_threshold() -> None:
     fitted = cross_validate(CHINESE, "hash", by_words=True)
     assert tuple(fitted.weights) == WORD_SIGNALS
-    assert tuple(fitted.whole) == ("bias", *BY_WORDS.evidence)
+    assert tuple(fitted.query_model) == ("bias", *BY_WORDS.evidence)
     assert fitted.weights["share"] > 0
     assert fitted.weights["person"] == BY_WORDS.given["person"]  # with a single speaker it cannot be fitted
-    assert (fitted.questions, len(fitted.curve)) == (126, len(BY_WORDS.curve))
-    let_in = np.mean([point.unchanged for _, point in fitted.banks.values()])
-    assert let_in == pytest.approx(BY_WORDS.let_in, abs=0.02)
+    assert (fitted.questions, len(fitted.curve)) == (126, len(BY_WORDS.kept_shares))
+    foreign_share = np.mean([point.unchanged for _, point in fitted.banks.values()])
+    assert foreign_share == pytest.approx(BY_WORDS.foreign_share, abs=0.02)
 
 
 def test_fitting_by_words_alone_is_refused_for_an_embedder_that_reads_chinese() -> None:

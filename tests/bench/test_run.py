@@ -86,10 +86,10 @@ def test_one_conversation_alone_has_no_false_injection() -> None:
     assert report.false_injection is None
 
 
-def test_strange_questions_of_the_dataset_are_asked_of_their_own_bank() -> None:
-    strange = replace(HARBOUR, strange=("Who sold the greyhound?", "good morning"))
+def test_unrelated_questions_of_the_dataset_are_asked_of_their_own_bank() -> None:
+    unrelated = replace(HARBOUR, unrelated=("Who sold the greyhound?", "good morning"))
     steps: list[tuple[int, int]] = []
-    report = run_benchmark([strange], dataset="sample", embedder="hash", progress=lambda *step: steps.append(step))
+    report = run_benchmark([unrelated], dataset="sample", embedder="hash", progress=lambda *step: steps.append(step))
     assert steps[-1] == (3, 3)
     assert report.false_injection
     assert report.false_injection.unchanged == report.false_injection.mapped

@@ -69,7 +69,7 @@ def test_the_relevance_gate_works_with_a_model_of_narrow_cosines(tmp_path: Path)
         ):
             shipped.observe_many(bank.lines)
             narrow.observe_many(bank.lines)
-            for text in (*(question.text for question in bank.questions), *bank.strange):
+            for text in (*(question.text for question in bank.questions), *bank.unrelated):
                 alike += bool(shipped.context(text)) == bool(narrow.context(text))
                 total += 1
     assert alike >= 0.95 * total
