@@ -17,6 +17,7 @@ META_CORRECTS = "everthread.corrects"  # the number of the original line that th
 META_NEEDS_CONSENT = "everthread.asked"  # True: the user is asked at the end whether the conversation may be summarised
 META_GREETING = "everthread.greeting"  # True: the greeting on a character's card
 META_HEARD = "everthread.heard"  # True: said by another character of a group
+META_UNDATED = "everthread.undated"  # True: said at an unknown time; said_at is when it was stored
 META_OFFERED = "everthread.offered"  # the number of the line that this reply was reminded of
 
 # Of units.

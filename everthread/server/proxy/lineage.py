@@ -1,0 +1,335 @@
+"""Recognises which messages of a resent history are new: edits, regenerated replies, undone turns, several tabs.
+
+Front ends resend the whole conversation with each message, most of them without any id. Nothing but the replies, which
+are ours and nearly unique, shows which session a request continues. Neither the first message nor the system prompt nor
+the API key identify it: many conversations begin alike, and keys change.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from everthread.bank.corrections import build_correction
+from everthread.bank.line_versions import get_recorded
+from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED
+from everthread.common.timestamps import to_micros
+from everthread.memory import Memory
+from everthread.server.proxy.message_text import ChatMessage, is_same, key_prefix, new_key, normalize
+from everthread.server.proxy.transcript import Transcript
+from everthread.stores.shared_rows import new_session_name
+from everthread.types import Filter, Line, Metadata, NewLine, now
+
+MAX_TRANSCRIPTS = 256  # sessions of one bank whose lines are held in memory
+MAX_CANDIDATE_SESSIONS = 8  # the latest ones, of those that contain a reply of the history
+ANCHORS = 4  # replies of the history, from its end, by which a session is looked for
+REPEATED_OPENING_S = 600.0  # a first message that is sent again within this time gets another reply
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message of the person that is stored and waits for its reply.
+
+    Attributes:
+        line: the stored line.
+        in_request: numbers of the lines that the request contains already.
+        replaces: numbers of the replies that a new one replaces.
+    """
+
+    line: Line
+    in_request: frozenset[int] = frozenset()
+    replaces: frozenset[int] = frozenset()
+
+
+@dataclass
+class Plan:
+    """The changes that a request makes to a session, from the position `keep` on.
+
+    Attributes:
+        keep: current lines before this position stay current.
+        corrected: the lines whose text the client has changed, with the new messages.
+        added: the lines after them, before the newest message: discarded lines that come back, and unknown messages.
+        known: the line of the newest message, if it is stored already.
+    """
+
+    keep: int
+    corrected: list[tuple[Line, ChatMessage]] = field(default_factory=list)
+    added: list[Line | ChatMessage] = field(default_factory=list)
+    known: Line | None = None
+
+
+class Lineage:
+    """The conversations of one bank, as its clients resend them. Thread-safe."""
+
+    def __init__(self, memory: Memory, *, stores_history: bool = True) -> None:
+        """Begin without knowing a session.
+
+        Args:
+            memory: the bank.
+            stores_history: whether a history that the bank has never seen is stored, without dates.
+        """
+        self.memory, self._stores_history = memory, stores_history
+        self._transcripts: OrderedDict[str, Transcript] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def begin(self, messages: Sequence[ChatMessage], session: str | None = None) -> Turn:
+        """Store what is new in a request, and discard what the client has discarded, in one transaction.
+
+        Args:
+            messages: the messages of the person and the assistant that have words; the last is the person's.
+            session: the session, if the client names it; None: it is recognised by its replies.
+
+        Raises:
+            BadLine, StoreUnavailable: as `Memory.replace_lines`.
+        """
+        *history, newest = messages
+        with self._lock:
+            transcript = self._open(session) if session is not None else self._recognise(history, newest)
+            plan = make_plan(transcript, history, newest, named=session is not None)
+            if not self._stores_history:
+                plan.added = [each for each in plan.added if isinstance(each, Line)]
+            return self._apply(transcript, plan, newest)
+
+    def finish(
+        self,
+        turn: Turn,
+        text: str,
+        *,
+        speaker: str = "assistant",
+        partial: bool = False,
+        metadata: Metadata | None = None,
+    ) -> Line | None:
+        """Store the reply to a turn.
+
+        A reply to a line that was discarded in the meantime, and a second reply beside another one, are stored as
+        discarded: they become current when the client sends them back.
+
+        Args:
+            turn: the turn.
+            text: the reply, as far as it came.
+            speaker: the name of its speaker.
+            partial: whether it broke off.
+            metadata: JSON values by name.
+
+        Returns:
+            The line; None if the text is blank.
+        """
+        if not text.strip():
+            return None
+        new = NewLine(
+            text,
+            speaker,
+            "assistant",
+            session=turn.line.session,
+            metadata={**(metadata or {}), **({"partial": True} if partial else {})},
+            parent=turn.line.seq,
+            key=new_key("assistant", text),
+        )
+        with self._lock:
+            transcript = self._open(turn.line.session)
+            current = {line.seq: position for position, line in enumerate(transcript.current)}
+            position = current.get(turn.line.seq)
+            later = [] if position is None else transcript.current[position + 1 :]
+            if position is None or any(not _is_replaceable(line, turn) for line in later):
+                new = replace(new, retracted_at=now())
+                later = []
+            line = self.memory.replace_lines([each.seq for each in later], [new], defer_embedding=True)[0]
+            transcript.refresh(self.memory)
+        return line
+
+    # ----------------------------------------------------------------- sessions
+
+    def _open(self, session: str) -> Transcript:
+        """Return the transcript of a session, as it is now."""
+        transcript = self._transcripts.setdefault(session, Transcript(session))
+        self._transcripts.move_to_end(session)
+        if len(self._transcripts) > MAX_TRANSCRIPTS:
+            self._transcripts.popitem(last=False)
+        transcript.refresh(self.memory)
+        return transcript
+
+    def _recognise(self, history: Sequence[ChatMessage], newest: ChatMessage) -> Transcript:
+        """Return the session that a history continues, or a new one."""
+        if not any(message.role == "assistant" for message in history):
+            return self._find_opening([*history, newest][0]) or self._create()
+        transcripts = [self._open(session) for session in self._find_sessions(history)]
+        rated = []
+        for transcript in transcripts:
+            alignment = transcript.align(history)
+            if alignment is not None or transcript.find_branch(history) is not None:
+                last = max((line.seq for line in transcript.current), default=0)
+                rated.append((alignment.matches if alignment else 0, last, transcript))
+        return max(rated, key=lambda each: each[:2])[2] if rated else self._create()
+
+    def _find_sessions(self, history: Sequence[ChatMessage]) -> list[str]:
+        """Find the latest sessions that contain one of the last replies of a history."""
+        replies = [message for message in reversed(history) if message.role == "assistant"]
+        found: dict[str, int] = {}
+        for message in replies[:ANCHORS]:
+            for line in self._find_lines(message):
+                found[line.session] = max(found.get(line.session, 0), line.seq)
+        return sorted(found, key=lambda session: -found[session])[:MAX_CANDIDATE_SESSIONS]
+
+    def _find_lines(self, message: ChatMessage) -> Iterator[Line]:
+        where = Filter(key_prefix=key_prefix(message.role, message.normalized))
+        return self.memory.lines(where, include_retracted=True)
+
+    def _find_opening(self, newest: ChatMessage) -> Transcript | None:
+        """Return the session that began a moment ago with the same message, and has at most one reply."""
+        earliest = now() - timedelta(seconds=REPEATED_OPENING_S)
+        for line in sorted(self._find_lines(newest), key=lambda line: -line.seq):
+            if line.retracted_at is None and line.said_at >= earliest:
+                transcript = self._open(line.session)
+                current = transcript.current
+                replies = sum(each.role == "assistant" for each in current)
+                if replies <= 1 and current and current[0].seq == line.seq:
+                    return transcript
+        return None
+
+    def _create(self) -> Transcript:
+        """Return a session without lines, under a new name."""
+        names = {session.id for session in self.memory.sessions()}
+        return self._open(new_session_name(to_micros(now()), lambda _: names | self._transcripts.keys()))
+
+    # ------------------------------------------------------------------ changes
+
+    def _apply(self, transcript: Transcript, plan: Plan, newest: ChatMessage) -> Turn:
+        """Carry out a plan."""
+        for line, message in plan.corrected:
+            corrected = build_correction(self.memory.store, self.memory.bank, line.seq, message.text)
+            corrected = replace(corrected, key=new_key(line.role, message.text))
+            self.memory.replace_lines([line.seq], [corrected], corrects=line.seq)
+        if plan.corrected:
+            transcript.refresh(self.memory)
+        kept, tail = transcript.current[: plan.keep], transcript.current[plan.keep :]
+        if plan.known is not None:
+            replies = frozenset(line.seq for line in tail[1:])
+            return Turn(tail[0], frozenset(line.seq for line in (*kept, *tail)), replies)
+        lines: list[NewLine] = []
+        for each in [*plan.added, newest]:
+            before = lines[-1] if lines else kept[-1] if kept else None
+            new = self._build_line(each, transcript.session, before, is_newest=each is newest)
+            if new is not None:
+                lines.append(new)
+        stored = self.memory.replace_lines([line.seq for line in tail], lines, defer_embedding=True)
+        transcript.refresh(self.memory)
+        return Turn(stored[-1], frozenset(line.seq for line in (*kept, *stored)))
+
+    def _build_line(
+        self, source: Line | ChatMessage, session: str, before: Line | NewLine | None, *, is_newest: bool
+    ) -> NewLine | None:
+        """Build the line of a message, or a copy of a discarded line; None if that was forgotten.
+
+        Args:
+            source: the message or the line.
+            session: the session.
+            before: the line that it follows; times never decrease along a conversation.
+            is_newest: whether it is said now; other messages have no known time.
+        """
+        earliest = before.said_at if before is not None else None
+        parent = before.key if isinstance(before, NewLine) else before.seq if before is not None else None
+        if isinstance(source, ChatMessage):
+            said_at = now().astimezone() if is_newest or earliest is None else earliest
+            metadata = {**(source.metadata or {}), **({} if is_newest else {META_UNDATED: True})}
+            key = new_key(source.role, source.text)
+            return NewLine(source.text, source.speaker, source.role, said_at, session, metadata, parent, key)
+        line = get_recorded(self.memory.store, self.memory.bank, source.seq)
+        if line is None or line.text != source.text:
+            return None
+        key, metadata = new_key(line.role, line.text), {**line.metadata, META_REPEATS: line.seq}
+        metadata.pop(META_CORRECTS, None)  # the copy comes after the lines before it, not where the first line was
+        said_at = line.said_at if earliest is None else max(earliest, line.said_at)
+        return NewLine(line.text, line.speaker, line.role, said_at, session, metadata, parent, key)
+
+
+def _is_replaceable(line: Line, turn: Turn) -> bool:
+    """Return whether the reply to a turn replaces a current line."""
+    return line.seq in turn.replaces or (line.parent == turn.line.seq and bool(line.metadata.get("partial")))
+
+
+# ----------------------------------------------------------------------- planning
+
+
+def make_plan(transcript: Transcript, history: Sequence[ChatMessage], newest: ChatMessage, *, named: bool) -> Plan:
+    """Compare a request with a session.
+
+    Args:
+        transcript: the session.
+        history: the messages before the newest.
+        newest: the person's newest message.
+        named: whether the client named the session.
+    """
+    alignment = transcript.align(history)
+    if alignment is None and (branch := transcript.find_branch(history)) is not None:
+        lines, position, index = branch
+        plan = Plan(position + 1)
+        plan.added = [
+            *_overlay(transcript, lines, history[: index + 1]),
+            *_find_lines_again(transcript, history[index + 1 :], lines[-1].seq),
+        ]
+        return plan
+    if alignment is None and (named or not any(line.role == "assistant" for line in transcript.current)):
+        alignment = transcript.align(history, "user")
+    if alignment is not None:
+        plan = _compare(transcript, history, alignment.offset)
+    else:  # a client that names its session may send its newest message only
+        plan = Plan(len(transcript.current) if named and not _is_opening(transcript, newest) else 0)
+        plan.added = list(history)
+    if not plan.added:
+        tail = transcript.current[plan.keep :]
+        is_known = bool(tail) and tail[0].role == "user" and normalize(tail[0].text) == newest.normalized
+        plan.known = tail[0] if is_known else None
+    return plan
+
+
+def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
+    """Return whether a message repeats the only message of a session."""
+    current = transcript.current
+    return 0 < len(current) <= 2 and normalize(current[0].text) == newest.normalized
+
+
+def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:
+    """Compare a history, message by message, with the current lines at a distance."""
+    current = transcript.current
+    plan = Plan(max(0, offset))
+    index = max(0, -offset)
+    while index < len(history):
+        message, position = history[index], index + offset
+        if position >= len(current) or current[position].role != message.role:
+            break
+        line = current[position]
+        if not is_same(message.normalized, normalize(line.text)):
+            before = current[position - 1].seq if position else None
+            if transcript.find_discarded(message, before) is not None:
+                break
+            plan.corrected.append((line, message))
+        index += 1
+        plan.keep = position + 1
+    plan.added = _find_lines_again(transcript, history[index:], current[plan.keep - 1].seq if plan.keep else None)
+    return plan
+
+
+def _overlay(
+    transcript: Transcript, lines: Sequence[Line], messages: Sequence[ChatMessage]
+) -> Iterator[Line | ChatMessage]:
+    """Iterate over discarded lines; where the client shows other texts, over these. Both sequences end together."""
+    unseen = max(0, len(lines) - len(messages))
+    yield from lines[:unseen]
+    for line, message in zip(lines[unseen:], messages[len(messages) - len(lines) + unseen :], strict=True):
+        is_shown = line.role == message.role and is_same(message.normalized, normalize(line.text))
+        yield line if is_shown else transcript.find_discarded(message) or message
+
+
+def _find_lines_again(
+    transcript: Transcript, messages: Sequence[ChatMessage], parent: int | None
+) -> list[Line | ChatMessage]:
+    """Return for each message the discarded line with its text, or else the message."""
+    found: list[Line | ChatMessage] = []
+    for message in messages:
+        line = transcript.find_discarded(message, parent)
+        found.append(message if line is None else line)
+        parent = None if line is None else line.seq
+    return found

@@ -1,0 +1,74 @@
+"""Compares the texts of messages: front ends change white space, wrap questions in templates, and cut thoughts."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Literal
+from uuid import uuid4
+
+from everthread.types import Metadata, Role
+
+KEY_PREFIX = "proxy:"
+DIGEST_CHARS = 32  # of 64 hexadecimal digits
+THOUGHT_TAGS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ('<details type="reasoning"', "</details>"),  # of Open WebUI
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """A message of the person or the assistant in a request, with its words."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    name: str | None = None
+    metadata: Metadata | None = None
+
+    @property
+    def speaker(self) -> str:
+        """The name of the speaker."""
+        return self.name or self.role
+
+    @property
+    def normalized(self) -> str:
+        """The text for comparisons."""
+        return normalize(self.text)
+
+
+@lru_cache(maxsize=16_384)
+def normalize(text: str) -> str:
+    """Normalize a text for comparisons: without thoughts, in NFC, with single spaces."""
+    return " ".join(unicodedata.normalize("NFC", remove_thoughts(text)).split())
+
+
+def remove_thoughts(text: str) -> str:
+    """Remove the thoughts of a model from its text; an unfinished one is left."""
+    for opening, closing in THOUGHT_TAGS:
+        parts = []
+        at = 0
+        while (start := text.find(opening, at)) >= 0 and (end := text.find(closing, start)) >= 0:
+            parts.append(text[at:start])
+            at = end + len(closing)
+        if at:
+            text = "".join([*parts, text[at:]])
+    return text
+
+
+def is_same(one: str, other: str) -> bool:
+    """Return whether two normalized texts are the same message: one contains the other."""
+    return bool(one and other) and (one in other or other in one)
+
+
+def key_prefix(role: Role, normalized: str) -> str:
+    """Return the beginning of the keys of all lines with this text, by which a resent message is found."""
+    return f"{KEY_PREFIX}{role}:{sha256(normalized.encode('utf-8', 'replace')).hexdigest()[:DIGEST_CHARS]}:"
+
+
+def new_key(role: Role, text: str) -> str:
+    """Return a new key for a line with this text."""
+    return f"{key_prefix(role, normalize(text))}{uuid4().hex[:12]}"

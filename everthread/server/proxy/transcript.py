@@ -1,0 +1,120 @@
+"""The lines of one session as a proxy knows them: the current ones, and those that were discarded.
+
+A client resends its whole history with each message. The replies in it are nearly unique; they show at which distance
+the history lies over the current lines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from everthread.bank.corrections import sort_by_position
+from everthread.memory import Memory
+from everthread.server.proxy.message_text import ChatMessage, is_same, normalize
+from everthread.types import Filter, Line, Role
+
+ROLES = ("user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """How a history lies over the lines of a session.
+
+    Attributes:
+        offset: the position in the session of the history's first message.
+        matches: the number of equal replies.
+    """
+
+    offset: int
+    matches: int
+
+
+@dataclass
+class Transcript:
+    """The lines of the person and the assistant in one session. Not thread-safe.
+
+    Attributes:
+        session: the session's name.
+        current: the lines that are not retracted, in the order of the conversation.
+        discarded: retracted lines, by number.
+    """
+
+    session: str
+    current: list[Line] = field(default_factory=list)
+    discarded: dict[int, Line] = field(default_factory=dict)
+    _last_seq: int = 0
+
+    def refresh(self, memory: Memory) -> None:
+        """Read what was stored, retracted or forgotten since the last call."""
+        where = Filter(session=self.session)
+        added = [
+            line for line in memory.lines(where, after=self._last_seq, include_retracted=True) if line.role in ROLES
+        ]
+        found = memory.store.filter_seqs(memory.bank, where, None)
+        seqs = set() if found is None else set(found.tolist())
+        known = {line.seq: line for line in self.current}
+        if added or not known.keys() <= seqs:
+            lines = {**self.discarded, **known, **{line.seq: line for line in added}}
+            self.current = sort_by_position([lines[seq] for seq in sorted(lines) if seq in seqs])
+            self.discarded = {seq: line for seq, line in lines.items() if seq not in seqs}
+        self._last_seq = max([self._last_seq, *(line.seq for line in added)])
+
+    def align(self, history: Sequence[ChatMessage], role: Role = "assistant") -> Alignment | None:
+        """Find the distance at which most replies of a history are equal to current ones; of several, the latest.
+
+        Args:
+            history: the messages before the newest.
+            role: "user" compares the person's messages instead.
+
+        Returns:
+            The alignment; None if no reply is equal.
+        """
+        positions: dict[str, list[int]] = {}
+        for position, line in enumerate(self.current):
+            if line.role == role:
+                positions.setdefault(normalize(line.text), []).append(position)
+        offsets = Counter(
+            position - index
+            for index, message in enumerate(history)
+            if message.role == role
+            for position in positions.get(message.normalized, ())
+        )
+        if not offsets:
+            return None
+        offset, matches = max(offsets.items(), key=lambda pair: (pair[1], pair[0]))
+        return Alignment(offset, matches)
+
+    def find_discarded(self, message: ChatMessage, parent: int | None = None) -> Line | None:
+        """Find the discarded line of a message: one with its text, preferably after the line `parent` and late, or else
+        one after `parent` whose text contains it."""
+        wanted = message.normalized
+        found = [
+            (text == wanted, line.parent == parent, line.seq)
+            for line in self.discarded.values()
+            if line.role == message.role
+            and ((text := normalize(line.text)) == wanted or (line.parent == parent and is_same(text, wanted)))
+        ]
+        return self.discarded[max(found)[2]] if found else None
+
+    def find_branch(self, history: Sequence[ChatMessage]) -> tuple[list[Line], int, int] | None:
+        """Find the discarded lines that lead to the last reply of a history that was discarded.
+
+        Returns:
+            The lines in order, the position in `current` after which they branch off, and the index of the reply in
+            the history; None if there is no such reply.
+        """
+        for index in range(len(history) - 1, -1, -1):
+            message = history[index]
+            if message.role == "assistant" and (line := self.find_discarded(message)) is not None:
+                return *self._trace(line), index
+        return None
+
+    def _trace(self, line: Line) -> tuple[list[Line], int]:
+        """Return the discarded lines up to this one, and the position of the current line that they follow."""
+        positions = {each.seq: position for position, each in enumerate(self.current)}
+        branch = [line]
+        while (parent := branch[-1].parent) is not None and parent in self.discarded:
+            branch.append(self.discarded[parent])
+        return branch[::-1], -1 if parent is None else positions.get(parent, -1)

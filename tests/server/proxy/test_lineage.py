@@ -1,0 +1,322 @@
+"""Resent histories against a simple model of a client: the current lines are those that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from everthread import Filter, Line, Memory
+from everthread.bank.corrections import sort_by_position
+from everthread.common.keys import META_UNDATED
+from everthread.server.proxy.lineage import Lineage, Turn
+from everthread.server.proxy.message_text import ChatMessage
+from everthread.testing import HashEmbedder
+
+CLIENTS, ACTS = 25, 30
+TEMPLATE = "### Task: answer from the context.\n<context>The ferry sails at nine.</context>\n"
+
+
+def user(text: str) -> ChatMessage:
+    return ChatMessage("user", text)
+
+
+def bot(text: str) -> ChatMessage:
+    return ChatMessage("assistant", text)
+
+
+def current_lines(memory: Memory, session: str) -> list[Line]:
+    return sort_by_position(list(memory.lines(Filter(session=session))))
+
+
+def texts(memory: Memory, turn: Turn) -> list[str]:
+    """Return the texts of the current lines of a turn's session."""
+    return [line.text for line in current_lines(memory, turn.line.session)]
+
+
+@pytest.fixture
+def lineage(memory: Memory) -> Lineage:
+    return Lineage(memory)
+
+
+def say(lineage: Lineage, history: list[ChatMessage], text: str, reply: str, session: str | None = None) -> Turn:
+    """Send a message after a history, and store the reply to it; both are added to the history."""
+    history.append(user(text))
+    turn = lineage.begin(list(history), session)
+    if reply:
+        lineage.finish(turn, reply)
+        history.append(bot(reply))
+    return turn
+
+
+@pytest.fixture
+def history(lineage: Lineage) -> list[ChatMessage]:
+    """Return a history of three turns that is stored."""
+    history: list[ChatMessage] = []
+    for number in (1, 2, 3):
+        say(lineage, history, f"Question {number}?", f"Answer {number}.")
+    return history
+
+
+# ------------------------------------------------------------------- simulated clients
+
+
+@dataclass
+class Client:
+    """A front end that holds one conversation and resends it."""
+
+    lineage: Lineage
+    random: Random
+    number: int
+    messages: list[ChatMessage] = field(default_factory=list)
+    trimmed: int = 0  # messages at the beginning that are no longer sent
+    said: int = 0
+    session: str = ""
+    other_tab: list[ChatMessage] | None = None
+
+    def new_text(self, kind: str) -> str:
+        self.said += 1
+        return f"{kind} {self.said} of client {self.number}, {self.random.choice(['ferns', 'ferries', 'kites'])}"
+
+    def send(self, sent: list[ChatMessage] | None = None) -> None:
+        """Send the conversation, whose last message is the person's, and add the reply."""
+        turn = self.lineage.begin((sent or self.messages)[self.trimmed :])
+        assert self.session in ("", turn.line.session), "the session was not recognised"
+        self.session = turn.line.session
+        reply = self.new_text("Reply")
+        self.lineage.finish(turn, reply)
+        self.messages.append(bot(reply))
+
+    def say(self) -> None:
+        self.messages.append(user(self.new_text("Message")))
+        self.send()
+
+    def mangle(self) -> None:
+        """Send the newest message in a template; it is resent without."""
+        if not self.messages:
+            return
+        self.messages.append(user(self.new_text("Message")))
+        self.send([*self.messages[:-1], user(TEMPLATE + self.messages[-1].text)])
+
+    def regenerate(self) -> None:
+        if self.messages:
+            self.messages.pop()
+            self.send()
+
+    def edit(self) -> None:
+        """Change a message of the person, and discard everything after it."""
+        positions = [at for at, each in enumerate(self.messages) if each.role == "user" and at > self.trimmed + 1]
+        if positions:
+            del self.messages[self.random.choice(positions) :]
+            self.say()
+
+    def undo(self) -> None:
+        if len(self.messages) - self.trimmed > 4:
+            del self.messages[-2:]
+            self.say()
+
+    def edit_silently(self) -> None:
+        """Change a message without asking for a reply; the next request shows it."""
+        if len(self.messages) - self.trimmed > 6:
+            at = self.random.randrange(self.trimmed, len(self.messages) - 2)
+            self.messages[at] = ChatMessage(self.messages[at].role, self.new_text("Changed"))
+            self.say()
+
+    def edit_reply(self) -> None:
+        if len(self.messages) - self.trimmed > 4:
+            self.messages[-1] = bot(self.new_text("Changed"))
+            self.say()
+
+    def swipe(self) -> None:
+        """Regenerate a reply, and go back to the first one."""
+        if self.messages:
+            before = list(self.messages)
+            self.regenerate()
+            self.messages = before
+            self.say()
+
+    def trim(self) -> None:
+        if len(self.messages) - self.trimmed > 8:
+            self.trimmed += 2
+
+    def switch_tab(self) -> None:
+        """Continue in another tab, which still shows an earlier state; then it is the other way round."""
+        if self.other_tab is None or len(self.other_tab) - self.trimmed < 4:
+            self.other_tab = list(self.messages)
+            return
+        self.messages, self.other_tab = self.other_tab, list(self.messages)
+        self.say()
+
+    def check(self) -> None:
+        """Check that the bank ends with the messages that the client sends."""
+        shown = [message.text for message in self.messages[self.trimmed :]]
+        lines = current_lines(self.lineage.memory, self.session)[-len(shown) :] if shown else []
+        assert [line.text.removeprefix(TEMPLATE) for line in lines] == shown
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bank_has_what_its_clients_show(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        lineage = Lineage(memory)
+        clients = [Client(lineage, random, number) for number in range(CLIENTS // 5)]
+        for _ in range(ACTS):
+            for client in clients:
+                acts: list[Callable[[], None]] = [
+                    *[client.say] * 3,
+                    *(client.mangle, client.regenerate, client.edit, client.undo, client.edit_silently),
+                    *(client.edit_reply, client.swipe, client.trim, client.switch_tab),
+                ]
+                random.choice(acts)()
+                client.check()
+
+
+# ----------------------------------------------------------------------- single rules
+
+
+def test_the_newest_message_is_stored_before_the_reply(memory: Memory, lineage: Lineage) -> None:
+    turn = lineage.begin([user("My sister moved to Lisbon.")])
+    assert [line.text for line in memory.lines()] == ["My sister moved to Lisbon."]
+    line = lineage.finish(turn, "How nice!", metadata={"model": "m"})
+    assert line is not None
+    assert (line.parent, line.role, line.metadata) == (turn.line.seq, "assistant", {"model": "m"})
+
+
+def test_a_blank_reply_is_not_stored(memory: Memory, lineage: Lineage) -> None:
+    assert lineage.finish(lineage.begin([user("Hello")]), " \n") is None
+    assert memory.stats().lines == 1
+
+
+def test_a_repeated_request_stores_nothing_until_it_is_answered(memory: Memory, lineage: Lineage) -> None:
+    first, again = lineage.begin([user("Hello")]), lineage.begin([user("Hello")])
+    assert first == again
+    lineage.finish(again, "Hi.")
+    assert texts(memory, first) == ["Hello", "Hi."]
+
+
+def test_an_opening_that_is_sent_again_gets_another_reply(memory: Memory, lineage: Lineage) -> None:
+    first = say(lineage, [], "Hello", "Hi.")
+    second = say(lineage, [], "Hello", "Good morning.")
+    assert first.line == second.line
+    assert texts(memory, second) == ["Hello", "Good morning."]
+
+
+def test_conversations_that_begin_alike_stay_apart(memory: Memory, lineage: Lineage) -> None:
+    one: list[ChatMessage] = []
+    two: list[ChatMessage] = []
+    say(lineage, one, "Hello", "Hi.")
+    say(lineage, one, "Who are you?", "A bot.")
+    say(lineage, two, "Hello", "Good morning.")
+    first, second = say(lineage, one, "And you?", "Fine."), say(lineage, two, "And you?", "Well.")
+    assert texts(memory, first) == ["Hello", "Hi.", "Who are you?", "A bot.", "And you?", "Fine."]
+    assert texts(memory, second) == ["Hello", "Good morning.", "And you?", "Well."]
+
+
+def test_an_edited_message_discards_those_after_it(
+    memory: Memory, lineage: Lineage, history: list[ChatMessage]
+) -> None:
+    turn = say(lineage, history[:2], "Another question?", "Another answer.")
+    assert texts(memory, turn) == ["Question 1?", "Answer 1.", "Another question?", "Another answer."]
+
+
+def test_a_regenerated_reply_replaces_the_old_one_when_it_is_there(
+    memory: Memory, lineage: Lineage, history: list[ChatMessage]
+) -> None:
+    turn = lineage.begin(history[:-1])
+    assert texts(memory, turn)[-2:] == ["Question 3?", "Answer 3."]
+    lineage.finish(turn, "A better answer.")
+    assert texts(memory, turn)[-2:] == ["Question 3?", "A better answer."]
+
+
+def test_a_reply_that_comes_back_is_current_again(memory: Memory, lineage: Lineage, history: list[ChatMessage]) -> None:
+    lineage.finish(lineage.begin(history[:-1]), "Another answer.")
+    turn = say(lineage, history, "Question 4?", "Answer 4.")
+    assert texts(memory, turn)[4:] == ["Question 3?", "Answer 3.", "Question 4?", "Answer 4."]
+    assert sum(line.text == "Answer 3." for line in memory.lines()) == 1
+
+
+def test_a_forgotten_reply_does_not_come_back_from_the_cache(
+    memory: Memory, lineage: Lineage, history: list[ChatMessage]
+) -> None:
+    lineage.finish(lineage.begin(history[:-1]), "Another answer.")
+    memory.forget(seq=6)
+    lineage.begin([*history, user("Question 4?")])
+    assert "Answer 3." not in [line.text for line in memory.lines(include_retracted=True)]
+
+
+def test_a_silently_changed_message_is_corrected(memory: Memory, lineage: Lineage, history: list[ChatMessage]) -> None:
+    memory.store.set_setting("alice", "pinned", [2])
+    history[1] = bot("A corrected answer.")
+    turn = say(lineage, history, "Question 4?", "Answer 4.")
+    assert texts(memory, turn)[:3] == ["Question 1?", "A corrected answer.", "Question 2?"]
+    assert memory.settings()["pinned"] == [7]
+
+
+def test_two_replies_at_once_are_both_stored(memory: Memory, lineage: Lineage) -> None:
+    history: list[ChatMessage] = []
+    first = lineage.begin([user("Hello")])
+    second = lineage.begin([user("Hello")])
+    lineage.finish(first, "Hi.")
+    other = lineage.finish(second, "Good morning.")
+    assert other is not None
+    assert other.retracted_at is not None
+    history += [user("Hello"), bot("Good morning.")]
+    turn = say(lineage, history, "How are you?", "Fine.")
+    assert texts(memory, turn) == ["Hello", "Good morning.", "How are you?", "Fine."]
+
+
+def test_a_partial_reply_is_replaced_by_the_next_one(memory: Memory, lineage: Lineage) -> None:
+    turn = lineage.begin([user("Hello")])
+    lineage.finish(turn, "Hi, how", partial=True)
+    lineage.finish(turn, "Hi, how are you?")
+    assert texts(memory, turn) == ["Hello", "Hi, how are you?"]
+
+
+def test_an_unknown_history_is_stored_once_without_dates(memory: Memory, lineage: Lineage) -> None:
+    old = [user("I have a dog."), bot("What is its name?")]
+    turn = say(lineage, [*old], "Rex.", "A good name.")
+    assert texts(memory, turn) == ["I have a dog.", "What is its name?", "Rex.", "A good name."]
+    undated = [bool(line.metadata.get(META_UNDATED)) for line in memory.lines()]
+    assert undated == [True, True, False, False]
+    say(lineage, [*old, user("Rex."), bot("A good name.")], "Yes.", "Indeed.")
+    assert memory.stats().lines == 6
+
+
+def test_an_unknown_history_is_left_out_on_request(memory: Memory) -> None:
+    lineage = Lineage(memory, stores_history=False)
+    turn = say(lineage, [user("I have a dog."), bot("What is its name?")], "Rex.", "A good name.")
+    assert texts(memory, turn) == ["Rex.", "A good name."]
+
+
+def test_a_named_session_is_continued_by_its_newest_message_alone(memory: Memory, lineage: Lineage) -> None:
+    for number in (1, 2, 3):
+        turn = say(lineage, [], f"Question {number}?", f"Answer {number}.", session="desk")
+    assert turn.line.session == "desk"
+    assert texts(memory, turn) == ["Question 1?", "Answer 1.", "Question 2?", "Answer 2.", "Question 3?", "Answer 3."]
+
+
+def test_messages_are_recognised_after_a_restart(memory: Memory, history: list[ChatMessage]) -> None:
+    turn = say(Lineage(memory), history, "Question 4?", "Answer 4.")
+    assert texts(memory, turn) == [message.text for message in history]
+
+
+def test_thoughts_and_white_space_are_not_compared(memory: Memory, lineage: Lineage) -> None:
+    first = lineage.begin([user("Hello")])
+    lineage.finish(first, "<think>Short.</think>Hi,\n\nAnn!")
+    turn = lineage.begin([user("Hello"), bot("Hi, Ann!"), user("Bye.")])
+    assert texts(memory, turn) == ["Hello", "<think>Short.</think>Hi,\n\nAnn!", "Bye."]
+
+
+def test_the_lines_of_a_request_are_named(lineage: Lineage, history: list[ChatMessage]) -> None:
+    turn = lineage.begin([*history[2:], user("Question 4?")])
+    assert turn.in_request >= {3, 4, 5, 6, turn.line.seq}
+
+
+def test_lines_stored_by_others_are_seen(memory: Memory, lineage: Lineage, history: list[ChatMessage]) -> None:
+    memory.retract(5)
+    memory.retract(6)
+    turn = say(lineage, history[:4], "Another question?", "Another answer.")
+    assert texts(memory, turn)[2:] == ["Question 2?", "Answer 2.", "Another question?", "Another answer."]
