@@ -59,6 +59,15 @@ class Config:
     server_max_replies: int = 256  # replies that a process writes at a time
     server_max_body_bytes: int = 4_000_000  # largest body of a request, except files
     server_requests_per_minute: int = 0  # per key, or per address without a key; 0 means no limit
+    proxy_url: str = ""  # the server that the memory proxy passes requests on to; "" means llm_url
+    proxy_key: str = field(default="", repr=False)  # sent to that server instead of the client's key
+    proxy_bank: str = "default"  # the bank of requests that name none
+    proxy_role: str = "system"  # as what memories are sent: system, developer, or user-prefix
+    proxy_patience: int = 300  # milliseconds for recall, before a request is passed on without memories
+    proxy_timeout: int = 600  # seconds that the server of the models may be silent
+    proxy_history: str = "store"  # whether histories from before the proxy are stored: store or skip
+    proxy_origins: str = ""  # pages that may use the proxy from a browser: https://chat.example.org, or *
+    proxy_max_body_bytes: int = 64_000_000  # largest body of a request to the proxy
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; "" disables text messages
     sms_account: str = ""  # its account SID, AC…; with it, slow replies are sent as separate messages
     sms_number: str = ""  # the sender of these messages; "" means the number that the user wrote to
@@ -172,6 +181,9 @@ NUMBER_LIMITS = {  # the minimum, and a description for errors
     "server_max_body_bytes": (1000, "a whole number of bytes, from 1000"),
     "server_requests_per_minute": (0, "a whole number of requests a minute, or 0 for any number"),
     "server_max_replies": (1, "a whole number of replies, from 1"),
+    "proxy_patience": (1, "a whole number of milliseconds, from 1"),
+    "proxy_timeout": (1, "a whole number of seconds, from 1"),
+    "proxy_max_body_bytes": (1000, "a whole number of bytes, from 1000"),
 }
 
 

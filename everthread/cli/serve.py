@@ -99,9 +99,25 @@ def _build_settings(host: str, key_required: bool) -> Settings:
         max_body_bytes=configured.server_max_body_bytes,
         requests_per_minute=configured.server_requests_per_minute,
         max_replies=configured.server_max_replies,
+        proxy_url=configured.proxy_url,
+        proxy_key=configured.proxy_key,
+        proxy_bank=configured.proxy_bank,
+        proxy_role=configured.proxy_role,
+        proxy_patience_s=configured.proxy_patience / 1000,
+        proxy_timeout_s=configured.proxy_timeout,
+        proxy_stores_history=_parse_history(configured.proxy_history),
+        proxy_origins=tuple(filter(None, (origin.strip().lower() for origin in configured.proxy_origins.split(",")))),
+        proxy_max_body_bytes=configured.proxy_max_body_bytes,
     )
     texts = {name: getattr(configured, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
     return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
+
+
+def _parse_history(value: str) -> bool:
+    """Return whether the proxy stores histories from before it was used."""
+    if value not in ("store", "skip"):
+        raise ConfigError(f"invalid proxy_history: got {value!r}, expected store or skip")
+    return value == "store"
 
 
 def _check_key(location: str | None, host: str) -> None:

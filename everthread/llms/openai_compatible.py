@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     import httpx
 
+NO_KEY = "none"  # local servers need no key, but some require the header
 NON_STREAMING_FACTOR = 5  # timeout of a whole reply, as a multiple of the timeout between two pieces
 MAX_JITTER_SHARE = 0.25  # of a delay, by which it may be shortened at random
 MAX_TOTAL_DELAY_S = 20.0  # of all delays together: a person is waiting
@@ -84,7 +85,7 @@ class OpenAICompatible:
         self.url = redact_url(base_url)
         self._errors = LLMErrors(model, base_url, context)
         self._base_url = base_url
-        self._key = _check_key(api_key or "none")  # local servers need no key, but some require the header
+        self._key = _check_key(api_key or NO_KEY)
         self._timeout = timeout
         self._retries = retries
         self._prices = prices
@@ -93,6 +94,16 @@ class OpenAICompatible:
         self._usage = Usage()
         self._rejected: frozenset[str] = frozenset()  # parameters that the server rejects
         self._clients: dict[int, httpx.AsyncClient] = {}  # by process ID: a forked child opens its own
+
+    @property
+    def base_url(self) -> str:
+        """The server's address, as it was given."""
+        return self._base_url
+
+    @property
+    def key(self) -> str:
+        """The API key; empty if none was given."""
+        return "" if self._key == NO_KEY else self._key
 
     @property
     def usage(self) -> Usage:

@@ -22,6 +22,8 @@ from everthread.server.keys import KeyStore
 from everthread.server.logs import AccessLogMiddleware
 from everthread.server.metrics import Metrics
 from everthread.server.path_segments import API_PREFIX, EncodedSlashMiddleware
+from everthread.server.proxy.conversation_memory import ConversationMemory
+from everthread.server.proxy.upstream import find_upstream
 from everthread.server.request_guard import RequestGuard
 from everthread.server.routes import (
     about,
@@ -30,6 +32,7 @@ from everthread.server.routes import (
     chat,
     lines,
     pins,
+    proxy,
     recall,
     recipes,
     sessions,
@@ -60,7 +63,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
         closes: whether the app closes the store.
 
     Raises:
-        ConfigError: for invalid settings of text messages.
+        ConfigError: for invalid settings of text messages or of the proxy.
     """
     settings = settings or Settings()
     app = FastAPI(
@@ -80,6 +83,10 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     app.state.conversations = ConversationRegistry(
         services, settings.max_replies, BankLeases(get_socket_path() if services.multi_process else None)
     )
+    app.state.upstream = find_upstream(settings, services)
+    app.state.proxied_conversations = ConversationMemory(
+        services, app.state.conversations.leases, stores_history=settings.proxy_stores_history
+    )
     app.state.idempotency = IdempotencyStore(server_db.ServerDatabase(server_db.get_path(services.store), SCHEMA))
     app.state.authenticator = Authenticator(KeyStore(server_db.get_path(services.store)), settings.key_required)
     api = APIRouter(prefix=API_PREFIX)
@@ -87,6 +94,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     for module in busiest_first:
         api.include_router(module.router)
     app.include_router(api)
+    app.include_router(proxy.router)
     app.include_router(about.health)
     app.include_router(static_files.build_router())
     app.state.sms = webhook.install(app, app.state.conversations, settings)
@@ -122,6 +130,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if app.state.sms is not None:
             await run_in_threadpool(app.state.sms.close)
         await run_in_threadpool(app.state.conversations.close)
+        await app.state.upstream.close()
         app.state.authenticator.keys.close()
         app.state.idempotency.close()
         if app.state.closes_store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import Request
 
-from everthread.server.keys import ApiKey, KeyStore
+from everthread.server.keys import KEY_PREFIX, ApiKey, KeyStore
 from everthread.server.problems import Problem
 
 PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")  # a proxy names its client in one of these
@@ -21,10 +21,26 @@ class Authenticator:
         scheme, _, secret = (authorization or "").partition(" ")
         return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
 
-    def authenticate(self, request: Request) -> ApiKey | None:
-        """Return the caller's key, or None if none is needed.
+    def authenticate_model_client(self, request: Request) -> ApiKey | None:
+        """Return the caller's key, as `authenticate`.
+
+        Clients of language models always send a key; where none of ours is needed, it is one of the models' server.
+        """
+        authorization = request.headers.get("authorization", "")
+        is_foreign = bool(authorization) and not authorization.rpartition(" ")[2].startswith(KEY_PREFIX)
+        if is_foreign and not self.needs_key(request):
+            return None
+        return self.authenticate(request)
+
+    def needs_key(self, request: Request) -> bool:
+        """Return whether a caller without a key is rejected.
 
         A key is always needed behind a proxy, which may forward requests from other machines.
+        """
+        return self.key_required or any(name in request.headers for name in PROXY_HEADERS)
+
+    def authenticate(self, request: Request) -> ApiKey | None:
+        """Return the caller's key, or None if none is needed.
 
         Raises:
             Problem: 401 if a needed key is missing, or the key is invalid.
@@ -32,7 +48,7 @@ class Authenticator:
         authorization = request.headers.get("authorization")
         if (key := self.find_key(authorization)) is not None:
             return key
-        if authorization is not None or self.key_required or any(name in request.headers for name in PROXY_HEADERS):
+        if authorization is not None or self.needs_key(request):
             reason = "unknown or revoked key" if authorization else "a key is required: send Authorization: Bearer et_…"
             remedy = "create one with `everthread keys new` where the server runs"
             raise Problem(401, "unauthorized", f"{reason}; {remedy}", {"WWW-Authenticate": "Bearer"})

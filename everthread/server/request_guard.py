@@ -22,6 +22,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.errors import StoreUnavailable
+from everthread.server import model_api
 from everthread.server.authentication import Authenticator
 from everthread.server.problems import Problem
 from everthread.server.rate_limit import RateLimiter, client_address
@@ -34,6 +35,7 @@ MIN_BODY_BYTES_PER_S = 16_000  # bytes a second: a body may take as long as on a
 HOST_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
 DEFAULT_PORTS = {"http": 80, "https": 443}
 JSON_TYPES = frozenset({"application/json"})
+FORM_TYPES = frozenset({"multipart/form-data", "application/octet-stream"})
 METHODS_WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
 
 SECURITY_HEADERS = {
@@ -80,16 +82,26 @@ class RequestGuard:
             await self.app(scope, receive, send)
             return
 
-        send = with_security_headers(send)
+        send, headers, path = with_security_headers(send), Headers(scope=scope), decode_path(scope)
+        origin = model_api.find_allowed_origin(headers, path, self.settings.proxy_origins)
+        if origin is not None:
+            send = model_api.with_origin_allowed(send, origin)
         try:
-            max_body_bytes = self.check_request(scope)
+            max_body_bytes = self.check_request(scope, origin)
         except Problem as problem:
-            await problem.response()(scope, receive, send)
+            await model_api.render_problem(problem, path)(scope, receive, send)
+            return
+        if origin is not None and scope["method"] == "OPTIONS":
+            await model_api.answer_preflight(headers)(scope, receive, send)
             return
         await self.app(scope, with_body_limit(receive, max_body_bytes, self.settings.body_timeout_s), send)
 
-    def check_request(self, scope: Scope) -> int:
+    def check_request(self, scope: Scope, allowed_origin: str | None = None) -> int:
         """Check a request by its head.
+
+        Args:
+            scope: of the request.
+            allowed_origin: the origin of a page that may send it; None for any other caller.
 
         Returns:
             The maximum size of its body in bytes.
@@ -100,8 +112,9 @@ class RequestGuard:
         headers = Headers(scope=scope)
         check_path(scope)
         host = self._check_host(headers, scope)
-        self._check_origin(headers, host)
-        self._check_fetch_site(headers, scope)
+        if allowed_origin is None:
+            self._check_origin(headers, host)
+            self._check_fetch_site(headers, scope)
         self._check_rate(headers, scope)
         return self._check_body(headers, scope)
 
@@ -162,10 +175,7 @@ class RequestGuard:
 
     def _check_body(self, headers: Headers, scope: Scope) -> int:
         check_framing(headers)
-        path = raw_path(scope).partition(b"?")[0].decode("latin-1")
-        limits = next(
-            (limits for pattern, limits in FILE_ROUTES.items() if pattern.fullmatch(path)), DEFAULT_BODY_LIMITS
-        )
+        limits = self._find_body_limits(decode_path(scope))
         max_bytes = self.settings.max_body_bytes if limits.max_bytes is None else limits.max_bytes
         length = headers.get("content-length", "0")
         if not length.isdecimal():
@@ -178,6 +188,14 @@ class RequestGuard:
                 expected = " or ".join(sorted(limits.types))
                 raise Problem(415, "wrong-type", f"invalid Content-Type: got {media_type[:100]!r}, expected {expected}")
         return max_bytes
+
+    def _find_body_limits(self, path: str) -> BodyLimits:
+        """Return the limits of the bodies that a path accepts."""
+        if model_api.PATH.fullmatch(path):
+            types = JSON_TYPES | FORM_TYPES if model_api.FILE_PATH.fullmatch(path) else JSON_TYPES
+            return BodyLimits(types, self.settings.proxy_max_body_bytes)
+        found = (limits for pattern, limits in FILE_ROUTES.items() if pattern.fullmatch(path))
+        return next(found, DEFAULT_BODY_LIMITS)
 
 
 def check_framing(headers: Headers) -> None:
@@ -197,6 +215,11 @@ def raw_path(scope: Mapping[str, object]) -> bytes:
     """Return the path as it was sent, in which an escaped slash doesn't separate segments."""
     raw = scope.get("raw_path")
     return raw if isinstance(raw, bytes) else str(scope["path"]).encode()
+
+
+def decode_path(scope: Scope) -> str:
+    """Return the path as it was sent, as text."""
+    return raw_path(scope).partition(b"?")[0].decode("latin-1")
 
 
 def check_path(scope: Mapping[str, object]) -> None:

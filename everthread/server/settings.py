@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 DEFAULT_MAX_BODY_BYTES = 4_000_000  # bytes: a thousand lines of four kilobytes, or the longest line, in one request
+DEFAULT_PROXY_BODY_BYTES = 64_000_000  # bytes: several pictures, which are sent as data URLs
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,15 @@ class Settings:
     requests_per_minute: int = 0  # per key, or per address without a key; 0 is unlimited
     max_replies: int = 256  # replies in progress; further ones are refused
     body_timeout_s: float = 30.0  # for a request's body, plus the time that a slow connection needs
+    proxy_url: str = ""  # the server of the language models; empty: as for the character's replies
+    proxy_key: str = field(default="", repr=False)  # its key; empty: the client's own is passed on
+    proxy_bank: str = "default"  # of requests that name none
+    proxy_role: str = "system"  # as what memories are sent: system, developer, or user-prefix
+    proxy_patience_s: float = 0.3  # for recall, before a request is passed on without memories
+    proxy_timeout_s: float = 600.0  # how long the server of the language models may be silent
+    proxy_stores_history: bool = True  # whether a history that the bank has never seen is stored
+    proxy_origins: tuple[str, ...] = ()  # of pages that may use the proxy from a browser, or "*"
+    proxy_max_body_bytes: int = DEFAULT_PROXY_BODY_BYTES  # of a request below /v1
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; empty: no text messages
     sms_account: str = ""  # its SID, with which late replies are sent
     sms_number: str = ""  # the number that sends them; empty: the one that received the message

@@ -29,12 +29,13 @@ PIECE = re.compile(r"\s*\S+\s*?|\s+")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request. `body` is None if it was not a JSON object."""
+    """A request. `body` is None if it was not a JSON object; `data` are its bytes."""
 
     method: str
     path: str
     headers: Mapping[str, str]  # names in lower case
     body: dict[str, Any] | None
+    data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,17 +244,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        server = self._record_request(_object(data))
+        server = self._record_request(_object(data), data)
         if not self.path.endswith("/chat/completions"):
             self._json({"error": {"message": "not found"}}, 404)
             return
         request = server.requests[-1]
         self._behave(server.take(request), request)
 
-    def _record_request(self, body: dict[str, Any] | None) -> Server:
+    def _record_request(self, body: dict[str, Any] | None, data: bytes = b"") -> Server:
         server = self.server.server
         headers = {name.lower(): value for name, value in self.headers.items()}
-        server.requests.append(Request(self.command, self.path, headers, body))
+        server.requests.append(Request(self.command, self.path, headers, body, data))
         return server
 
     def _behave(self, behaviour: Behaviour, request: Request) -> None:

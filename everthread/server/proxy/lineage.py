@@ -35,7 +35,8 @@ class Turn:
 
     Attributes:
         line: the stored line.
-        in_request: numbers of the lines that the request contains already.
+        in_request: numbers of the lines that the request contains already; a client that sends only the end of its
+            history leaves out others.
         replaces: numbers of the replies that a new one replaces.
     """
 
@@ -53,12 +54,14 @@ class Plan:
         corrected: the lines whose text the client has changed, with the new messages.
         added: the lines after them, before the newest message: discarded lines that come back, and unknown messages.
         known: the line of the newest message, if it is stored already.
+        first: the position of the first line that the request contains.
     """
 
     keep: int
     corrected: list[tuple[Line, ChatMessage]] = field(default_factory=list)
     added: list[Line | ChatMessage] = field(default_factory=list)
     known: Line | None = None
+    first: int = 0
 
 
 class Lineage:
@@ -115,9 +118,10 @@ class Lineage:
             metadata: JSON values by name.
 
         Returns:
-            The line; None if the text is blank.
+            The line; None if the text is blank, or the turn was forgotten.
         """
-        if not text.strip():
+        store, bank = self.memory.store, self.memory.bank
+        if not text.strip() or not store.exists(bank) or get_recorded(store, bank, turn.line.seq) is None:
             return None
         new = NewLine(
             text,
@@ -207,7 +211,7 @@ class Lineage:
         kept, tail = transcript.current[: plan.keep], transcript.current[plan.keep :]
         if plan.known is not None:
             replies = frozenset(line.seq for line in tail[1:])
-            return Turn(tail[0], frozenset(line.seq for line in (*kept, *tail)), replies)
+            return Turn(tail[0], frozenset(line.seq for line in (*kept[plan.first :], *tail)), replies)
         lines: list[NewLine] = []
         for each in [*plan.added, newest]:
             before = lines[-1] if lines else kept[-1] if kept else None
@@ -216,7 +220,7 @@ class Lineage:
                 lines.append(new)
         stored = self.memory.replace_lines([line.seq for line in tail], lines, defer_embedding=True)
         transcript.refresh(self.memory)
-        return Turn(stored[-1], frozenset(line.seq for line in (*kept, *stored)))
+        return Turn(stored[-1], frozenset(line.seq for line in (*kept[plan.first :], *stored)))
 
     def _build_line(
         self, source: Line | ChatMessage, session: str, before: Line | NewLine | None, *, is_newest: bool
@@ -265,7 +269,8 @@ def make_plan(transcript: Transcript, history: Sequence[ChatMessage], newest: Ch
     alignment = transcript.align(history)
     if alignment is None and (branch := transcript.find_branch(history)) is not None:
         lines, position, index = branch
-        plan = Plan(position + 1)
+        shown = max(0, index + 1 - len(lines))  # messages before the discarded lines
+        plan = Plan(position + 1, first=max(0, position + 1 - shown))
         plan.added = [
             *_overlay(transcript, lines, history[: index + 1]),
             *_find_lines_again(transcript, history[index + 1 :], lines[-1].seq),
@@ -276,7 +281,8 @@ def make_plan(transcript: Transcript, history: Sequence[ChatMessage], newest: Ch
     if alignment is not None:
         plan = _compare(transcript, history, alignment.offset)
     else:  # a client that names its session may send its newest message only
-        plan = Plan(len(transcript.current) if named and not _is_opening(transcript, newest) else 0)
+        keep = len(transcript.current) if named and not _is_opening(transcript, newest) else 0
+        plan = Plan(keep, first=keep)
         plan.added = list(history)
     if not plan.added:
         tail = transcript.current[plan.keep :]
@@ -294,7 +300,7 @@ def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
 def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:
     """Compare a history, message by message, with the current lines at a distance."""
     current = transcript.current
-    plan = Plan(max(0, offset))
+    plan = Plan(max(0, offset), first=max(0, offset))
     index = max(0, -offset)
     while index < len(history):
         message, position = history[index], index + offset

@@ -17,6 +17,7 @@ THOUGHT_TAGS = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ('<details type="reasoning"', "</details>"),  # of Open WebUI
+    ('<details type="tool_calls"', "</details>"),
 )
 
 
@@ -46,8 +47,13 @@ def normalize(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", remove_thoughts(text)).split())
 
 
-def remove_thoughts(text: str) -> str:
-    """Remove the thoughts of a model from its text; an unfinished one is left."""
+def remove_thoughts(text: str, *, cuts_unfinished: bool = False) -> str:
+    """Remove the thoughts of a model from its text.
+
+    Args:
+        text: the text.
+        cuts_unfinished: whether a thought that does not end is removed as well.
+    """
     for opening, closing in THOUGHT_TAGS:
         parts = []
         at = 0
@@ -56,6 +62,8 @@ def remove_thoughts(text: str) -> str:
             at = end + len(closing)
         if at:
             text = "".join([*parts, text[at:]])
+        if cuts_unfinished:
+            text = text.partition(opening)[0]
     return text
 
 

@@ -1,0 +1,114 @@
+"""Stores and recalls for the proxy.
+
+Other workers of the server wait while one of them changes the conversations of a bank.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from everthread.bank.settings import remember_policy
+from everthread.server.proxy.lineage import Lineage, Turn
+from everthread.server.proxy.memory_block import MemoryBlock
+from everthread.server.proxy.reply_reader import Reply
+from everthread.server.proxy.wire import PersonTurn
+from everthread.server.services import Services
+from everthread.server.workers.bank_leases import BankLeases
+from everthread.types import Metadata
+
+DEFAULT_BUDGET_TOKENS = 1000  # of a block
+MAX_QUERY_CHARS = 4000  # of the newest message, from its end, where a question is
+MAX_LINEAGES = 1024  # banks whose conversations are held in memory
+MAX_BLOCKS = 1024  # turns whose tools may still be called
+LEASE_PREFIX = "proxy:"  # a lease of its own, because that of the bank is held during a whole reply of a character
+LEASE_TIMEOUT_S = 5.0
+NO_BLOCK = MemoryBlock("", ())
+
+
+class ConversationMemory:
+    """The conversations that pass through the proxy. Thread-safe."""
+
+    def __init__(self, services: Services, leases: BankLeases, *, stores_history: bool) -> None:
+        """Args:
+        services: the shared objects.
+        leases: of this process.
+        stores_history: as for `Lineage`."""
+        self._services, self._leases, self._stores_history = services, leases, stores_history
+        self._lineages: OrderedDict[str, Lineage] = OrderedDict()
+        self._blocks: OrderedDict[tuple[str, int], MemoryBlock] = OrderedDict()  # by bank and line
+        self._lock = threading.Lock()
+
+    def is_read_only(self, bank: str) -> bool:
+        """Return whether a bank is set to remember nothing."""
+        store = self._services.store
+        return store.exists(bank) and remember_policy(store.settings(bank)) is False
+
+    def begin(self, bank: str, turn: PersonTurn, session: str | None) -> Turn:
+        """Store the person's newest message. Raises as `Lineage.begin`; Problem if another worker takes too long."""
+        with self._use(bank) as lineage:
+            return lineage.begin(turn.messages, session)
+
+    def finish(self, bank: str, turn: Turn, reply: Reply, metadata: Metadata) -> None:
+        """Store the reply, as far as it came. Raises as `begin`."""
+        if not reply.text:
+            return
+        with self._use(bank, create=False) as lineage:
+            named = {**metadata, **({"model": reply.model} if reply.model else {})}
+            lineage.finish(turn, reply.text, partial=reply.is_partial, metadata=named)
+
+    def recall(self, bank: str, person_turn: PersonTurn, turn: Turn | None, budget: int | None) -> MemoryBlock:
+        """Recall for the person's newest message; while tools are called, the same block as before.
+
+        Args:
+            bank: its id.
+            person_turn: the newest message.
+            turn: the stored message; None if it is not stored.
+            budget: tokens of the block at most; None: DEFAULT_BUDGET_TOKENS.
+
+        Returns:
+            The block; one without text if nothing is relevant.
+        """
+        if not self._services.store.exists(bank):
+            return NO_BLOCK
+        key = None if turn is None else (bank, turn.line.seq)
+        if person_turn.continues and (block := self._find_block(key)) is not None:
+            return block
+        context = self._services.get_memory(bank).context(
+            person_turn.text[-MAX_QUERY_CHARS:],
+            budget or DEFAULT_BUDGET_TOKENS,
+            exclude=() if turn is None else turn.in_request,
+        )
+        block = MemoryBlock(context.text, tuple(line.seq for line in context.lines)) if context.text else NO_BLOCK
+        if key is not None:
+            with self._lock:
+                self._blocks[key] = block
+                while len(self._blocks) > MAX_BLOCKS:
+                    self._blocks.popitem(last=False)
+        return block
+
+    def _find_block(self, key: tuple[str, int] | None) -> MemoryBlock | None:
+        """Return the block that was recalled for a line, unless one of its lines was retracted or forgotten since."""
+        with self._lock:
+            block = self._blocks.get(key) if key is not None else None
+        if key is None or block is None:
+            return None
+        current = {line.seq for line in self._services.store.get(key[0], block.seqs) if line.retracted_at is None}
+        return block if current.issuperset(block.seqs) else None
+
+    @contextmanager
+    def _use(self, bank: str, *, create: bool = True) -> Iterator[Lineage]:
+        """Yield the conversations of a bank while no other worker changes them."""
+        memory = self._services.get_memory(bank, create=create)
+        with self._lock:
+            lineage = self._lineages.get(bank)
+            if lineage is None or lineage.memory is not memory:
+                lineage = Lineage(memory, stores_history=self._stores_history)
+            self._lineages[bank] = lineage
+            self._lineages.move_to_end(bank)
+            while len(self._lineages) > MAX_LINEAGES:
+                self._lineages.popitem(last=False)
+        with self._leases.hold(LEASE_PREFIX + bank, LEASE_TIMEOUT_S):
+            yield lineage

@@ -1,0 +1,102 @@
+"""Finds out for which bank and session a request is, and which model it asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from starlette.datastructures import Headers
+
+from everthread.bank.line_validation import MAX_NAME_CHARS
+from everthread.errors import BadInput
+from everthread.server.proxy.place import BANK_FIELD
+from everthread.server.proxy.wire import BodyOptions, ChatRequest
+from everthread.stores.limits import check_bank_id, check_storable
+
+VERSION = re.compile(r"\d+")  # of a model, as in claude-3-5-sonnet@20240620, and not a bank
+SESSION_HEADERS = ("x-openwebui-chat-id", "x-conversation-id")  # of front ends
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The bank and the session of a request, and the model without the suffix of the bank.
+
+    session is None if the client names none.
+    """
+
+    bank: str
+    session: str | None
+    model: str
+
+
+def find_destination(
+    headers: Headers,
+    request: ChatRequest,
+    options: BodyOptions,
+    path_bank: str | None,
+    default_bank: str,
+    exists: Callable[[str], bool],
+) -> Destination:
+    """Find the bank, the session and the model of a request.
+
+    Args:
+        headers: of the request.
+        request: its body.
+        options: the options in the body.
+        path_bank: the bank in the path.
+        default_bank: the bank of requests that name none.
+        exists: whether there is a bank of this id.
+
+    Raises:
+        BadInput: an id or a name is invalid.
+    """
+    model, suffix = split_model(request.get_text("model"), exists)
+    named = (
+        _decode(headers.get("x-everthread-bank")),
+        options.bank or request.get_metadata(BANK_FIELD),
+        suffix,
+        path_bank,
+        headers.get("x-openwebui-user-id"),
+        request.get_text("user"),
+    )
+    bank = check_bank_id(next((name for name in named if name), default_bank))
+    return Destination(bank, _find_session(headers, request, options), model)
+
+
+def split_model(model: str, exists: Callable[[str], bool]) -> tuple[str, str | None]:
+    """Split `model@bank` into the model and the bank, which is None if the name has no such suffix.
+
+    Args:
+        model: the name of the model.
+        exists: whether there is a bank of this id.
+    """
+    name, _, bank = model.rpartition("@")
+    if not name or not bank or (VERSION.fullmatch(bank) and not exists(bank)):
+        return model, None
+    return name, bank
+
+
+def _find_session(headers: Headers, request: ChatRequest, options: BodyOptions) -> str | None:
+    own = _decode(headers.get("x-everthread-session")) or options.session
+    if own:
+        return check_storable(_check_length(own), "the session", BadInput)
+    others = (*(headers.get(name) for name in SESSION_HEADERS), request.find_session())
+    return next((name for name in others if name and len(name) <= MAX_NAME_CHARS and name.isprintable()), None)
+
+
+def _check_length(session: str) -> str:
+    if len(session) > MAX_NAME_CHARS:
+        raise BadInput(f"invalid session: got {len(session)} characters, expected at most {MAX_NAME_CHARS}")
+    return session
+
+
+def _decode(value: str | None) -> str:
+    """Return the value of a header of ours, which may be UTF-8 or percent-encoded."""
+    if not value:
+        return ""
+    try:
+        return unquote(value.encode("latin-1").decode())
+    except UnicodeDecodeError:
+        return value

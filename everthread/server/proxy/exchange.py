@@ -1,0 +1,153 @@
+"""Handles a request for a chat completion: stores the person's message, recalls, passes on, stores the reply.
+
+A memory that fails never fails the reply: the request is passed on, and a header names the failure.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from urllib.parse import quote
+
+import anyio
+import anyio.to_thread
+import httpx
+from starlette.datastructures import Headers
+
+from everthread.server.logs import hash_bank_id
+from everthread.server.proxy.conversation_memory import NO_BLOCK, ConversationMemory
+from everthread.server.proxy.destination import Destination
+from everthread.server.proxy.lineage import Turn
+from everthread.server.proxy.memory_block import MemoryBlock
+from everthread.server.proxy.passed_answer import PassedAnswer
+from everthread.server.proxy.place import BlockRole, write_request
+from everthread.server.proxy.reply_reader import Reply
+from everthread.server.proxy.upstream import RawHeaders, Upstream
+from everthread.server.proxy.wire import BodyOptions, ChatRequest, PersonTurn
+from everthread.types import Metadata
+
+log = logging.getLogger("everthread.server")
+
+REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its memories elsewhere, or without them
+TASK_HEADER = "x-everthread-task"  # the task that the front end performs; nothing of it is remembered
+MEMORY_HEADER = "x-everthread-memory"  # "off": no memories are recalled
+CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
+
+
+class Exchange:
+    """A request for a chat completion, and its answer."""
+
+    def __init__(
+        self, memory: ConversationMemory, upstream: Upstream, headers: Headers, destination: Destination
+    ) -> None:
+        """Args:
+        memory: stores and recalls.
+        upstream: answers.
+        headers: of the request.
+        destination: of the request."""
+        self._memory, self._upstream, self._headers, self._destination = memory, upstream, headers, destination
+        self._failures: list[str] = []
+
+    async def answer(
+        self, request: ChatRequest, options: BodyOptions, target: bytes, raw_headers: RawHeaders, patience_s: float
+    ) -> PassedAnswer:
+        """Answer the request.
+
+        Args:
+            request: its body.
+            options: the options in the body.
+            target: its path below the upstream's base URL, and its query.
+            raw_headers: its headers, as they are passed on.
+            patience_s: seconds for recall.
+
+        Raises:
+            Problem: the upstream does not answer.
+        """
+        person_turn = None if self._headers.get(TASK_HEADER) else request.find_turn(self._build_metadata())
+        turn, block = None, NO_BLOCK
+        if person_turn is not None:
+            turn = await self._begin(person_turn)
+            if self._headers.get(MEMORY_HEADER, "").lower() != "off" and options.memory is not False:
+                block = await self._recall(person_turn, turn, options.budget, patience_s)
+        index = person_turn.index if person_turn is not None else 0
+        answer, block = await self._send(request, block, index, target, raw_headers)
+        store = None if turn is None else partial(self._finish, turn)
+        return PassedAnswer(answer, self._build_headers(turn, block), store)
+
+    async def _begin(self, person_turn: PersonTurn) -> Turn | None:
+        """Store the person's message, unless the bank remembers nothing."""
+
+        def begin() -> Turn | None:
+            bank, session = self._destination.bank, self._destination.session
+            return None if self._memory.is_read_only(bank) else self._memory.begin(bank, person_turn, session)
+
+        try:
+            return await anyio.to_thread.run_sync(begin)
+        except Exception as error:  # noqa: BLE001  # nothing that goes wrong here may fail the reply
+            self._note_failure("not-stored", error)
+            return None
+
+    async def _recall(
+        self, person_turn: PersonTurn, turn: Turn | None, budget: int | None, patience_s: float
+    ) -> MemoryBlock:
+        """Recall for the person's message, as far as it takes no longer than the patience."""
+        recall = partial(self._memory.recall, self._destination.bank, person_turn, turn, budget)
+        try:
+            with anyio.fail_after(patience_s):
+                return await anyio.to_thread.run_sync(recall, abandon_on_cancel=True)
+        except TimeoutError as error:
+            self._note_failure("recall-too-slow", error)
+        except Exception as error:  # noqa: BLE001  # as in `_begin`
+            self._note_failure("not-recalled", error)
+        return NO_BLOCK
+
+    async def _send(
+        self, request: ChatRequest, block: MemoryBlock, index: int, target: bytes, raw_headers: RawHeaders
+    ) -> tuple[httpx.Response, MemoryBlock]:
+        """Send the request. If the upstream refuses the memories, offer them in another role, then send it without.
+
+        Returns:
+            The answer, and the memories that it was given.
+        """
+        model = self._destination.model
+        roles: list[BlockRole] = self._upstream.list_roles() if block.text else []
+        for role in roles:
+            content = write_request(request, model, block.text, index, role)
+            answer = await self._upstream.send("POST", target, raw_headers, content)
+            if answer.status_code not in REFUSED_STATUSES:
+                if answer.is_success:
+                    self._upstream.learn_role(role)
+                return answer, block
+            await answer.aclose()
+        answer = await self._upstream.send("POST", target, raw_headers, write_request(request, model))
+        if roles and answer.is_success:
+            self._failures.append("memories-refused")
+        return answer, NO_BLOCK
+
+    async def _finish(self, turn: Turn, reply: Reply) -> None:
+        """Store the reply."""
+        finish = partial(self._memory.finish, self._destination.bank, turn, reply, {"via": "proxy"})
+        try:
+            await anyio.to_thread.run_sync(finish)
+        except Exception as error:  # noqa: BLE001  # as in `_begin`
+            self._note_failure("reply-not-stored", error)
+
+    def _note_failure(self, name: str, error: Exception) -> None:
+        fields = {"bank": hash_bank_id(self._destination.bank)}
+        log.warning("the proxy's memory failed: %s", name, extra={"fields": fields}, exc_info=error)
+        self._failures.append(name)
+
+    def _build_metadata(self) -> Metadata:
+        """Return the metadata of the messages in this request."""
+        return {"via": "proxy", "model": self._destination.model}
+
+    def _build_headers(self, turn: Turn | None, block: MemoryBlock) -> dict[str, str]:
+        """Return the headers that are added to the answer."""
+        headers = {"X-Everthread-Recalled": str(len(block.seqs))}
+        if turn is not None:
+            headers["X-Everthread-Session"] = quote(turn.line.session, safe="/:@ ")
+        if self._headers.get(CONTEXT_HEADER, "0") not in ("", "0"):
+            headers["X-Everthread-Lines"] = ", ".join(map(str, block.seqs))
+        if self._failures:
+            headers["X-Everthread-Error"] = ", ".join(self._failures)
+        return headers

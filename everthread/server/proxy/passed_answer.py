@@ -1,0 +1,109 @@
+"""Passes an answer of the upstream on to the client as it arrives, and reads the reply in it on the way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+import anyio
+import httpx
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from everthread.server.proxy.reply_reader import EVENT_STREAM, Reply, ReplyReader, open_reader
+from everthread.server.proxy.upstream import DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES, drop_headers
+
+log = logging.getLogger("everthread.server")
+
+StoreReply = Callable[[Reply], Awaitable[None]]  # must not raise
+
+
+class PassedAnswer(Response):
+    """An answer of the upstream: its status, its headers, and its body, byte for byte.
+
+    The reply is stored before the client gets the bytes that end it, so that it is known to the client's next request.
+    """
+
+    def __init__(
+        self, answer: httpx.Response, headers: Mapping[str, str] | None = None, store: StoreReply | None = None
+    ) -> None:
+        """Args:
+        answer: the upstream's, whose body is not read yet.
+        headers: further headers.
+        store: called once with the reply, as far as it came, if the upstream has answered with one."""
+        self.status_code, self.background = answer.status_code, None
+        self._answer = answer
+        self.raw_headers = [
+            *drop_headers(answer.headers.raw, DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES),
+            *((name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()),
+        ]
+        content_type = answer.headers.get("content-type", "")
+        self._is_stream = content_type.startswith(EVENT_STREAM)
+        self._store = store
+        self._reader: ReplyReader | None = None
+        if store is not None and answer.is_success:
+            self._reader = open_reader(content_type, answer.headers.get("content-encoding", ""))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+
+                async def pass_on() -> None:
+                    await self._pass_on(send)
+                    tasks.cancel_scope.cancel()
+
+                tasks.start_soon(pass_on)
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                tasks.cancel_scope.cancel()
+        finally:
+            await self._store_reply()
+            with anyio.CancelScope(shield=True):
+                await self._answer.aclose()
+
+    async def _pass_on(self, send: Send) -> None:
+        """Pass the answer on. If the upstream breaks off, so does the response: uvicorn closes the connection."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        withheld = bytearray()  # an answer that is not a stream is over with its last byte
+        try:
+            async for piece in self._answer.aiter_raw():
+                self._read(piece)
+                if self._reader is not None and not self._is_stream:
+                    withheld += piece
+                    continue
+                if self._reader is not None and self._reader.reply.is_finished:
+                    await self._store_reply()
+                await send({"type": "http.response.body", "body": bytes(withheld) + piece, "more_body": True})
+                withheld.clear()
+        except httpx.HTTPError as error:
+            log.warning("the model's server broke off its answer: %s", type(error).__name__)
+            return
+        if self._reader is not None:
+            self._end_reading(self._reader)
+        await self._store_reply()
+        await send({"type": "http.response.body", "body": bytes(withheld)})
+
+    def _read(self, piece: bytes) -> None:
+        if self._reader is None:
+            return
+        try:
+            self._reader.feed(piece)
+        except (ValueError, RecursionError) as error:  # the client gets it nonetheless
+            self._stop_reading(error)
+
+    def _end_reading(self, reader: ReplyReader) -> None:
+        try:
+            reader.end()
+        except (ValueError, RecursionError) as error:
+            self._stop_reading(error)
+
+    def _stop_reading(self, error: Exception) -> None:
+        log.warning("a reply could not be read: %s", type(error).__name__)
+        self._reader = None
+
+    async def _store_reply(self) -> None:
+        """Store the reply once."""
+        reader, self._reader = self._reader, None
+        if reader is not None and self._store is not None:
+            with anyio.CancelScope(shield=True):
+                await self._store(reader.reply)

@@ -1,0 +1,151 @@
+"""Reads JSON with the positions of its values, and changes parts of the text without rewriting the rest.
+
+A prompt cache of a model's server holds only while the beginning of a request consists of the same bytes, so the
+client's own spelling of numbers, escapes and white space has to survive.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from typing import Any, NamedTuple
+
+MAX_FAST_MARKS = 200_000  # brackets and commas up to which C code parses, during which no other thread runs
+WHITESPACE = re.compile(r"[ \t\n\r]*")
+
+
+class Edit(NamedTuple):
+    """A replacement for part of a text."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A value in a text.
+
+    Attributes:
+        start: where it begins; for a member of an object, where its name begins.
+        end: where it ends.
+        value: the parsed value.
+        value_start: where it begins, without a name.
+    """
+
+    start: int
+    end: int
+    value: Any
+    value_start: int
+
+
+class Scanner:
+    """A position in a JSON text, which moves on as values are read.
+
+    Methods raise ValueError for invalid JSON, and RecursionError if it is nested too deeply.
+    """
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        """Args:
+        text: the JSON.
+        at: the position to begin at."""
+        self.text, self.at = text, at
+        decoder: Any = json.JSONDecoder()
+        is_fast = sum(map(text.count, "[{,")) <= MAX_FAST_MARKS
+        self._scan = decoder.scan_once if is_fast else py_make_scanner(decoder)
+
+    def read_value(self, start: int | None = None) -> Span:
+        """Read the next value.
+
+        Args:
+            start: where the member of an object begins whose value it is.
+        """
+        value_start = self._skip_whitespace()
+        try:
+            value, self.at = self._scan(self.text, value_start)
+        except StopIteration:
+            raise ValueError(f"no value at character {value_start}") from None
+        return Span(value_start if start is None else start, self.at, value, value_start)
+
+    def read_names(self) -> Iterator[tuple[str, int]]:
+        """Iterate over the names of the next object's members, and their positions. The caller reads each value."""
+        for start in self._read_elements("{", "}"):
+            self._require('"')
+            name, self.at = scanstring(self.text, self.at, True)
+            self._skip_whitespace()
+            self._require(":")
+            yield name, start
+
+    def read_members(self) -> dict[str, Span]:
+        """Read the members of the next object; of several with one name, the last."""
+        return {name: self.read_value(start) for name, start in self.read_names()}
+
+    def read_items(self) -> list[Span]:
+        """Read the items of the next array."""
+        return [self.read_value() for _ in self._read_elements("[", "]")]
+
+    def require_end(self) -> None:
+        """Check that nothing else follows."""
+        if self._skip_whitespace() != len(self.text):
+            raise ValueError(f"more than one value: character {self.at}")
+
+    def next_is(self, mark: str) -> bool:
+        """Return whether the next value begins with this character."""
+        return self.text.startswith(mark, self._skip_whitespace())
+
+    def _read_elements(self, opening: str, closing: str) -> Iterator[int]:
+        self._skip_whitespace()
+        self._require(opening)
+        if self.next_is(closing):
+            self.at += 1
+            return
+        while True:
+            yield self._skip_whitespace()
+            self._skip_whitespace()
+            if self.text.startswith(closing, self.at):
+                self.at += 1
+                return
+            self._require(",")
+
+    def _skip_whitespace(self) -> int:
+        if match := WHITESPACE.match(self.text, self.at):
+            self.at = match.end()
+        return self.at
+
+    def _require(self, mark: str) -> None:
+        if not self.text.startswith(mark, self.at):
+            raise ValueError(f"no {mark} at character {self.at}")
+        self.at += 1
+
+
+def remove(spans: Sequence[Span], removed: Collection[int]) -> list[Edit]:
+    """Return the edits that remove members of an object or items of an array, with their commas.
+
+    Args:
+        spans: all members or items, in their order.
+        removed: indices of those to remove.
+    """
+    kept = [index for index in range(len(spans)) if index not in removed]
+    last_kept = kept[-1] if kept else -1
+    edits = [Edit(spans[index].start, spans[index + 1].start) for index in sorted(removed) if index < last_kept]
+    if spans and last_kept < len(spans) - 1:
+        edits.append(Edit(spans[last_kept].end if kept else spans[0].start, spans[-1].end))
+    return edits
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text with edits, which must not overlap; those at one position are applied in their order."""
+    parts, at = [], 0
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        parts += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*parts, text[at:]])
+
+
+def to_json(value: object) -> str:
+    """Write a value as JSON."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,173 @@
+"""Passes requests on to the server of the language models, and its answers back, byte for byte."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterable
+from urllib.parse import urlsplit
+
+import httpx
+
+from everthread import config
+from everthread.errors import ConfigError
+from everthread.llms.discovery import parse_ollama_host
+from everthread.llms.errors import CONNECT_TIMEOUT_S
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.server.keys import KEY_PREFIX
+from everthread.server.problems import Problem
+from everthread.server.proxy.place import BLOCK_ROLES, BlockRole
+from everthread.server.services import Services
+from everthread.server.settings import Settings
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+HOP_BY_HOP_HEADERS = frozenset(  # headers that apply to one connection only (RFC 9110, 7.6.1)
+    (
+        *(b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization"),
+        *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"),
+    )
+)
+KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key")
+DROPPED_HEADERS = HOP_BY_HOP_HEADERS | {  # of requests
+    *(b"host", b"accept-encoding"),  # the upstream gets its own
+    *(b"cookie", b"origin", b"referer", b"forwarded", b"x-real-ip"),  # not meant for the upstream
+}
+DROPPED_PREFIXES = (b"x-everthread-", b"x-forwarded-", b"sec-", b"access-control-")
+DROPPED_ANSWER_HEADERS = HOP_BY_HOP_HEADERS | {b"date"}  # uvicorn adds its own date
+DROPPED_ANSWER_PREFIXES = (b"access-control-", b"x-everthread-")
+MAX_IDLE_CONNECTIONS = 100
+
+
+class Upstream:
+    """The server of the language models.
+
+    Attributes:
+        url: its base URL, such as `http://localhost:11434/v1`.
+        role: as what it takes memories.
+    """
+
+    def __init__(self, url: str, key: str = "", *, timeout_s: float = 600, role: BlockRole = "system") -> None:
+        """Store the settings; connect to nothing yet.
+
+        Args:
+            url: its base URL.
+            key: replaces the client's; empty: the client's own is passed on.
+            timeout_s: how long it may be silent.
+            role: as what it takes memories, until it refuses them.
+
+        Raises:
+            ConfigError: the URL or the role is invalid.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"invalid proxy_url: got {url!r}, expected a URL such as http://localhost:11434/v1")
+        if role not in BLOCK_ROLES:
+            raise ConfigError(f"invalid proxy_role: got {role!r}, expected one of {', '.join(BLOCK_ROLES)}")
+        self.url = url.rstrip("/")
+        self.role: BlockRole = role
+        self._takes_role = False  # whether it has taken memories in this role
+        self._key = key
+        self._timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
+        self._client: httpx.AsyncClient | None = None
+
+    def list_roles(self) -> list[BlockRole]:
+        """List the roles in which to offer memories, in order."""
+        return [self.role] if self._takes_role or self.role == "user-prefix" else [self.role, "user-prefix"]
+
+    def learn_role(self, role: BlockRole) -> None:
+        """Offer memories in this role from now on."""
+        self.role, self._takes_role = role, True
+
+    async def send(
+        self, method: str, target: bytes, headers: RawHeaders, content: bytes | AsyncIterator[bytes] = b""
+    ) -> httpx.Response:
+        """Send a request; return the answer, whose body is not read yet and has to be closed.
+
+        Args:
+            method: GET, POST, …
+            target: the path below the base URL, and the query, as the client sent them.
+            headers: the client's.
+            content: the body; an iterator if it is the client's own, unchanged.
+
+        Raises:
+            Problem: 502 or 504 in place of an answer.
+        """
+        base = httpx.URL(self.url)
+        url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + target)
+        passed = self._build_headers(url, headers)
+        if isinstance(content, bytes):
+            passed = [(name, value) for name, value in passed if name.lower() != b"content-length"]
+        request = httpx.Request(method, url, headers=passed, content=content)
+        request.extensions["timeout"] = self._timeout.as_dict()
+        try:
+            return await self._open().send(request, stream=True)
+        except httpx.ConnectTimeout as error:
+            raise _unreachable(error) from None
+        except httpx.TimeoutException:
+            raise Problem(504, "upstream-timeout", "the model's server did not answer in time; try again") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unreachable(error) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _open(self) -> httpx.AsyncClient:
+        if self._client is None:
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=MAX_IDLE_CONNECTIONS)
+            self._client = httpx.AsyncClient(limits=limits, follow_redirects=False)
+        self._client.cookies.clear()  # of other callers
+        return self._client
+
+    def _build_headers(self, url: httpx.URL, headers: RawHeaders) -> list[tuple[bytes, bytes]]:
+        """Return the headers for the upstream: no key of ours, and none of the client's if the upstream has its own."""
+        passed = drop_headers(headers, DROPPED_HEADERS, DROPPED_PREFIXES)
+        passed = [
+            (name, value)
+            for name, value in passed
+            if name.lower() not in KEY_HEADERS or not (self._key or is_own_key(value.decode("latin-1")))
+        ]
+        if self._key:
+            passed.append((b"Authorization", f"Bearer {self._key}".encode()))
+        return [(b"Host", url.netloc), (b"Accept-Encoding", b"identity"), *passed]
+
+
+def is_own_key(value: str) -> bool:
+    """Return whether the value of a header is a key of this server."""
+    return value.strip().rpartition(" ")[2].startswith(KEY_PREFIX)
+
+
+def drop_headers(
+    headers: RawHeaders, names: frozenset[bytes] | set[bytes], prefixes: tuple[bytes, ...]
+) -> list[tuple[bytes, bytes]]:
+    """Return headers without some, and without those that apply to one connection."""
+    headers = list(headers)
+    listed = {
+        token.strip().lower() for name, value in headers if name.lower() == b"connection" for token in value.split(b",")
+    }
+    return [
+        (name, value)
+        for name, value in headers
+        if name.lower() not in names and name.lower() not in listed and not name.lower().startswith(prefixes)
+    ]
+
+
+def find_upstream(settings: Settings, services: Services) -> Upstream:
+    """Return the configured upstream: that of the proxy, of the character's replies, or an Ollama on this machine.
+
+    Raises:
+        ConfigError: its URL or the role of memories is invalid.
+    """
+    url, key = settings.proxy_url, settings.proxy_key
+    if not url and isinstance(services.llm, OpenAICompatible):
+        url, key = services.llm.base_url, key or services.llm.key
+    elif not url:
+        configured = config.load()
+        url, key = configured.llm_url, key or configured.llm_key
+    url = url or f"{parse_ollama_host(os.environ.get('OLLAMA_HOST', ''))}/v1"
+    return Upstream(url, key, timeout_s=settings.proxy_timeout_s, role=settings.proxy_role)  # type: ignore[arg-type]
+
+
+def _unreachable(error: Exception) -> Problem:
+    return Problem(502, "upstream-unreachable", f"the model's server can't be reached ({type(error).__name__})")

@@ -1,0 +1,126 @@
+"""The memory proxy: the API of a language model's server, for clients that have no memory of their own.
+
+Every path below /v1 is passed on to the upstream; a few are more than that. The paths below /bank/{bank}/v1 are the
+same for one bank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from everthread.errors import BadInput, EverthreadError
+from everthread.server import model_api, problems
+from everthread.server.keys import ApiKey
+from everthread.server.path_segments import decode_segment
+from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
+from everthread.server.problems import Problem
+from everthread.server.proxy.destination import find_destination
+from everthread.server.proxy.exchange import Exchange
+from everthread.server.proxy.passed_answer import PassedAnswer
+from everthread.server.proxy.upstream import Upstream
+from everthread.server.proxy.wire import OPTIONS_FIELD, BodyOptions, ChatRequest
+from everthread.server.request_body import MAX_INLINE_JSON_BYTES
+from everthread.server.request_guard import raw_path
+
+router = APIRouter(include_in_schema=False)
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+BANK_SEGMENT = b"bank"
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def with_api_errors(handler: Handler) -> Handler:
+    """Wrap a handler so that its errors have the shape of the API."""
+
+    @wraps(handler)
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Problem as problem:
+            return model_api.build_error(problem.status, problem.name, problem.detail, problem.headers)
+        except EverthreadError as error:
+            status = 400 if isinstance(error, BadInput) else problems.get_status(error)
+            document = problems.build_error_document(error)
+            code = problems.to_kebab_case(type(error).__name__)
+            return model_api.build_error(status, code, str(document["detail"]))
+
+    return handle
+
+
+@router.post("/v1/chat/completions")
+@router.post("/bank/{bank}/v1/chat/completions")
+@with_api_errors
+async def complete_chat(request: Request) -> Response:
+    """Answer a request for a chat completion, with memories."""
+    key = await _authenticate(request)
+    body = await request.body()
+    try:
+        parse = ChatRequest.parse
+        chat = parse(body) if len(body) <= MAX_INLINE_JSON_BYTES else await run_in_threadpool(parse, body)
+    except (ValueError, RecursionError):  # the upstream says what is wrong with it
+        return await _pass_on(request, key, body)
+    options = BodyOptions.parse(chat.get(OPTIONS_FIELD))
+    services, settings = get_services(request), request.app.state.settings
+    destination = await run_in_threadpool(
+        find_destination,
+        request.headers,
+        chat,
+        options,
+        _path_bank(request),
+        settings.proxy_bank,
+        services.store.exists,
+    )
+    if key is not None and not key.allows("chat", destination.bank):
+        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+    request.app.state.metrics.recalls.inc()
+    exchange = Exchange(request.app.state.proxied_conversations, _get_upstream(request), request.headers, destination)
+    return await exchange.answer(chat, options, _target(request), request.headers.raw, settings.proxy_patience_s)
+
+
+@router.api_route("/v1/{path:path}", methods=METHODS)
+@router.api_route("/bank/{bank}/v1/{path:path}", methods=METHODS)
+@with_api_errors
+async def pass_on(request: Request) -> Response:
+    """Pass a request on without reading it."""
+    has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
+    return await _pass_on(request, await _authenticate(request), request.stream() if has_body else b"")
+
+
+async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncIterator[bytes]) -> Response:
+    """Pass a request on unchanged, and its answer back. A key of ours must be for chatting with some bank."""
+    if key is not None and "chat" not in key.verbs:
+        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+    answer = await _get_upstream(request).send(request.method, _target(request), request.headers.raw, content)
+    return PassedAnswer(answer)
+
+
+async def _authenticate(request: Request) -> ApiKey | None:
+    """Return the caller's key of ours, or None if it needs none. Raises Problem 401."""
+    authenticate: Callable[[Request], ApiKey | None] = request.app.state.authenticator.authenticate_model_client
+    return (
+        await run_in_threadpool(authenticate, request) if "authorization" in request.headers else authenticate(request)
+    )
+
+
+def _get_upstream(request: Request) -> Upstream:
+    return request.app.state.upstream  # type: ignore[no-any-return]
+
+
+def _path_bank(request: Request) -> str | None:
+    """Return the bank that the path names."""
+    bank = request.path_params.get("bank")
+    return None if bank is None else decode_segment(bank)
+
+
+def _target(request: Request) -> bytes:
+    """Return the path below /v1 and the query, as they were sent."""
+    segments = raw_path(request.scope).partition(b"?")[0].split(b"/")
+    below = segments[4:] if segments[1] == BANK_SEGMENT else segments[2:]
+    target, query = b"/" + b"/".join(below), request.scope["query_string"]
+    return target + b"?" + query if query else target

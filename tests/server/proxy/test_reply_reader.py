@@ -1,0 +1,119 @@
+"""The words of a reply are read from an answer, whole or in a stream, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everthread.server.proxy.reply_reader import Reply, open_reader
+
+STREAM_TYPE = "text/event-stream; charset=utf-8"
+
+
+def chunk(delta: dict[str, Any], reason: str | None = None, index: int = 0) -> dict[str, Any]:
+    return {"model": "m-1", "choices": [{"index": index, "delta": delta, "finish_reason": reason}]}
+
+
+def events(*values: Any, done: bool = True) -> bytes:
+    stream = b"".join(b"data: " + json.dumps(value).encode() + b"\n\n" for value in values)
+    return stream + b"data: [DONE]\n\n" if done else stream
+
+
+def completion(message: dict[str, Any], reason: str | None = "stop") -> bytes:
+    return json.dumps({"model": "m-1", "choices": [{"index": 0, "message": message, "finish_reason": reason}]}).encode()
+
+
+def read(*pieces: bytes, kind: str = STREAM_TYPE, encoding: str = "") -> Reply:
+    reader = open_reader(kind, encoding)
+    assert reader is not None
+    for piece in pieces:
+        reader.feed(piece)
+    reader.end()
+    return reader.reply
+
+
+def read_body(message: dict[str, Any], reason: str | None = "stop") -> Reply:
+    return read(completion(message, reason), kind="application/json")
+
+
+def test_a_stream_is_joined() -> None:
+    reply = read(
+        events(chunk({"role": "assistant"}), chunk({"content": "She moves "}), chunk({"content": "in May."}, "stop"))
+    )
+    assert (reply.text, reply.is_partial, reply.model) == ("She moves in May.", False, "m-1")
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_a_reply_that_is_cut_off_is_partial(reason: str) -> None:
+    assert read(events(chunk({"content": "She"}, reason))).is_partial
+    assert read_body({"content": "She"}, reason).is_partial
+
+
+def test_a_stream_that_breaks_off_is_partial_and_one_that_only_lacks_a_reason_is_not() -> None:
+    assert read(events(chunk({"content": "She"}), done=False)).is_partial
+    assert not read(events(chunk({"content": "She"}))).is_partial
+
+
+def test_only_the_first_choice_is_read() -> None:
+    reply = read(
+        events(chunk({"content": "One"}), chunk({"content": "Two"}, "stop", 1), chunk({"content": "."}, "stop"))
+    )
+    assert (reply.text, reply.is_partial) == ("One.", False)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "May.", "reasoning_content": "Hm.", "reasoning": "Hm."},
+        {"content": "<think>She said May.</think>\n\nMay."},
+        {"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "May."}]},
+        {"content": None, "audio": {"id": "a", "transcript": "May."}},
+    ],
+)
+def test_thoughts_are_not_part_of_a_reply_and_the_transcript_of_audio_is(message: dict[str, Any]) -> None:
+    assert read_body(message).text == "May."
+    assert read(events(chunk(message, "stop"))).text == "May."
+
+
+def test_a_thought_that_is_cut_off_is_no_reply() -> None:
+    assert read(events(chunk({"content": "<think>She sa"}), done=False)).text == ""
+
+
+def test_calls_of_tools_have_no_words_and_words_before_them_are_partial() -> None:
+    call = {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]}
+    assert read(events(chunk(call), chunk({}, "tool_calls"))).text == ""
+    reply = read(events(chunk({"content": "Let me see."}), chunk(call), chunk({}, "tool_calls")))
+    assert (reply.text, reply.is_partial) == ("Let me see.", True)
+
+
+@pytest.mark.parametrize("value", [None, [], {"choices": None}, {"choices": [None, {"delta": 3}]}, {"error": {}}, 3])
+def test_other_events_have_no_words(value: Any) -> None:
+    assert read(events(value)).text == ""
+
+
+@pytest.mark.parametrize(("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+def test_a_compressed_answer_is_read(encoding: str, compress: Any) -> None:
+    data = compress(events(chunk({"content": "May."}, "stop")))
+    assert read(*(data[at : at + 1] for at in range(len(data))), encoding=encoding).text == "May."
+    assert read(compress(completion({"content": "May."})), kind="application/json", encoding=encoding).text == "May."
+    with pytest.raises(ValueError):
+        read(b"not compressed", encoding=encoding)
+
+
+def test_an_answer_in_an_unknown_compression_has_no_reader() -> None:
+    assert open_reader(STREAM_TYPE, "zstd") is None
+
+
+@given(st.binary(max_size=60), st.sampled_from([STREAM_TYPE, "application/json"]))
+def test_any_bytes_are_read_or_an_error(data: bytes, kind: str) -> None:
+    try:
+        reply = read(data, events(chunk({"content": "x"})), kind=kind)
+    except ValueError:
+        return
+    assert reply.text in ("", "x")

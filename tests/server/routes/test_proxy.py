@@ -1,0 +1,646 @@
+"""The memory proxy over HTTP: real clients before it, and a server of language models with faults after it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from hardship import PATIENCE, llm
+from hardship.llm import Cut, Mute, Raw, Reply, Stall, Status
+from hardship.loopback import serve_app
+from hardship.served import wait_until
+
+from everthread import Line, Memory
+from everthread.common.keys import SETTING_REMEMBER
+from everthread.recipes.default import Default
+from everthread.server.app import create_app
+from everthread.server.keys import KeyStore
+from everthread.server.proxy.conversation_memory import ConversationMemory
+from everthread.server.proxy.memory_block import OPENING
+from everthread.server.server_db import get_path
+from everthread.server.services import Services
+from everthread.server.settings import Settings
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+
+FACT = "My sister Mia moved to Lisbon in May."
+QUESTION = "Where does my sister Mia live?"
+BANKS = (f"person-{number}" for number in count())
+
+
+def user(text: Any) -> Any:
+    return {"role": "user", "content": text}
+
+
+def bot(text: str) -> Any:
+    return {"role": "assistant", "content": text}
+
+
+@dataclass
+class Proxy:
+    """A server with the proxy, its upstream, and a bank that no other test uses."""
+
+    url: str
+    upstream: llm.Server
+    services: Services
+    bank: str
+
+    @property
+    def memory(self) -> Memory:
+        return self.services.get_memory(self.bank, create=True)
+
+    @property
+    def lines(self) -> list[Line]:
+        return list(self.memory.lines()) if self.services.store.exists(self.bank) else []
+
+    @property
+    def texts(self) -> list[str]:
+        return [line.text for line in self.lines]
+
+    def client(self, key: str = "sk-client") -> openai.OpenAI:
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=PATIENCE)
+
+    def post(self, *messages: Any, headers: dict[str, str] | None = None, **fields: Any) -> httpx.Response:
+        """Send messages to the bank."""
+        body = {"model": f"m@{self.bank}", "messages": messages, **fields}
+        return httpx.post(f"{self.url}/v1/chat/completions", json=body, headers=headers, timeout=PATIENCE)
+
+    @property
+    def blocks(self) -> list[str]:
+        """The blocks of memories in the last request to the upstream."""
+        contents = [str(message["content"]) for message in self.upstream.bodies[-1]["messages"]]
+        return [content for content in contents if OPENING in content]
+
+
+@contextmanager
+def serve_proxy(folder: Path, **settings: Any) -> Iterator[Proxy]:
+    store = SQLiteStore(folder)
+    services = Services(store, HashEmbedder(64), None, Default())
+    with llm.llm_server("Hello there.") as upstream:
+        given = {"proxy_url": upstream.url, "proxy_patience_s": PATIENCE, **settings}
+        with serve_app(create_app(services, Settings(**given))) as url:
+            yield Proxy(url, upstream, services, next(BANKS))
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    with serve_proxy(tmp_path_factory.mktemp("banks")) as served:
+        yield served
+
+
+@pytest.fixture
+def proxy(served: Proxy) -> Proxy:
+    """Return the proxy with a bank of this test, and an upstream that says hello."""
+    served.upstream.behaviours[:] = ["Hello there."]
+    served.bank = next(BANKS)
+    return served
+
+
+# ------------------------------------------------------------------- storing and recalling
+
+
+def test_both_sides_of_a_conversation_are_stored_and_recalled_in_another(proxy: Proxy) -> None:
+    first = proxy.post({"role": "system", "content": "Be kind."}, user(FACT))
+    assert first.json()["choices"][0]["message"]["content"] == "Hello there."
+    assert [(line.text, line.role) for line in proxy.lines] == [(FACT, "user"), ("Hello there.", "assistant")]
+    assert proxy.lines[0].metadata == {"via": "proxy", "model": "m"}
+    assert (first.headers["x-everthread-recalled"], proxy.blocks) == ("0", [])
+
+    second = proxy.post(
+        {"role": "system", "content": "Be kind."}, user(QUESTION), headers={"X-Everthread-Context": "1"}
+    )
+    (block,) = proxy.blocks
+    assert FACT in block
+    assert second.headers["x-everthread-lines"].startswith("1")
+    assert second.headers["x-everthread-session"] == proxy.lines[-1].session != proxy.lines[0].session
+    roles = [message["role"] for message in proxy.upstream.bodies[-1]["messages"]]
+    assert roles == ["system", "system", "user"]
+
+
+def test_a_body_without_anything_relevant_goes_on_unchanged(proxy: Proxy) -> None:
+    body = b'{ "messages":[{"role":"user","content":"caf\\u00e9?"}],\n"x_unknown":1.50,"model" : "m"}'
+    headers = {"Content-Type": "application/json", "X-Everthread-Bank": proxy.bank}
+    httpx.post(f"{proxy.url}/v1/chat/completions", content=body, headers=headers).raise_for_status()
+    sent = proxy.upstream.requests[-1]
+    assert (sent.data, sent.path) == (body, "/v1/chat/completions")
+    assert proxy.texts == ["café?", "Hello there."]
+
+
+def test_a_resent_history_is_stored_once_and_its_lines_are_not_recalled(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.post(user(FACT), bot("Hello there."), user(QUESTION))
+    assert proxy.texts == [FACT, "Hello there.", QUESTION, "Hello there."]
+    assert len({line.session for line in proxy.lines}) == 1
+    assert proxy.blocks == []
+
+
+def test_lines_that_a_client_has_trimmed_are_recalled(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = ["Lisbon is lovely.", "It was mild.", "Yes."]
+    proxy.post(user(FACT))
+    proxy.post(user(FACT), bot("Lisbon is lovely."), user("How was the weather?"))
+    proxy.post(user("How was the weather?"), bot("It was mild."), user(QUESTION))
+    assert FACT in proxy.blocks[0]
+    assert len({line.session for line in proxy.lines}) == 1
+
+
+def test_an_edited_message_replaces_the_first_one(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = ["One.", "Two.", "Three."]
+    proxy.post(user("Hi."))
+    proxy.post(user("Hi."), bot("One."), user("Tell me a tale."))
+    proxy.post(user("Hi."), bot("One."), user("Sing me a song."))
+    assert proxy.texts == ["Hi.", "One.", "Sing me a song.", "Three."]
+
+
+def test_a_regenerated_reply_replaces_the_first_one(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = ["One.", "Two."]
+    proxy.post(user("Hi."))
+    proxy.post(user("Hi."))
+    assert proxy.texts == ["Hi.", "Two."]
+
+
+def test_the_named_session_holds_the_lines(proxy: Proxy) -> None:
+    for headers in ({"X-Everthread-Session": "a%20b"}, {"X-OpenWebUI-Chat-Id": "chat"}, {"X-Conversation-Id": "talk"}):
+        proxy.post(user("Hi."), headers=headers)
+    proxy.post(user("Hi."), everthread={"session": "mine"})
+    assert [line.session for line in proxy.lines[::2]] == ["a b", "chat", "talk", "mine"]
+
+
+def test_the_persons_line_is_stored_before_the_upstream_is_asked(proxy: Proxy) -> None:
+    stored: list[str] = []
+
+    def look(request: llm.Request) -> str:
+        stored.extend(proxy.texts)
+        return "Seen."
+
+    proxy.upstream.behaviours[:] = [look]
+    proxy.post(user(FACT))
+    assert stored == [FACT]
+
+
+def test_a_block_that_comes_back_is_removed(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.post(user(QUESTION))
+    proxy.post({"role": "system", "content": proxy.blocks[0]}, user("What is 17 times 4?"))
+    assert proxy.blocks == []
+    assert not any(OPENING in text for text in proxy.texts)
+
+
+def test_a_client_may_do_without_memories(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.post(user(QUESTION), headers={"X-Everthread-Memory": "off"})
+    assert proxy.blocks == []
+    proxy.post(user(QUESTION), everthread={"memory": False})
+    assert proxy.blocks == []
+    assert QUESTION in proxy.texts
+
+
+def test_a_bank_that_remembers_nothing_is_read_and_not_written(proxy: Proxy) -> None:
+    proxy.memory.observe(FACT)
+    proxy.memory.set_setting(SETTING_REMEMBER, "never")
+    proxy.post(user(QUESTION))
+    assert FACT in proxy.blocks[0]
+    assert proxy.texts == [FACT]
+
+
+def test_a_forgotten_turn_gets_no_reply(proxy: Proxy) -> None:
+    def forget(request: llm.Request) -> str:
+        proxy.memory.forget(everything=True)
+        return "Too late."
+
+    proxy.upstream.behaviours[:] = [forget]
+    assert proxy.post(user(FACT)).status_code == 200
+    assert not proxy.services.store.exists(proxy.bank)
+
+
+# ------------------------------------------------------------------------------- tools
+
+
+def test_memories_keep_their_place_while_tools_are_called(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    call = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "Let me see.", "tool_calls": [call]}
+    answer = {"model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    proxy.upstream.behaviours[:] = [
+        Raw(json.dumps(answer).encode(), "application/json"),
+        "She lives in Lisbon.",
+        "Bye.",
+    ]
+    proxy.post(user(QUESTION))
+    first = proxy.upstream.bodies[-1]["messages"]
+    assert proxy.lines[-1].metadata["partial"] is True
+    proxy.memory.observe("My sister Mia lives in a house by the sea in Lisbon.")
+    loop = (user(QUESTION), message, {"role": "tool", "tool_call_id": "1", "content": "Lisbon"})
+    proxy.post(*loop)
+    second = proxy.upstream.bodies[-1]["messages"]
+    assert second[: len(first)] == first
+    proxy.post(*loop, bot("She lives in Lisbon."), user("Thanks."))
+    session = [line.text for line in proxy.lines if line.session == proxy.lines[-1].session]
+    assert session == [QUESTION, "She lives in Lisbon.", "Thanks.", "Bye."]
+
+
+# --------------------------------------------------------------------------- the clients
+
+
+def test_the_openai_client_streams_and_completes(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = ["One two three.", "Four.", "Five six.", "Seven."]
+    model, said = f"m@{proxy.bank}", [user("Count.")]
+    with proxy.client() as client:
+        stream: Any = client.chat.completions.create(model=model, messages=said, stream=True)
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == "One two three."
+        said += [bot("One two three."), user("Go on.")]
+        answer = client.chat.completions.create(model=model, messages=said)
+        assert answer.choices[0].message.content == "Four."
+        with pytest.raises(openai.NotFoundError):
+            client.models.retrieve("unknown")
+
+    async def ask() -> list[str]:
+        async with openai.AsyncOpenAI(base_url=f"{proxy.url}/bank/{proxy.bank}/v1", api_key="x") as client:
+            history = [*said, bot("Four."), user("And on.")]
+            stream: Any = await client.chat.completions.create(model="m", messages=history, stream=True)
+            return [chunk.choices[0].delta.content or "" async for chunk in stream]
+
+    assert "".join(asyncio.run(ask())) == "Five six."
+    assert proxy.texts == ["Count.", "One two three.", "Go on.", "Four.", "And on.", "Five six."]
+    assert proxy.upstream.asked[-1].headers["authorization"] == "Bearer x"
+
+
+def test_many_streams_run_at_once(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = [Reply("One two three four.", delay=0.05)]
+
+    async def ask(client: openai.AsyncOpenAI, number: int) -> str:
+        said = [user(f"Number {number}.")]
+        stream: Any = await client.chat.completions.create(model=f"m@{proxy.bank}", messages=said, stream=True)
+        return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
+
+    async def ask_all() -> list[str]:
+        async with openai.AsyncOpenAI(base_url=f"{proxy.url}/v1", api_key="x", max_retries=0) as client:
+            return await asyncio.gather(*(ask(client, number) for number in range(30)))
+
+    assert set(asyncio.run(ask_all())) == {"One two three four."}
+    assert len(proxy.lines) == 60
+    assert len({line.session for line in proxy.lines}) == 30
+
+
+# ----------------------------------------------------------------------------- the answers
+
+ODD_STREAM = (
+    b': comment\r\n\r\ndata: {"choices":[],"x":1.0}\n\n'
+    b'event: y\ndata: {"choices":[{"index":0,"delta":{"content":"H\\u0069"}}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}\n\ndata:[DONE]\n\n: the end'
+)
+ODD_BODY = b'{ "choices":[{"message":{"content":"H\\u0069"},"finish_reason":"stop"}], "unknown":1e0 }\n'
+
+
+@pytest.mark.parametrize(
+    "raw", [Raw(ODD_STREAM), Raw(ODD_BODY, "application/json; x=1"), Raw(b"[]", "application/json"), Raw(b"\xff")]
+)
+def test_an_answer_is_passed_on_byte_for_byte(proxy: Proxy, raw: Raw) -> None:
+    proxy.upstream.behaviours[:] = [raw]
+    answer = proxy.post(user("Hello?"))
+    assert (answer.status_code, answer.headers["content-type"], answer.content) == (200, raw.kind, raw.body)
+    assert proxy.texts == (["Hello?", "Hi"] if b"H" in raw.body else ["Hello?"])
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500, 503])
+def test_errors_of_the_upstream_are_passed_on(proxy: Proxy, status: int) -> None:
+    proxy.upstream.behaviours[:] = [Status(status, "no", "t", "c", retry_after=7)]
+    answer = proxy.post(user("Hello?"))
+    assert (answer.status_code, answer.json()["error"]["code"], answer.headers["retry-after"]) == (status, "c", "7")
+    assert proxy.texts == ["Hello?"]
+    proxy.upstream.behaviours[:] = ["Yes."]
+    proxy.post(user("Hello?"))
+    assert proxy.texts == ["Hello?", "Yes."]
+
+
+def test_memories_that_the_upstream_refuses_are_sent_otherwise_from_then_on(tmp_path: Path) -> None:
+    def accept_alternating(request: llm.Request) -> str | Status:
+        roles = [message["role"] for message in (request.body or {})["messages"]]
+        return Status(400, "roles must alternate") if "system" in roles[1:] else "Yes."
+
+    with serve_proxy(tmp_path) as proxy:
+        proxy.upstream.behaviours[:] = [accept_alternating]
+        proxy.post({"role": "system", "content": "Be kind."}, user(FACT))
+        for expected in (2, 1):  # requests for each
+            before = len(proxy.upstream.asked)
+            answer = proxy.post({"role": "system", "content": "Be kind."}, user(QUESTION))
+            assert answer.status_code == 200
+            assert "x-everthread-error" not in answer.headers
+            assert proxy.blocks[0].endswith(f"\n\n{QUESTION}")
+            assert len(proxy.upstream.asked) - before == expected
+
+
+def test_memories_that_the_upstream_never_takes_are_left_out(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.upstream.behaviours[:] = [
+        lambda request: Status(400, "too long") if OPENING.encode() in request.data else Reply("Yes.")
+    ]
+    answer = proxy.post(user(QUESTION))
+    assert (answer.status_code, answer.headers["x-everthread-error"]) == (200, "memories-refused")
+    assert answer.headers["x-everthread-recalled"] == "0"
+
+
+@pytest.mark.parametrize("how", ["chunk", "reset", "clean"])
+def test_a_stream_that_breaks_off_breaks_off_for_the_client_and_is_stored_as_partial(proxy: Proxy, how: Any) -> None:
+    proxy.upstream.behaviours[:] = [Cut("She moved ", how)]
+    received = b""
+
+    def read() -> None:
+        nonlocal received
+        body = {"model": f"m@{proxy.bank}", "messages": [user("Hello?")], "stream": True}
+        with httpx.stream("POST", f"{proxy.url}/v1/chat/completions", json=body, timeout=PATIENCE) as answer:
+            for piece in answer.iter_raw():
+                received += piece
+
+    if how == "clean":
+        read()
+    else:
+        with pytest.raises(httpx.RemoteProtocolError):
+            read()
+    assert b"moved" in received
+    wait_until(lambda: len(proxy.lines) == 2)
+    assert (proxy.lines[1].text, proxy.lines[1].metadata["partial"]) == ("She moved", True)
+
+
+def test_a_client_that_hangs_up_ends_the_upstreams_work_and_the_reply_is_partial(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = [Stall("She moved ")]
+    proxy.upstream.hung_up.clear()
+    body = {"model": f"m@{proxy.bank}", "messages": [user("Hello?")], "stream": True}
+    with httpx.stream("POST", f"{proxy.url}/v1/chat/completions", json=body, timeout=PATIENCE) as answer:
+        assert any(b"moved" in piece for piece in answer.iter_raw(64))
+    assert proxy.upstream.hung_up.wait(PATIENCE)
+    wait_until(lambda: len(proxy.lines) == 2)
+    assert (proxy.lines[1].text, proxy.lines[1].metadata["partial"]) == ("She moved", True)
+    proxy.upstream.behaviours[:] = ["She moved to Lisbon."]
+    proxy.post(user("Hello?"))
+    assert proxy.texts == ["Hello?", "She moved to Lisbon."]
+
+
+def test_a_reply_that_is_cut_off_by_its_length_is_partial(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = [Reply("She moved", finish="length")]
+    proxy.post(user("Hello?"))
+    assert proxy.lines[1].metadata["partial"] is True
+
+
+def test_a_reply_is_stored_before_the_client_sees_its_end(proxy: Proxy) -> None:
+    for number in range(5):
+        proxy.upstream.behaviours[:] = [f"Answer {number}."]
+        stream = proxy.post(user(f"Question {number}?"), stream=True)
+        assert b"[DONE]" in stream.content
+        assert proxy.texts[-1] == f"Answer {number}."
+
+
+def test_an_answer_that_is_compressed_nonetheless_is_passed_on_compressed_and_read(proxy: Proxy) -> None:
+    class Compressed(llm.Handler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self._whole(gzip.compress(ODD_BODY), "application/json", 200, {"Content-Encoding": "gzip"})
+
+    listening = llm.Listening(("127.0.0.1", 0), Compressed)
+    thread = threading.Thread(target=listening.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    app_folder = Path(proxy.services.store.location)
+    services = Services(SQLiteStore(app_folder), HashEmbedder(64), None, Default())
+    settings = Settings(proxy_url=f"http://127.0.0.1:{listening.server_port}/v1", proxy_bank=proxy.bank)
+    with serve_app(create_app(services, settings, closes=True)) as url:
+        answer = httpx.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": [user("Hello?")]})
+    listening.shutdown()
+    listening.server_close()
+    thread.join()
+    assert (answer.headers["content-encoding"], answer.content) == ("gzip", ODD_BODY)
+    assert proxy.texts == ["Hello?", "Hi"]
+
+
+def test_an_upstream_that_does_not_answer_is_an_error_of_the_api(tmp_path: Path) -> None:
+    with llm.closed_port() as port, serve_proxy(tmp_path / "a", proxy_url=f"http://127.0.0.1:{port}/v1") as proxy:
+        answer = proxy.post(user("Hello?"))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_unreachable")
+        assert answer.json()["error"].keys() == {"message", "type", "param", "code"}
+        assert proxy.texts == ["Hello?"]
+    with serve_proxy(tmp_path / "b", proxy_timeout_s=0.2) as proxy:
+        proxy.upstream.behaviours[:] = [Mute()]
+        answer = proxy.post(user("Hello?"))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (504, "upstream_timeout")
+
+
+# -------------------------------------------------------------------- what is not remembered
+
+
+def test_tasks_of_front_ends_are_passed_on_and_not_remembered(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    task = "### Task:\nGenerate a concise, 3-5 word title.\n<chat_history>My sister Mia</chat_history>"
+    proxy.post(user(task))
+    proxy.post(user(QUESTION), headers={"X-Everthread-Task": "title_generation"})
+    proxy.post(user(FACT), bot("Hello there."), {"role": "system", "content": "Describe Mia's sister."})
+    assert proxy.blocks == []
+    assert proxy.texts == [FACT, "Hello there."]
+
+
+def test_a_body_that_is_not_understood_is_the_upstreams_to_refuse(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = [Status(400, "what?")]
+    for body in (b"{", b"[]", b'{"model": "m", "messages": 3}', b"\xff"):
+        answer = httpx.post(
+            f"{proxy.url}/v1/chat/completions", content=body, headers={"Content-Type": "application/json"}
+        )
+        assert (answer.status_code, answer.json()["error"]["message"]) == (400, "what?")
+        assert proxy.upstream.requests[-1].data == body
+
+
+# ------------------------------------------------------------------- a memory that fails
+
+
+def test_a_recall_that_takes_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    recall = ConversationMemory.recall
+
+    def recall_slowly(*given: Any) -> Any:
+        released.wait(PATIENCE)
+        return recall(*given)
+
+    with serve_proxy(tmp_path, proxy_patience_s=0.05) as proxy:
+        monkeypatch.setattr(ConversationMemory, "recall", recall_slowly)
+        answer = proxy.post(user("Hello?"))
+        released.set()
+        assert (answer.status_code, answer.headers["x-everthread-error"]) == (200, "recall-too-slow")
+        assert proxy.texts == ["Hello?", "Hello there."]
+
+
+def test_a_bank_that_cannot_be_read_or_written_fails_no_reply(proxy: Proxy) -> None:
+    proxy.memory.observe(FACT)
+    database = min(Path(proxy.services.store.location).rglob(f"{proxy.bank}*"), key=lambda path: len(path.name))
+    proxy.bank = next(BANKS)
+    database.with_name(database.name.replace(database.stem, proxy.bank)).write_bytes(b"no database" * 1000)
+    answer = proxy.post(user("Hello?"))
+    assert (answer.status_code, answer.json()["choices"][0]["message"]["content"]) == (200, "Hello there.")
+    assert answer.headers["x-everthread-error"] == "not-stored, not-recalled"
+    assert "x-everthread-session" not in answer.headers
+
+
+# ------------------------------------------------------------------------- banks and keys
+
+
+def test_each_hint_names_the_bank_in_its_order(proxy: Proxy) -> None:
+    names = [next(BANKS) for _ in range(6)]
+    headers = {"X-Everthread-Bank": names[0], "X-OpenWebUI-User-Id": names[4]}
+    fields: dict[str, Any] = {"everthread": {"bank": names[1]}, "model": f"m@{names[2]}", "user": names[5]}
+    path = f"bank/{names[3]}/v1"
+    for name in names:
+        body = {"model": "m", **fields, "messages": [user("Hi.")]}
+        httpx.post(f"{proxy.url}/{path}/chat/completions", json=body, headers=headers).raise_for_status()
+        assert proxy.services.store.exists(name)
+        assert proxy.upstream.bodies[-1] == {"model": "m", "messages": [user("Hi.")], "user": names[5]}
+        headers.pop("X-Everthread-Bank", None)
+        if name == names[1]:
+            del fields["everthread"]
+        if name == names[2]:
+            del fields["model"]
+        if name == names[3]:
+            path = "v1"
+        if name == names[4]:
+            headers.clear()
+    assert [len(list(proxy.services.get_memory(name).lines())) for name in names] == [2] * 6
+
+
+def test_two_people_are_kept_apart(proxy: Proxy) -> None:
+    nora, emil = next(BANKS), next(BANKS)
+    proxy.post(user(FACT), model="m", user=nora)
+    answer = proxy.post(user(QUESTION), model="m", user=emil)
+    assert (answer.headers["x-everthread-recalled"], proxy.blocks) == ("0", [])
+    proxy.post(user(QUESTION), model="m", user=nora)
+    assert FACT in proxy.blocks[0]
+
+
+def test_the_version_of_a_model_is_not_a_bank(proxy: Proxy) -> None:
+    proxy.post(user("Hi."), model="claude-3-5-sonnet@20240620", user=proxy.bank)
+    assert proxy.upstream.bodies[-1]["model"] == "claude-3-5-sonnet@20240620"
+    proxy.post(user("Hi."), model="@cf/meta/llama", user=proxy.bank)
+    assert proxy.upstream.bodies[-1]["model"] == "@cf/meta/llama"
+
+
+def test_invalid_hints_are_named(proxy: Proxy) -> None:
+    asked = len(proxy.upstream.asked)
+    for headers, fields, named in (
+        ({"X-Everthread-Bank": "b" * 201}, {}, "201 characters"),
+        ({"X-Everthread-Session": "s" * 201}, {}, "201 characters"),
+        ({}, {"everthread": {"budget": "much"}}, "everthread.budget"),
+    ):
+        answer = proxy.post(user("Hi."), headers=headers, **fields)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
+        assert named in answer.json()["error"]["message"]
+    assert len(proxy.upstream.asked) == asked
+
+
+def test_a_key_of_ours_is_for_its_banks_and_never_sent_on(proxy: Proxy) -> None:
+    key = KeyStore(get_path(proxy.services.store)).create(f"key of {proxy.bank}", [proxy.bank], ["chat"])
+    own = {"Authorization": f"Bearer {key}", "X-Api-Key": key}
+    assert proxy.post(user("Hi."), headers=own).status_code == 200
+    assert not any("et_" in value for value in proxy.upstream.asked[-1].headers.values())
+    for other in (
+        proxy.post(user("Hi."), headers=own, model="m@other"),
+        proxy.post(user("Hi."), headers=own, model="m"),
+    ):
+        assert (other.status_code, other.json()["error"]["code"]) == (403, "forbidden")
+    unknown = proxy.post(user("Hi."), headers={"Authorization": "Bearer et_unknown"})
+    assert (unknown.status_code, unknown.json()["error"]["type"]) == (401, "authentication_error")
+    reading = KeyStore(get_path(proxy.services.store)).create(f"reading {proxy.bank}", [proxy.bank], ["read"])
+    for path in ("models", "anything"):
+        answer = httpx.get(f"{proxy.url}/v1/{path}", headers={"Authorization": f"Bearer {reading}"})
+        assert answer.status_code == 403
+
+
+def test_where_keys_are_required_a_key_of_the_upstream_is_not_enough(tmp_path: Path) -> None:
+    with serve_proxy(tmp_path, key_required=True, proxy_key="sk-upstream") as proxy:
+        for headers in ({}, {"Authorization": "Bearer sk-client"}):
+            assert proxy.post(user("Hi."), headers=headers).status_code == 401
+            assert httpx.get(f"{proxy.url}/v1/models", headers=headers).status_code == 401
+        key = KeyStore(get_path(proxy.services.store)).create("all")
+        assert proxy.post(user("Hi."), headers={"Authorization": f"Bearer {key}"}).status_code == 200
+        assert proxy.upstream.asked[-1].headers["authorization"] == "Bearer sk-upstream"
+
+
+def test_a_client_that_another_proxy_names_needs_a_key_of_ours(proxy: Proxy) -> None:
+    headers = {"Authorization": "Bearer sk-client", "X-Forwarded-For": "192.0.2.7"}
+    assert proxy.post(user("Hi."), headers=headers).status_code == 401
+
+
+def test_headers_for_this_server_are_not_sent_on(proxy: Proxy) -> None:
+    given = {"X-Everthread-Bank": proxy.bank, "Cookie": "a=b", "OpenAI-Organization": "o", "X-Custom": "c"}
+    proxy.post(user("Hi."), headers=given)
+    sent = proxy.upstream.asked[-1].headers
+    assert (sent["openai-organization"], sent["x-custom"], sent["accept-encoding"]) == ("o", "c", "identity")
+    assert sent["host"] == proxy.upstream.host.removeprefix("http://")
+    assert not {"x-everthread-bank", "cookie"} & sent.keys()
+
+
+# ------------------------------------------------------------------------------ all other paths
+
+
+def test_other_paths_are_passed_on_untouched(proxy: Proxy) -> None:
+    for method, path, body in (
+        ("GET", "models?limit=2", b""),
+        ("POST", "completions", b'{"prompt" : "x"}'),
+        ("DELETE", "x%2Fy", b""),
+    ):
+        headers = {"Content-Type": "application/json", "Authorization": "Bearer sk-client"}
+        answer = httpx.request(method, f"{proxy.url}/v1/{path}", content=body or None, headers=headers)
+        sent = proxy.upstream.requests[-1] if method != "DELETE" else None
+        if sent is None:
+            assert answer.status_code == 501  # of the server of the tests
+            continue
+        assert (sent.method, sent.path, sent.data) == (method, f"/v1/{path}", body)
+        assert sent.headers["authorization"] == "Bearer sk-client"
+
+
+def test_a_form_with_a_file_is_passed_on(proxy: Proxy) -> None:
+    httpx.post(f"{proxy.url}/v1/audio/transcriptions", files={"file": b"sound" * 50_000}, data={"model": "m"})
+    sent = proxy.upstream.requests[-1]
+    assert sent.path == "/v1/audio/transcriptions"
+    assert b"sound" * 50_000 in sent.data
+
+
+# ----------------------------------------------------------------------------------- the guard
+
+
+def test_bodies_have_a_limit_of_their_own(tmp_path: Path) -> None:
+    with serve_proxy(tmp_path, max_body_bytes=1000, proxy_max_body_bytes=50_000) as proxy:
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 40_000}}
+        assert proxy.post(user([{"type": "text", "text": "Who is it?"}, picture])).status_code == 200
+        answer = proxy.post(user("x" * 60_000))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+        answer = httpx.post(f"{proxy.url}/v1/chat/completions", content=b"x", headers={"Content-Type": "text/plain"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (415, "wrong_type")
+
+
+def test_pages_of_other_sites_are_refused_unless_they_are_named(tmp_path: Path) -> None:
+    page, other = (
+        {"Origin": "https://chat.example.org", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "https://evil.example"},
+    )
+    with serve_proxy(tmp_path, proxy_origins=("https://chat.example.org",)) as proxy:
+        path = f"{proxy.url}/v1/chat/completions"
+        asked = httpx.options(path, headers={**page, "Access-Control-Request-Headers": "authorization"})
+        assert (asked.status_code, asked.headers["access-control-allow-headers"]) == (204, "authorization")
+        answer = proxy.post(user("Hi."), headers=page)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, page["Origin"])
+        assert "origin" not in proxy.upstream.asked[-1].headers
+        assert httpx.options(path, headers=other).status_code == 403
+        refused = proxy.post(user("Hi."), headers=other)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "foreign_origin")
+        assert httpx.get(f"{proxy.url}/api/v1/about", headers=page).status_code == 403
+
+
+def test_no_page_of_another_site_is_allowed_by_default(proxy: Proxy) -> None:
+    answer = proxy.post(user("Hi."), headers={"Origin": "https://chat.example.org"})
+    assert answer.status_code == 403
+    assert "access-control-allow-origin" not in answer.headers
