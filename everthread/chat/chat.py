@@ -317,7 +317,7 @@ class Chat:
         return unit.text if unit else ""
 
     @property
-    def offer(self) -> str:
+    def reminder(self) -> str:
         """An event that the character could ask about as the conversation begins; else empty."""
         return self.responder.find_opening()
 

@@ -35,7 +35,7 @@ MIN_RELEVANCE = 0.1  # of a hit; at MADial's moments, 84% of such hits are the r
 MIN_AGE = timedelta(days=1)  # of a line that is brought up; the user still remembers a newer one
 MAX_EVENT_AGE = 14 * DAY  # an older event is no longer asked about
 MIN_TURNS_BETWEEN = 8  # between two offers; more frequent ones annoy
-MAX_OFFERED_LINES = 200  # saved in the history; an older one may be offered again
+MAX_REMINDED_LINES = 200  # saved in the history; an older one may be brought up again
 MAX_PHRASE_CHARS = 300  # of a line in a phrase
 
 
@@ -51,18 +51,18 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class ReminderHistory:
-    """The lines that were offered, and the turns since the last offer."""
+    """The lines of earlier reminders, and the turns since the last one."""
 
-    turns_since_offer: int = MIN_TURNS_BETWEEN
+    turns_since_reminder: int = MIN_TURNS_BETWEEN
     seqs: tuple[int, ...] = field(default=())
 
     def allows(self, seq: int) -> bool:
-        """Return whether this line may be offered now: not soon after another, and never twice."""
-        return self.turns_since_offer >= MIN_TURNS_BETWEEN and seq not in self.seqs
+        """Return whether this line may be brought up now: not soon after another, and never twice."""
+        return self.turns_since_reminder >= MIN_TURNS_BETWEEN and seq not in self.seqs
 
     def to_json(self) -> JSONValue:
         """Return the value that is saved in a bank's settings."""
-        return {"turns": self.turns_since_offer, "seqs": list(self.seqs)}
+        return {"turns": self.turns_since_reminder, "seqs": list(self.seqs)}
 
     @staticmethod
     def from_json(value: JSONValue) -> ReminderHistory:
@@ -71,7 +71,7 @@ class ReminderHistory:
             case {"turns": int(turns), "seqs": [*seqs]} if turns >= 0:
                 numbers = tuple(seq for seq in seqs if isinstance(seq, int))
                 if len(numbers) == len(seqs):
-                    return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), numbers[-MAX_OFFERED_LINES:])
+                    return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), numbers[-MAX_REMINDED_LINES:])
         raise BadInput(f"invalid offers: got {value!r}, expected what ReminderHistory.to_json returned; unset it")
 
 

@@ -4,7 +4,7 @@ The stable parts come first, so that a model server's prompt cache can be used: 
 the window, which grows at its end and is cut in blocks. The parts that change every turn come last, in one message with
 the newest line: notes, memories, the time. The next prompt holds that line in the window, without them.
 
-Over the budget, parts are cut in this order: the offer; the oldest lines of the window, except the last
+Over the budget, parts are cut in this order: the reminder; the oldest lines of the window, except the last
 PROTECTED_LINES; memories, the least relevant first; the notes; the rest of the window; the example dialogues and the
 style sample; the pinned lines; and finally the middle of the newest line. The character's description is never cut.
 """
@@ -86,7 +86,7 @@ class PromptParts:
     now: datetime
     notes: str = ""
     context: Context | None = None
-    offer: str = ""  # an event or line that the character could bring up
+    reminder: str = ""  # an event or line that the character could bring up
     sample: str = ""  # of the character's style
     render_memories: RenderMemories | None = None  # renders the memories; None: `render_lines`
     memories_last: bool = False  # place memories after the newest line instead of before it
@@ -197,7 +197,7 @@ def build_last_message(character: Character, parts: PromptParts) -> str:
     return _join(
         _quoted_section(f"{name}'s notes", parts.notes),
         "" if parts.memories_last else build_memory_section(parts, name),
-        format_part(f"What {name} could bring up, if the moment is right", parts.offer),
+        format_part(f"What {name} could bring up, if the moment is right", parts.reminder),
         f"(It is {now:%A}, {now.day} {now:%B} {now.year:04d}, {now:%H:%M}{place}.)",
         character.fill_names(character.reminder),
         _format_newest_line(character, parts.newest),
@@ -243,8 +243,8 @@ def _trim(
     character: Character, parts: PromptParts, over: int, count: TokenCounter
 ) -> tuple[str, Character, PromptParts]:
     """Cut one part, and return its name, the character and the parts; the name is "" if nothing more may be cut."""
-    if parts.offer:
-        return "offer", character, replace(parts, offer="")
+    if parts.reminder:
+        return "reminder", character, replace(parts, reminder="")
     if len(parts.window) > PROTECTED_LINES:
         return "window", character, _drop_oldest(parts, over, PROTECTED_LINES, count)
     if parts.context and parts.context.text:

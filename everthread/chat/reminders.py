@@ -1,6 +1,6 @@
-"""Chooses lines that a character may bring up unprompted, and records the ones that it was offered.
+"""Chooses lines that a character may bring up unprompted, and records the ones that it was reminded of.
 
-The metadata of a reply hold the number of the line that the reply was offered, so that an offer counts only if its
+The metadata of a reply hold the number of the line that it was reminded of, so that a reminder counts only if its
 reply was saved and not discarded.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from everthread.chat.events import (
-    MAX_OFFERED_LINES,
+    MAX_REMINDED_LINES,
     MIN_TURNS_BETWEEN,
     ReminderHistory,
     find_best_old_hit,
@@ -25,7 +25,7 @@ from everthread.types import Context, Filter, Line
 
 SCAN_LINES = 400  # latest lines of the bank that are searched for announced events when a session begins
 
-Offer = tuple[int, str]  # the number of the line that is brought up, and the text for the prompt
+Reminder = tuple[int, str]  # the number of the line that is brought up, and the text for the prompt
 
 
 class Reminders:
@@ -44,7 +44,7 @@ class Reminders:
         last_seen: datetime | None,
         now: datetime,
         replaces: Line | None = None,
-    ) -> Offer | None:
+    ) -> Reminder | None:
         """Choose an event or a line to bring up after these lines; usually None.
 
         Args:
@@ -52,7 +52,7 @@ class Reminders:
             context: the memories recalled for the reply.
             last_seen: the time of the last line before this conversation.
             now: the present time.
-            replaces: the reply to be replaced; the line that it was offered may be offered again.
+            replaces: the reply to be replaced; the character may be reminded of its line again.
         """
         replies = [line for line in lines if is_character_line(line)]
         if not replies and (event := self.find_event(last_seen, now, replaces)) is not None:
@@ -62,41 +62,41 @@ class Reminders:
             return None
         return hit.line.seq, phrase(hit, now)
 
-    def find_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Offer | None:
+    def find_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Reminder | None:
         """Return an event announced by the user that has happened since `last_seen`, or is about to happen."""
         if last_seen is None:
             return None
         last = self._memory.store.corpus_stats(self._memory.bank).last_seq
         recent = self._memory.lines(Filter(role="user"), after=max(0, last - SCAN_LINES))
         events = [event for line in recent if (event := parse_event(line)) is not None]
-        offered = self._list_offered_without(replaces)
-        fresh = [event for event in find_due_events(events, now, last_seen) if event.line.seq not in offered]
+        used = self._list_seqs_without(replaces)
+        fresh = [event for event in find_due_events(events, now, last_seen) if event.line.seq not in used]
         return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
 
-    def _list_offered_without(self, *replies: Line | None) -> tuple[int, ...]:
-        """Return the offered lines, without those offered to these replies."""
-        removed = {_offered_seq(line) for line in replies if line is not None}
+    def _list_seqs_without(self, *replies: Line | None) -> tuple[int, ...]:
+        """Return the lines of earlier reminders, without those of these replies."""
+        removed = {_get_reminded_seq(line) for line in replies if line is not None}
         return tuple(seq for seq in self._seqs if seq not in removed)
 
     def _load_history(self, replies: Sequence[Line], replaces: Line | None) -> ReminderHistory:
-        """Return the offered lines, and the number of replies since the last offer."""
+        """Return the lines of earlier reminders, and the number of replies since the last one."""
         turns = next(
-            (turns for turns, line in enumerate(reversed(replies), 1) if _offered_seq(line) is not None),
+            (turns for turns, line in enumerate(reversed(replies), 1) if _get_reminded_seq(line) is not None),
             MIN_TURNS_BETWEEN,
         )
-        return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._list_offered_without(replaces))
+        return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._list_seqs_without(replaces))
 
     def record(self, added: Sequence[Line], removed: Sequence[Line]) -> None:
-        """Save the lines that added replies were offered, and drop the lines that removed replies were offered."""
-        seqs = list(self._list_offered_without(*removed))
-        seqs += [seq for line in added if (seq := _offered_seq(line)) is not None and seq not in seqs]
+        """Save the lines that added replies were reminded of, and drop those of removed replies."""
+        seqs = list(self._list_seqs_without(*removed))
+        seqs += [seq for line in added if (seq := _get_reminded_seq(line)) is not None and seq not in seqs]
         if tuple(seqs) != self._seqs:
-            offers = ReminderHistory(0, tuple(seqs)[-MAX_OFFERED_LINES:])
-            self._memory.set_setting(SETTING_OFFERS, offers.to_json())
-            self._seqs = offers.seqs
+            history = ReminderHistory(0, tuple(seqs)[-MAX_REMINDED_LINES:])
+            self._memory.set_setting(SETTING_OFFERS, history.to_json())
+            self._seqs = history.seqs
 
 
-def _offered_seq(line: Line) -> int | None:
-    """Return the number of the line that a reply was offered."""
+def _get_reminded_seq(line: Line) -> int | None:
+    """Return the number of the line that a reply was reminded of."""
     seq = line.metadata.get(META_OFFERED)
     return seq if isinstance(seq, int) else None

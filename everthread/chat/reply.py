@@ -69,7 +69,7 @@ class Reply(Iterator[str]):
     ) -> None:
         self.context = context  # recalled for this reply
         self.prompt = prompt  # None without a model
-        self.offer = ""  # the event or line that the character was offered to bring up
+        self.reminder = ""  # the event or line that the character was reminded of
         self.notes = ""  # in the prompt
         self.text = ""
         self.line: Line | None = None

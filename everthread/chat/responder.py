@@ -121,8 +121,8 @@ class Responder:
         """Return an event that the character could ask about as the conversation begins; else empty."""
         if self._conversation.lines or not self._memory.recipe.offers:
             return ""
-        offer = self._reminders.find_event(self._last_seen, self._now())
-        return offer[1] if offer else ""
+        reminder = self._reminders.find_event(self._last_seen, self._now())
+        return reminder[1] if reminder else ""
 
     def check_fits(self) -> None:
         """Raise BadQuery if the character alone is too long for the model. Checked once for each character."""
@@ -154,7 +154,7 @@ class Responder:
             self.last_reply.stop()
 
     def discard_reminders(self, removed: list[Line]) -> list[Line]:
-        """Drop the reminders that discarded replies were offered; return the discarded lines."""
+        """Drop the reminders that discarded replies had; return the discarded lines."""
         if removed and not self._conversation.incognito:
             self._reminders.record(self._conversation.lines, removed)
         return removed
@@ -167,14 +167,14 @@ class Responder:
         seen = [*window, *pinned, *([replaces] if replaces else [])]
         context = self._recall(newest, seen, notes, self._tokens.memories)
         sample = self.find_sample(replaces)
-        offered, offer = self._find_offer(context, replaces)
+        reminder_seq, reminder = self._find_reminder(context, replaces)
         parts = PromptParts(
             window=window,
             newest=newest,
             now=self._now(),
             notes=notes.text if notes else "",
             context=context,
-            offer=offer,
+            reminder=reminder,
             sample=sample,
             render_memories=recipe.render,
             memories_last=recipe.memories_last,
@@ -187,7 +187,7 @@ class Responder:
         others = {*self.participants, character.person, *(line.speaker for line in self._conversation.lines)}
 
         def save(text: str, truncation: Truncation, refused: bool) -> Line:
-            return self._save(text, reply_metadata(llm.name, truncation, refused), replaces, offered)
+            return self._save(text, reply_metadata(llm.name, truncation, refused), replaces, reminder_seq)
 
         reply = Reply(
             context,
@@ -197,7 +197,7 @@ class Responder:
             save,
             lambda text: is_refusal(text, reader.refusal_words),
         )
-        reply.offer, reply.notes = parts.offer, parts.notes
+        reply.reminder, reply.notes = parts.reminder, parts.notes
         return reply
 
     def _respond_offline(self, newest: Line | None) -> Reply:
@@ -234,7 +234,7 @@ class Responder:
         self._scribe_worker.quotes.add(source.text for recalled in contexts for source in recalled.sources)
         return context
 
-    def _find_offer(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:
+    def _find_reminder(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:
         """Return one event or line that the character could bring up now: the line's number, and the text."""
         if self._conversation.incognito or not self._memory.recipe.offers:
             return None, ""
@@ -243,11 +243,11 @@ class Responder:
 
     # ----------------------------------------------------------------------- saving
 
-    def _save(self, text: str, metadata: dict[str, JSONValue], replaces: Line | None, offered: int | None) -> Line:
+    def _save(self, text: str, metadata: dict[str, JSONValue], replaces: Line | None, reminder_seq: int | None) -> Line:
         """Save a reply, and discard the one that it replaces. A refused reply replaces nothing."""
         refused, removed = bool(metadata.get("refused")), [replaces] if replaces else []
         metadata |= self._scribe_worker.quotes.metadata(text)
-        metadata |= {} if offered is None else {META_OFFERED: offered}
+        metadata |= {} if reminder_seq is None else {META_OFFERED: reminder_seq}
         new = self._conversation.new_line(text, self._character.name, "assistant", self._now(), metadata)
         line = self._conversation.add(new, refused=refused, replacing=removed, defer_embedding=True)
         self._after_reply(line, removed if not refused else [])

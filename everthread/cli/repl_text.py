@@ -69,7 +69,7 @@ def parse_seq(text: str) -> int:
 
 
 def greeting_text(chat: Chat) -> str:
-    """Return the text shown at the start: the bank, the character, the model, and a pending question or offer."""
+    """Return the text shown at the start: the bank, the character, the model, and a pending question or reminder."""
     stats = chat.memory.stats()
     first = stats.first_said_at
     since = f", since {first.day} {first:%B %Y}" if first else ""
@@ -93,8 +93,8 @@ def greeting_text(chat: Chat) -> str:
         rows.append(f"\n{chat.question}")
     elif chat.greeting and chat.llm:
         rows.append(f"\n{name}: {chat.greeting}")
-    elif chat.offer:
-        rows.append(f"\n{chat.offer}")
+    elif chat.reminder:
+        rows.append(f"\n{chat.reminder}")
     return "\n".join(rows)
 
 

@@ -35,7 +35,7 @@ class RemoteReply(Iterator[str]):
         self.user_line: Line | None = None  # the user's line, as it was stored
         self.line: Line | None = None
         self.context = Context("", 0, (), (), (), 0.0)  # recalled for the reply
-        self.offer = self.notes = ""
+        self.reminder = self.notes = ""
         self.ending: EndResult | None = None  # how the conversation ended, or the question whether to remember it
         self.partial = self.refused = False
         self.usage = Usage()
@@ -86,7 +86,7 @@ class RemoteReply(Iterator[str]):
         if kind == "line":
             self.user_line = decode.line(data["line"])
         elif kind == "context":
-            self.context, self.offer, self.notes = decode.context(data), data["offer"], data["notes"]
+            self.context, self.reminder, self.notes = decode.context(data), data["offer"], data["notes"]
         elif kind == "question":
             self.ending = EndResult(self.user_line.session if self.user_line else "", None, data["question"])
         elif kind == "ended":

@@ -153,7 +153,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool) -> StateView:
             "repeats": {line.seq: first for line in lines if type(first := line.metadata.get(META_REPEATS)) is int},
             "swipes": [] if replying else chat.alternatives(),
             "greeting": chat.greeting,
-            "offer": chat.offer,
+            "offer": chat.reminder,
             "notes": chat.notes,
             "incognito": chat.incognito,
             "remember": REMEMBER_NAMES[remember_policy(chat.memory.settings())],
@@ -175,7 +175,7 @@ def line_event(line: Line) -> dict[str, object]:
 
 def context_event(reply: Reply) -> dict[str, object]:
     """Return the data of `context`: what was recalled for a reply."""
-    return {**_context_to_json(reply.context), "offer": reply.offer, "notes": reply.notes}
+    return {**_context_to_json(reply.context), "offer": reply.reminder, "notes": reply.notes}
 
 
 def _context_to_json(context: Context) -> dict[str, object]:

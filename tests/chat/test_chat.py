@@ -644,17 +644,17 @@ def test_an_announced_event_is_offered_once_in_the_next_conversation(talk: Talk,
     chat.close()
     clock.pass_by(days=2)
     later = talk()
-    assert "interview" in later.offer
+    assert "interview" in later.reminder
     reply = later.reply("Good morning.")
     assert "".join(reply)
-    assert "My job interview is tomorrow." in reply.offer
-    assert "yesterday" in reply.offer
-    assert reply.offer in last_prompt_text(later)
+    assert "My job interview is tomorrow." in reply.reminder
+    assert "yesterday" in reply.reminder
+    assert reply.reminder in last_prompt_text(later)
     again = later.reply("Well.")
     assert "".join(again)
-    assert again.offer == ""
+    assert again.reminder == ""
     clock.pass_by(days=1)
-    assert talk().offer == ""
+    assert talk().reminder == ""
 
 
 # -------------------------------------------------------------------- no model
@@ -945,7 +945,7 @@ def test_a_session_continued_after_its_end_is_summarised_again(talk: Talk, clock
     assert "Tom" in current.text
 
 
-def test_an_offer_is_repeated_if_its_reply_failed_or_was_discarded(talk: Talk, clock: Clock) -> None:
+def test_a_reminder_is_repeated_if_its_reply_failed_or_was_discarded(talk: Talk, clock: Clock) -> None:
     get_reply_text(talk(), "My job interview is tomorrow.")
     clock.pass_by(days=2)
     chat = talk(LLMUnavailable("down"), "How was it?", "Tell me of it!", "Well?", "So?")
@@ -954,26 +954,26 @@ def test_an_offer_is_repeated_if_its_reply_failed_or_was_discarded(talk: Talk, c
     for again in (chat.answer, chat.regenerate):
         reply = again()
         assert "".join(reply)
-        assert "interview" in reply.offer
+        assert "interview" in reply.reminder
     chat.undo()
     reply = chat.reply("Hello.")
     assert "".join(reply)
-    assert "interview" in reply.offer
+    assert "interview" in reply.reminder
     reply = chat.reply("Well.")
     assert "".join(reply)
-    assert reply.offer == ""
+    assert reply.reminder == ""
 
 
-def test_offers_are_limited_across_chats_opened_for_each_turn(talk: Talk, clock: Clock, memory: Memory) -> None:
+def test_reminders_are_limited_across_chats_opened_for_each_turn(talk: Talk, clock: Clock, memory: Memory) -> None:
     get_reply_text(talk(), "My job interview is tomorrow.")
     clock.pass_by(days=2)
-    offers = []
+    reminders = []
     for text in ("Good morning.", "My job interview is tomorrow, I said.", "Well.", "So."):
         reply = talk("Aye.").reply(text)
         assert "".join(reply)
-        offers.append(reply.offer)
-    assert "interview" in offers[0]
-    assert offers[1:] == ["", "", ""]
+        reminders.append(reply.reminder)
+    assert "interview" in reminders[0]
+    assert reminders[1:] == ["", "", ""]
 
 
 def test_opening_and_closing_a_chat_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> None:
@@ -982,7 +982,7 @@ def test_opening_and_closing_a_chat_writes_nothing(talk: Talk, clock: Clock, tmp
     chat.close()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     idle = talk()
-    assert idle.offer == idle.notes == idle.greeting == ""
+    assert idle.reminder == idle.notes == idle.greeting == ""
     idle.close()
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {path for path in after if after[path] != before.get(path)} == set()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from everthread.chat.events import (
     MAX_EVENT_AGE,
-    MAX_OFFERED_LINES,
     MAX_PHRASE_CHARS,
+    MAX_REMINDED_LINES,
     MIN_RELEVANCE,
     MIN_TURNS_BETWEEN,
     Event,
@@ -290,15 +290,15 @@ def test_offers_are_spaced_and_never_repeated() -> None:
 
 
 def test_only_the_latest_offers_are_loaded() -> None:
-    offers = ReminderHistory.from_json({"turns": 0, "seqs": list(range(MAX_OFFERED_LINES + 1))})
-    assert offers.seqs == tuple(range(1, MAX_OFFERED_LINES + 1))
+    offers = ReminderHistory.from_json({"turns": 0, "seqs": list(range(MAX_REMINDED_LINES + 1))})
+    assert offers.seqs == tuple(range(1, MAX_REMINDED_LINES + 1))
 
 
 @given(
     st.builds(
         ReminderHistory,
         st.integers(0, MIN_TURNS_BETWEEN),
-        st.lists(st.integers(1), max_size=MAX_OFFERED_LINES).map(tuple),
+        st.lists(st.integers(1), max_size=MAX_REMINDED_LINES).map(tuple),
     )
 )
 def test_offers_survive_json(offers: ReminderHistory) -> None:

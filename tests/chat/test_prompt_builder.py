@@ -90,7 +90,7 @@ def test_memories_have_their_date_and_age() -> None:
 
 def test_memories_of_one_turn_are_not_in_the_next_prompt() -> None:
     first = PromptParts(
-        [], line(1, "Storms?"), NOW, "notes", remembered(line(9, "I fear storms.", days=3)), offer="the interview"
+        [], line(1, "Storms?"), NOW, "notes", remembered(line(9, "I fear storms.", days=3)), reminder="the interview"
     )
     second = PromptParts([line(1, "Storms?"), line(2, "Aye.", "Captain")], line(3, "Go."), NOW)
     text = whole(build_prompt(CAPTAIN, second, 4000))
@@ -164,11 +164,11 @@ def test_parts_over_the_budget_are_cut_in_the_documented_order() -> None:
     order: list[str] = []
     for budget in range(everything, bare - 1, -1):
         order += [part for part in build_prompt(CAPTAIN, FULL, budget).cut if part not in order]
-    assert order == ["offer", "window", "remembered", "notes", "examples", "sample"]
+    assert order == ["reminder", "window", "remembered", "notes", "examples", "sample"]
 
 
 def test_the_last_lines_of_the_window_are_cut_after_memories() -> None:
-    turn = replace(FULL, offer="")
+    turn = replace(FULL, reminder="")
     least = build_prompt(CAPTAIN, replace(turn, window=turn.window[-PROTECTED_LINES:], context=None), 100_000).tokens
     prompt = build_prompt(CAPTAIN, turn, least)
     assert prompt.cut == ("window", "remembered")
@@ -295,7 +295,7 @@ def test_a_name_is_used_literally(name: str) -> None:
 def test_empty_parts_are_left_out() -> None:
     bare = Character("Captain", " \n", examples="\t", person="Nora", reminder=" ", scenario="")
     text = whole(
-        build_prompt(bare, PromptParts([line(1, "")], line(2, "."), NOW, notes=" \n", offer=" ", sample=" "), 4000)
+        build_prompt(bare, PromptParts([line(1, "")], line(2, "."), NOW, notes=" \n", reminder=" ", sample=" "), 4000)
     )
     assert "[" not in text
     assert "\n\n\n" not in text

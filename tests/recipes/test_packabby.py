@@ -635,12 +635,12 @@ def test_nothing_is_brought_up_unasked(alone: Memory) -> None:
     clock.now += timedelta(days=2)
     model = ScriptedLLM(["Hello."])
     with begun(with_recipe(alone, Default()), model, clock) as other:
-        assert "exam" in other.offer
+        assert "exam" in other.reminder
     with begun(alone, model, clock) as chat:
-        assert chat.offer == ""
+        assert chat.reminder == ""
         reply = chat.reply("Good morning.")
         "".join(reply)
-        assert reply.offer == ""
+        assert reply.reminder == ""
         assert "could bring up" not in last_message(chat)
 
 
