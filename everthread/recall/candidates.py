@@ -54,7 +54,7 @@ class Candidates:
         cosine: (R,) the cosine of each row to the query; NaN for a line without a vector.
         postings: the records of the query's terms.
         corpus: the statistics of the bank.
-        query: the parsed query.
+        parsed: the parsed query.
         allowed: the numbers of the lines that may be recalled, ascending; None: all lines.
     """
 
@@ -64,7 +64,7 @@ class Candidates:
     cosine: Floats
     postings: Mapping[str, Postings]
     corpus: CorpusStats
-    query: ParsedQuery
+    parsed: ParsedQuery
     allowed: Seqs | None
 
 
@@ -72,7 +72,7 @@ def find_candidates(
     store: Store,
     bank: str,
     model: str,
-    query: ParsedQuery,
+    parsed: ParsedQuery,
     vector: Vector | None,
     corpus: CorpusStats,
     *,
@@ -88,7 +88,7 @@ def find_candidates(
         store: the store.
         bank: the bank's id.
         model: the name of the embedder whose vectors are compared.
-        query: the parsed query.
+        parsed: the parsed query.
         vector: (D,) its vector; None: lines are found by terms alone.
         corpus: the bank's statistics.
         allowed: numbers of the lines that may be returned, ascending; None: all lines.
@@ -100,7 +100,7 @@ def find_candidates(
     if exclude is not None:
         k += len(exclude)
     last = corpus.last_seq  # lines added after the statistics were read are found by the next query
-    postings = _read_postings(store, bank, query, last, visible, exclude)
+    postings = _read_postings(store, bank, parsed, last, visible, exclude)
     if in_times is not None:
         seqs = in_times if allowed is None else in_times[is_member(in_times, allowed)]
         seqs = sample_evenly(seqs, max(MAX_EXHAUSTIVE_LINES, k))
@@ -116,15 +116,15 @@ def find_candidates(
     rows = store.scoring_rows(bank, add_windows(seqs, last), visible)
     row_indexes = np.flatnonzero(is_member(rows.seq, seqs))
     cosine = _read_cosines(store, bank, model, vector, rows.seq, exclude)
-    return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, query, allowed)
+    return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, parsed, allowed)
 
 
 def _read_postings(
-    store: Store, bank: str, query: ParsedQuery, last: int, visible: Seqs | None, exclude: Seqs | None
+    store: Store, bank: str, parsed: ParsedQuery, last: int, visible: Seqs | None, exclude: Seqs | None
 ) -> dict[str, Postings]:
     """Read the records of the query's terms, without lines after `last` and excluded ones."""
-    max_terms = MAX_UNSPACED_TERMS if is_unspaced_script(query.text) else MAX_TERMS
-    read = store.postings(bank, query.terms, max_terms, MAX_POSTINGS, visible)
+    max_terms = MAX_UNSPACED_TERMS if is_unspaced_script(parsed.text) else MAX_TERMS
+    read = store.postings(bank, parsed.terms, max_terms, MAX_POSTINGS, visible)
     postings = {term: _drop_after(last, posting) for term, posting in read.items()}
     if exclude is None:
         return postings

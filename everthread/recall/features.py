@@ -47,7 +47,7 @@ SIGNALS = (
 UNKNOWN_COSINE = 0.2  # of a line without a vector: about the mean cosine of a question to any line
 
 
-def compute_signals(query: ParsedQuery, candidates: Candidates) -> Signals:
+def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
     """Compute every signal of every candidate.
 
     Returns:
@@ -72,10 +72,10 @@ def compute_signals(query: ParsedQuery, candidates: Candidates) -> Signals:
         "length": np.log1p(lines["length"].astype(np.float32)),
         "speaker": _speaker_signal(candidates, lines["speaker"]),
         "person": _person_signal(candidates, lines["speaker"]),
-        "day": _date_signal(query.times, lines["said_at"], whole_month=False),
-        "month": _date_signal(query.times, lines["said_at"], whole_month=True),
+        "day": _date_signal(parsed.times, lines["said_at"], whole_month=False),
+        "month": _date_signal(parsed.times, lines["said_at"], whole_month=True),
         "answers": adjacent.values((rows.lines["marks"] & ENDS_WITH_QUESTION) > 0, -1),
-        "time": ((lines["marks"] & HAS_TIME) > 0).astype(np.float32) * query.asks_for_time,
+        "time": ((lines["marks"] & HAS_TIME) > 0).astype(np.float32) * parsed.asks_for_time,
     }
 
 
@@ -210,7 +210,7 @@ def _count_in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: np
 
 
 def _speaker_signal(candidates: Candidates, speaker_numbers: npt.NDArray[np.int32]) -> Floats:
-    names = candidates.query.mentioned_speakers
+    names = candidates.parsed.mentioned_speakers
     if len(names) != 1:
         return np.zeros(len(speaker_numbers), np.float32)
     mentioned = [speaker.number for speaker in candidates.corpus.speakers if speaker.name in names]

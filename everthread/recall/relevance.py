@@ -82,25 +82,26 @@ def collect_evidence(candidates: Candidates, signals: Signals, scores: Floats) -
         "small_bank": small_bank,
         "small_bank_cosine": small_bank * cosine,
         "small_bank_score": small_bank * best_score,
-        "query_length": math.log1p(len(candidates.query.terms)),
+        "query_length": math.log1p(len(candidates.parsed.terms)),
     }
 
 
-def evidence_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
+def evidence_weights(parsed: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
     """Return the weights of the scores that count as evidence: for relative times, without the signals of dates.
 
     Lines said last week are no evidence that the bank can answer a question about last week. The curves were fitted on
     absolute dates only.
     """
-    if not any(isinstance(time, Span) for time in query.times):
+    if not any(isinstance(time, Span) for time in parsed.times):
         return weights
     return {name: weight for name, weight in weights.items() if name not in ("day", "month")}
 
 
 def mentions_unknown_name(candidates: Candidates) -> bool:
     """Return whether the question contains a name that never occurs in the bank."""
-    unknown = {term for term, posting in candidates.postings.items() if not posting.df} - candidates.query.speaker_terms
-    return any(unknown.issuperset(terms) for terms in candidates.query.name_terms)
+    absent = {term for term, posting in candidates.postings.items() if not posting.df}
+    unknown = absent - candidates.parsed.speaker_terms
+    return any(unknown.issuperset(terms) for terms in candidates.parsed.name_terms)
 
 
 def estimate_relevance(hit_model: LogisticModel, scores: Floats, query_relevance: float) -> Floats:

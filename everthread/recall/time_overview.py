@@ -31,7 +31,7 @@ OVERVIEW_RELEVANCE = 0.9  # of the query and of each line; set by hand, since th
 MAX_UTC_OFFSET = timedelta(hours=14)  # of any time zone
 
 
-def find_lines_in_spans(store: Store, bank: str, query: ParsedQuery, clock: datetime, as_of: datetime | None) -> Seqs:
+def find_lines_in_spans(store: Store, bank: str, parsed: ParsedQuery, clock: datetime, as_of: datetime | None) -> Seqs:
     """Find the lines said at the times that a query names, by its quoted speakers if it has any.
 
     A date without a year is the latest one on which a line was said.
@@ -39,16 +39,16 @@ def find_lines_in_spans(store: Store, bank: str, query: ParsedQuery, clock: date
     Args:
         store: the store.
         bank: the bank's id.
-        query: the parsed query.
+        parsed: the parsed query.
         clock: the moment of asking, on the asker's clock.
         as_of: the moment as of which the bank is read; None: now.
 
     Returns:
         The numbers of the lines, ascending.
     """
-    speakers = tuple(sorted(query.quoted_speakers)) or None
+    speakers = tuple(sorted(parsed.quoted_speakers)) or None
     seqs_by_time = [np.empty(0, np.int64)]
-    for time in query.times:
+    for time in parsed.times:
         by_span = (_find_lines_in_span(store, bank, span, speakers, as_of) for span in time.spans(clock))
         seqs_by_time.append(next((seqs for seqs in by_span if len(seqs)), seqs_by_time[0]))
     return union(*seqs_by_time)

@@ -108,19 +108,21 @@ def _get_field(unit: Unit, comparison: Comparison) -> object:
     return unit.said_at if comparison.field == TIME_FIELD else get_metadata(unit.metadata, comparison)
 
 
-def idf_overlap(query: ParsedQuery, units: Sequence[Unit]) -> list[float]:
+def idf_overlap(parsed: ParsedQuery, units: Sequence[Unit]) -> list[float]:
     """Return for each unit the share of the query's terms that it contains, weighted by their idf among the units."""
     texts = [set(terms(unit.text)) for unit in units]
-    weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in query.terms}
+    weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in parsed.terms}
     mass = sum(weights.values())
     return [sum(weights[term] for term in weights.keys() & text) / mass if mass else 0.0 for text in texts]
 
 
-def rank_units(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[UnitKey, float], k: int) -> list[ScoredUnit]:
+def rank_units(
+    parsed: ParsedQuery, units: Sequence[Unit], cosines: Mapping[UnitKey, float], k: int
+) -> list[ScoredUnit]:
     """Rank units by their cosines and the terms that they share with a query.
 
     Args:
-        query: the query.
+        parsed: the parsed query.
         units: the units that may be found.
         cosines: the cosine of each unit to the query, by kind and id.
         k: units at most.
@@ -129,8 +131,8 @@ def rank_units(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[UnitK
         The best units; of equal scores, the later unit first.
     """
     scored: list[ScoredUnit] = []
-    for unit, share in zip(units, idf_overlap(query, units), strict=True):
+    for unit, share in zip(units, idf_overlap(parsed, units), strict=True):
         cosine = cosines.get((unit.kind, unit.id), UNKNOWN_COSINE)
-        relevance = 0.0 if query.is_small_talk else float(np.clip(cosine, 0, 1))
+        relevance = 0.0 if parsed.is_small_talk else float(np.clip(cosine, 0, 1))
         scored.append(ScoredUnit(unit, cosine + share, relevance, {"cosine": cosine, "share": share}))
     return sorted(scored, key=lambda each: (-each.score, -each.unit.last_seq))[:k]

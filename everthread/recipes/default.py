@@ -150,7 +150,7 @@ class Default(Recipe):
 
     def choose_profile(self, candidates: Candidates) -> ScoringProfile:
         """Choose the profile by whether there are vectors, and whether a bot is among the speakers."""
-        if is_unspaced_script(candidates.query.text) and np.isnan(candidates.cosine).all():
+        if is_unspaced_script(candidates.parsed.text) and np.isnan(candidates.cosine).all():
             return self.words
         return self.assistant if candidates.corpus.has_assistant else self.friends
 
@@ -158,17 +158,17 @@ class Default(Recipe):
         """Find the best lines by the profile. Overview questions (`time_overview`) bypass it."""
         candidates, signals = reader.measure_candidates(query, k)
         profile = self.choose_profile(candidates)
-        if candidates.query.asks_for_overview:
+        if candidates.parsed.asks_for_overview:
             scores = time_overview.compute_scores(candidates, signals)
             query_relevance = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
             hit_relevances = np.full(len(scores), query_relevance)
         else:
             scores = features.weighted_sum(signals, profile.weights)
-            weights_for_evidence = relevance.evidence_weights(candidates.query, profile.weights)
+            weights_for_evidence = relevance.evidence_weights(candidates.parsed, profile.weights)
             evidence_scores = features.weighted_sum(signals, weights_for_evidence)
             query_relevance = (
                 0.0
-                if candidates.query.is_small_talk
+                if candidates.parsed.is_small_talk
                 else profile.query_model.predict(relevance.collect_evidence(candidates, signals, evidence_scores))
             )
             hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
@@ -184,4 +184,4 @@ class Default(Recipe):
         ]
         hits = reader.read_hits(ranked, self.neighbours, candidates.allowed, query.exclude)
         passes = query_relevance >= profile.threshold
-        return SearchResult(hits, query_relevance, passes, candidates.query.terms, candidates.allowed)
+        return SearchResult(hits, query_relevance, passes, candidates.parsed.terms, candidates.allowed)

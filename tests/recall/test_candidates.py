@@ -54,17 +54,17 @@ def questions(large: Memory) -> list[str]:
 def all_as_candidates(memory: Memory, found: Candidates) -> Candidates:
     """Return the candidates of the same query with every line of the bank as a candidate."""
     seqs = np.arange(1, LINES + 1)
-    vector = memory.embedder.embed_query(found.query.embedding_text)
+    vector = memory.embedder.embed_query(found.parsed.embedding_text)
     rows = memory.store.scoring_rows(memory.bank, seqs)
     cosine = memory.store.cosines(memory.bank, memory.embedder.name, vector, seqs)
     cosine = measure_calibration(memory.embedder).to_shipped(cosine)
-    return Candidates(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query, None)
+    return Candidates(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.parsed, None)
 
 
 def rank_candidates(memory: Memory, found: Candidates) -> Seqs:
     """Return (C,) the candidates by score, best first."""
     scores = features.weighted_sum(
-        features.compute_signals(found.query, found), Default().choose_profile(found).weights
+        features.compute_signals(found.parsed, found), Default().choose_profile(found).weights
     )
     return np.asarray(found.seqs[np.argsort(-scores, kind="stable")])
 
@@ -107,7 +107,7 @@ def test_a_line_is_found_by_its_own_words(large: Memory) -> None:
 def test_the_scores_of_candidates_are_those_of_an_exact_search(large: Memory, questions: list[str]) -> None:
     for question in questions[::10]:
         found, signals = large.reader.measure_candidates(Query(question))
-        every = features.compute_signals(found.query, all_as_candidates(large, found))
+        every = features.compute_signals(found.parsed, all_as_candidates(large, found))
         for name in set(signals) - {"cosine_session"}:  # this one depends on the candidates in the session
             np.testing.assert_allclose(signals[name], every[name][found.seqs - 1], rtol=1e-3, atol=1e-3, err_msg=name)
 

@@ -238,7 +238,7 @@ def test_a_line_without_a_vector_gets_a_neutral_cosine(tmp_path: Path) -> None:
     with open_filled(tmp_path, ["I built a kite.", "Well done!"]) as memory:
         found, _ = memory.reader.measure_candidates(Query("kite"))
         bare = replace(found, cosine=np.full(len(found.cosine), np.nan, np.float32))
-        signals = features.compute_signals(found.query, bare)
+        signals = features.compute_signals(found.parsed, bare)
         assert signals["cosine"] == pytest.approx([features.UNKNOWN_COSINE] * 2)
         assert all(np.isfinite(values).all() for values in signals.values())
 

@@ -241,7 +241,7 @@ def _search_words(reader: BankReader, query: Query, k: int) -> SearchResult:
         ranked.append(ScoredLine(int(candidates.seqs[index]), float(scores[index]), share, {"words": share}))
     hits = reader.read_hits(ranked, WORD_HIT_NEIGHBOURS, candidates.allowed, query.exclude)
     relevance = max((hit.relevance for hit in hits), default=0.0)
-    return SearchResult(hits, relevance, bool(hits), candidates.query.terms, candidates.allowed)
+    return SearchResult(hits, relevance, bool(hits), candidates.parsed.terms, candidates.allowed)
 
 
 def _search_vectors(reader: BankReader, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
