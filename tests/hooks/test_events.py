@@ -1,4 +1,4 @@
-"""What the hooks do, with a memory of this process and with one on a server."""
+"""The hooks, with a memory of this process and with one on a server."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_texts_of_the_user_and_the_assistant_are_read_with_their_times_and_keys(
         ["no", "entry"],
     ],
 )
-def test_what_nobody_said_in_the_conversation_is_left_out(tmp_path: Path, entry: object) -> None:
+def test_what_is_no_part_of_the_conversation_is_left_out(tmp_path: Path, entry: object) -> None:
     assert said(write(tmp_path, entry, claude("user", "Hi."))) == [("user", "Hi.")]
 
 
