@@ -5,21 +5,24 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from importlib.util import find_spec
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.routing import Route
 
 from everthread import __version__
-from everthread.server import openapi, problems, server_db, static_files, uploads
+from everthread.server import mcp_endpoint, openapi, problems, server_db, static_files, uploads
 from everthread.server.authentication import Authenticator
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import SCHEMA, IdempotencyStore
 from everthread.server.keys import KeyStore
 from everthread.server.logs import AccessLogMiddleware
+from everthread.server.mcp_endpoint import MCPEndpoint
 from everthread.server.metrics import Metrics
 from everthread.server.path_segments import API_PREFIX, EncodedSlashMiddleware
 from everthread.server.proxy.conversation_memory import ConversationMemory
@@ -97,6 +100,11 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     app.include_router(proxy.router)
     app.include_router(about.health)
     app.include_router(static_files.build_router())
+    app.state.mcp = None
+    if find_spec("mcp") is not None:
+        conversations, authenticator = app.state.conversations, app.state.authenticator
+        app.state.mcp = MCPEndpoint(services, conversations, authenticator, settings.max_body_bytes)
+        app.router.routes.append(Route(mcp_endpoint.PATH, app.state.mcp))
     app.state.sms = webhook.install(app, app.state.conversations, settings)
     problems.install(app)
     openapi.install(app)
@@ -125,7 +133,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     warm_up = threading.Thread(target=_warm_up, args=[app], name="everthread warm-up", daemon=True)
     warm_up.start()
     try:
-        yield
+        async with nullcontext() if app.state.mcp is None else app.state.mcp.run():
+            yield
     finally:
         if app.state.sms is not None:
             await run_in_threadpool(app.state.sms.close)

@@ -1,4 +1,4 @@
-"""The file server.sqlite with the server's own data: hashes of keys, digests, counters, and no text."""
+"""The file server.sqlite with the server's own data: hashes of keys, digests, counters, a secret, and no text."""
 
 from __future__ import annotations
 
