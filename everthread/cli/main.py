@@ -141,7 +141,7 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
 
 
 def read_stdin() -> str:
-    """Read all of standard input, without the line end that a shell appends."""
+    """Read all of standard input, without the line ending that a shell appends."""
     return decode_utf8(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
 
 

@@ -66,7 +66,7 @@ class ChatRepl:
         Args:
             chat: the conversation.
             read: shows a prompt and returns the typed line.
-            write: shows text, without adding a line end.
+            write: shows text, without adding a line ending.
             can_save: whether the bank exists or may be created; otherwise the conversation stays in incognito.
             interactive: whether there is a user to ask.
         """
@@ -132,7 +132,7 @@ class ChatRepl:
         return self.commands[name.lower()](argument.strip())
 
     def say(self, text: str) -> None:
-        """Write a text and a line end; nothing for an empty text."""
+        """Write a text and a line ending; nothing for an empty text."""
         if text:
             self.write(f"{text}\n")
 

@@ -11,5 +11,5 @@ _PICTURES |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}  # these
 
 
 def escape_control_chars(text: str) -> str:
-    """Replace control characters; tabs and line ends stay."""
+    """Replace control characters; tabs and line endings stay."""
     return text.replace("\r\n", "\n").translate(_PICTURES)

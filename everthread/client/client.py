@@ -231,7 +231,9 @@ class Client:
         return islice(map(decode.line, self._list_items("lines", **query)), limit)
 
     def get(self, seq: int | None = None, *, key: str | None = None) -> Line | None:
-        """Return the line with a number or a key; None if it does not exist or was retracted. Raises as `Memory.get`.
+        """Return the line with a number or a key; None if it does not exist or was retracted.
+
+        Raises the same errors as `Memory.get`.
 
         Args:
             seq: the line's number.

@@ -82,7 +82,7 @@ def build_document(status: int, name: str, detail: str, **more: object) -> dict[
 def build_response(
     status: int, name: str, detail: str, headers: Mapping[str, str] | None = None, **more: object
 ) -> JSONResponse:
-    """Build the response with a problem document. Args as `build_document`, and headers."""
+    """Build the response with a problem document. Takes the arguments of `build_document`, and headers."""
     return JSONResponse(build_document(status, name, detail, **more), status, headers, media_type=MEDIA_TYPE)
 
 

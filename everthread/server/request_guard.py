@@ -151,7 +151,7 @@ class RequestGuard:
         default_port = DEFAULT_PORTS[scheme]
         port = int(source[2] or default_port)
         same = source[1] == target[1] and port == int(target[2] or default_port)
-        return same or (source[1] in self.proxied_hosts and port == default_port)  # a proxy may replace Host by its own
+        return same or (source[1] in self.proxied_hosts and port == default_port)  # a proxy may send its own Host
 
     def _check_fetch_site(self, headers: Headers, scope: Scope) -> None:
         """Reject requests without an Origin that another site's page caused, such as an image or a form; links are

@@ -411,8 +411,8 @@ class VectorStore(Protocol):
             bank: the bank.
             model: the name of the embedder.
             vectors: seq -> (pieces, D).
-            expected: the lines as they were read. A line that was forgotten since gets no vector, even if another line
-                has its number now.
+            expected: the lines as they were read. A line that has been forgotten since gets no vector, even if another
+                line has its number now.
         """
 
     def drop_vectors(self, bank: str, keep: str) -> int:

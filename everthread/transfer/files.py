@@ -59,7 +59,7 @@ def describe_json(value: object) -> str:
 
 
 def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers from 1, without line ends. Only \\n and \\r\\n end a line.
+    """Yield the lines of a file with their numbers from 1, without line endings. Only \\n and \\r\\n end a line.
 
     Raises:
         BadFile: the file can't be read, or is not UTF-8.

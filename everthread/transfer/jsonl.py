@@ -58,7 +58,7 @@ def write(lines: Iterable[Line], file: TextIO) -> int:
 
 
 def format_line(line: Line, ascii_only: bool = False) -> str:
-    """Format a line as JSON with a line end, escaped to ASCII if `ascii_only` is set."""
+    """Format a line as JSON with a line ending, escaped to ASCII if `ascii_only` is set."""
     return json.dumps(_fields(line), ensure_ascii=ascii_only, allow_nan=False, default=_encode_mapping) + "\n"
 
 

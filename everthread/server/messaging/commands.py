@@ -26,7 +26,7 @@ def normalize(text: str) -> str:
 
 
 def load_words(file: Path, group: str) -> frozenset[str]:
-    """Load the words of a group in all languages, normalized."""
+    """Load the words of a group in all languages, normalised."""
     languages = tomllib.loads(file.read_text(encoding="utf-8")).values()
     return frozenset(normalize(words) for language in languages for words in language.get(group, ()))
 

@@ -47,12 +47,15 @@ class ConversationMemory:
         return store.exists(bank) and remember_policy(store.settings(bank)) is False
 
     def begin(self, bank: str, turn: PersonTurn, session: str | None) -> Turn:
-        """Store the person's newest message. Raises as `Lineage.begin`; Problem if another worker takes too long."""
+        """Store the person's newest message.
+
+        Raises the same errors as `Lineage.begin`; Problem if another worker takes too long.
+        """
         with self._use(bank) as lineage:
             return lineage.begin(turn.messages, session)
 
     def finish(self, bank: str, turn: Turn, reply: Reply, metadata: Metadata) -> None:
-        """Store the reply, as far as it came. Raises as `begin`."""
+        """Store the reply, as far as it came. Raises the same errors as `begin`."""
         if not reply.text:
             return
         with self._use(bank, create=False) as lineage:
@@ -90,7 +93,7 @@ class ConversationMemory:
         return block
 
     def _find_block(self, key: tuple[str, int] | None) -> MemoryBlock | None:
-        """Return the block that was recalled for a line, unless one of its lines was retracted or forgotten since."""
+        """Return the block recalled for a line, unless one of its lines has been retracted or forgotten since."""
         with self._lock:
             block = self._blocks.get(key) if key is not None else None
         if key is None or block is None:

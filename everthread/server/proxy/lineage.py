@@ -86,7 +86,7 @@ class Lineage:
             session: the session, if the client names it; None: it is recognised by its replies.
 
         Raises:
-            BadLine, StoreUnavailable: as `Memory.replace_lines`.
+            BadLine, StoreUnavailable: as in `Memory.replace_lines`.
         """
         *history, newest = messages
         with self._lock:

@@ -68,7 +68,7 @@ def remove_thoughts(text: str, *, cuts_unfinished: bool = False) -> str:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Return whether two normalized texts are the same message: one contains the other."""
+    """Return whether two normalised texts are the same message: one contains the other."""
     return bool(one and other) and (one in other or other in one)
 
 

@@ -66,7 +66,7 @@ class PersonTurn:
     Attributes:
         messages: the messages with words of the person and the assistant; the last is the newest of the person.
         index: the position of the newest message in the request.
-        continues: whether tools were called since, so that the request continues the turn.
+        continues: whether tools have been called since, so that the request continues the turn.
     """
 
     messages: list[ChatMessage]

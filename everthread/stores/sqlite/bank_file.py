@@ -521,7 +521,7 @@ class BankFile:
     def _begin_without_log(self) -> sqlite3.Connection:
         """Begin a transaction with an empty log.
 
-        If readers or writers block the checkpoint for long, a part of the log may remain. `remove_orphan_logs` deletes
+        If readers or writers block the checkpoint too long, a part of the log may remain. `remove_orphan_logs` deletes
         it if this process does not.
         """
         deadline = time.monotonic() + OPEN_TIMEOUT_S

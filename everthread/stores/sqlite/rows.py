@@ -28,7 +28,7 @@ LINE_FROM = """FROM line JOIN session ON session.number = line.session JOIN spea
 
 
 def choose_session(db: sqlite3.Connection, at: int) -> str:
-    """Return the session of a line that names none: the last, or a new one if that has ended or was silent for long."""
+    """Return the session of a line that names none: the last, or a new one if that has ended or is long past."""
     last = db.execute(
         """SELECT session_id, last_at FROM session
            WHERE number = (SELECT session FROM line ORDER BY seq DESC LIMIT 1) AND ended_at IS NULL"""
