@@ -439,6 +439,25 @@ class Memory:
         """
         return self._writer.correct(self.recipe, validation.check_seq(seq, self.bank), text, key)
 
+    def restore(self, seq: int) -> list[Line]:
+        """Continue a session from a line: the lines after it, or after the point at which its branch separates from the
+        current lines, are retracted. If it was retracted, it and the lines that led to it are stored again, as copies.
+
+        All of this is one transaction.
+
+        Args:
+            seq: the line.
+
+        Returns:
+            The copies, in their order, the last of which is the line's; empty if the line is current.
+
+        Raises:
+            BadQuery: the number is invalid, or a line that led to the line was forgotten.
+            NotFound: there is no such line.
+            StoreUnavailable: the bank can't be written; nothing is changed.
+        """
+        return self._writer.restore(self.recipe, validation.check_seq(seq, self.bank))
+
     def forget(
         self,
         *,

@@ -9,7 +9,6 @@ that is discarded is only hidden. When the conversation leaves incognito, its ea
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +18,7 @@ from everthread.bank.line_validation import clean_line
 from everthread.chat.prompt_builder import is_character_line
 from everthread.common.keys import META_NEEDS_CONSENT, META_REPEATS
 from everthread.common.timestamps import to_micros
-from everthread.errors import BadQuery, NotFound
+from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.stores.shared_rows import SESSION_GAP, new_session_name, source_key
 from everthread.types import Filter, Line, Metadata, NewLine, Role, Session, now
@@ -179,36 +178,16 @@ class Conversation:
             return self.truncate(self.index(seq) + 1)
         if self.incognito:
             raise NotFound(f"this conversation has no line {seq!r}; in incognito, discarded lines are not stored")
-        branch, position = self._find_branch(seq)
-        discarded = self.truncate(position)
-        for line in branch:
-            metadata, key = {**line.metadata, META_REPEATS: line.seq}, source_key(line)
-            self.add(NewLine(line.text, line.speaker, line.role, line.said_at, metadata=metadata, key=key))
-        return discarded
-
-    def _find_branch(self, seq: int) -> tuple[list[Line], int]:
-        """Return the discarded lines up to this one, and the position at which they branch off the current lines."""
-        record = {line.seq: line for line in self.memory.lines(Filter(session=self.session), include_retracted=True)}
-        if seq not in record:
+        recorded = next(
+            self.memory.lines(Filter(session=self.session), after=seq - 1, limit=1, include_retracted=True), None
+        )
+        if recorded is None or recorded.seq != seq:
             raise NotFound(f"there is no line {seq!r} in the session {self.session!r}")
-        positions = {line.seq: position for position, line in enumerate(self.lines)}
-        roots = [line.seq for line in record.values() if line.seq in positions or line.parent is None]  # ascending
-        branch = [record[seq]]
-        while (parent := self._find_parent(branch[-1], roots)) is not None and parent not in positions:
-            if parent not in record:
-                raise BadQuery(f"line {seq} can't be gone back to: line {parent}, which led to it, is forgotten")
-            branch.append(record[parent])
-        return branch[::-1], 0 if parent is None else positions[parent] + 1
-
-    def _find_parent(self, line: Line, roots: Sequence[int]) -> int | None:
-        """Return the number of the line before a discarded one.
-
-        Imported lines often have no parent; each follows the one before. The session's first line has none either, but
-        then the current lines begin after it.
-        """
-        if line.parent is not None or not self.lines or self.lines[0].seq > line.seq:
-            return line.parent
-        return roots[bisect_left(roots, line.seq) - 1]
+        before = self.lines
+        self.memory.restore(seq)
+        self.refresh()
+        current = {line.seq for line in self.lines}
+        return [line for line in before if line.seq not in current]
 
 
 def open_session(

@@ -311,6 +311,11 @@ class Client:
         """Exclude a line from recall for good. Raises the same errors as `Memory.retract`."""
         return decode.line(self._request("POST", "lines", validation.check_seq(seq, self.bank), "retract"))
 
+    def restore(self, seq: int) -> list[Line]:
+        """Continue a session from a line, current or retracted. As `Memory.restore`."""
+        copies = self._request("POST", "lines", validation.check_seq(seq, self.bank), "restore")["items"]
+        return list(map(decode.line, copies))
+
     def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
         """Remove a line, a session or the whole bank for good. Raises the same errors as `Memory.forget`."""
         if (seq is not None) + (session is not None) + everything != 1:

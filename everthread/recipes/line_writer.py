@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from everthread.bank.branches import find_branch
 from everthread.bank.corrections import build_correction
 from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.bank.line_keys import check_source_key, find_by_key, is_unchanged, split_known
@@ -44,6 +45,7 @@ class LineWriter:
         replacing: Sequence[int] = (),
         corrects: int | None = None,
         defer_embedding: bool = False,
+        chained: bool = False,
     ) -> list[Line]:
         """Write lines in one transaction. Lines whose keys are stored already are not embedded again.
 
@@ -53,6 +55,7 @@ class LineWriter:
             replacing: numbers of lines to retract first; retracted and forgotten ones are skipped.
             corrects: the line among `replacing` that the first line corrects; its pin moves to the new line.
             defer_embedding: embed the lines later.
+            chained: whether each line answers the one before it; only the parent of the first is used then.
 
         Returns:
             For each line the new line, or the one stored under its key.
@@ -68,6 +71,8 @@ class LineWriter:
         store, bank, encoder = self._reader.store, self._reader.bank, self._reader.encoder
         known, new = split_known(store, bank, lines, replacing)
         entries = prepare_lines(new, () if defer_embedding else recipe.embedded_roles, encoder.try_embed)
+        if chained:
+            entries = [replace(entry, follows=index > 0) for index, entry in enumerate(entries)]
         written: list[Line] = []
         if new or replacing:
             written = store.append(bank, entries, encoder.name, replaces=replacing, corrects=corrects)
@@ -137,6 +142,25 @@ class LineWriter:
                 continue
             if is_unchanged(line, given):
                 return line
+
+    def restore(self, recipe: Recipe, seq: int) -> list[Line]:
+        """Make a line the last one of its session, in one transaction.
+
+        Args:
+            recipe: the bank's recipe.
+            seq: the number of the line, current or retracted.
+
+        Returns:
+            The copies that were added; empty if the line is current.
+
+        Raises:
+            NotFound: the bank has no such line.
+            BadQuery: a line that led to it was forgotten.
+            StoreUnavailable: as `write`.
+        """
+        branch = find_branch(self._reader.store, self._reader.bank, seq)
+        discarded = [line.seq for line in branch.discarded]
+        return self.write(recipe, clean_lines(branch.copies), replacing=sorted(discarded), chained=True)
 
     def update_units(self, recipe: Recipe) -> None:
         """Let a recipe update the units that derive from lines. If it fails, the next line or query completes it."""

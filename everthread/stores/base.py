@@ -82,6 +82,7 @@ class PreparedLine:
         flags: bits; see `text.line_features`.
         vectors: (pieces, D) the vectors of its pieces; None if no embedder answered.
         seq: the number of a line copied from another store, which it retains. Must be greater than the bank's last.
+        follows: whether its parent is the line that is written before it, if there is one, instead of that of `line`.
     """
 
     line: NewLine
@@ -90,6 +91,7 @@ class PreparedLine:
     flags: int
     vectors: Vectors | None
     seq: int | None = None
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

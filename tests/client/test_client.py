@@ -155,6 +155,7 @@ def scenario(bank: Any) -> Results:
     results["replaced"] = [
         bank.observe(text, **said, replace=True) for text in ("I keep two bees.", *["I keep one."] * 2)
     ]
+    results["restored"] = [bank.restore(bank.get(key="k2").seq), bank.retract(7).seq, bank.restore(7), bank.restore(7)]
     results["got"] = [bank.get(1), bank.get(4), bank.get(99), bank.get(0), bank.get(key="k2"), bank.get(key="unknown")]
     bank.set_setting("remember", "always")
     results["settings"] = bank.settings()
@@ -194,6 +195,8 @@ def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.lines(after="1")
     yield lambda: bank.retract(99)
     yield lambda: bank.retract("1")
+    yield lambda: bank.restore(99)
+    yield lambda: bank.restore("1")
     yield lambda: bank.correct(99, "x")
     yield lambda: bank.correct(1, " ")
     yield lambda: bank.forget()

@@ -191,6 +191,16 @@ def retract(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq) -> Line
     )
 
 
+@router.post("/{seq}/restore", response_model=ItemList[LineView])
+def restore(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq) -> dict[str, Any]:
+    """Continue a session from a line, current or retracted. Returns the copies that were stored: of the line, if it was
+    retracted, and of the lines that led to it."""
+    copies = idempotency.run_once(
+        lambda: memory.restore(seq), _seqs, lambda seqs: _get_lines(memory, seqs) if seqs else []
+    )
+    return {"items": copies}
+
+
 @router.delete("/{seq}", response_model=ReceiptView)
 def forget(memory: ForgetMemory, idempotency: Idempotency, conversations: Conversations, seq: PathSeq) -> ReceiptView:
     """Forget a line for good, with its earlier versions."""

@@ -98,7 +98,10 @@ class BatchWriter:
                 return holder
             self.key_donors.append(holder.seq)
         at, offset_s = to_micros(entry.said_at), utc_offset_s(entry.said_at)
-        parent = self._resolve_parent(new.parent, is_copy=entry.seq is not None)
+        if entry.follows and self.written:
+            parent: int | None = self.written[-1][0].seq
+        else:
+            parent = self._resolve_parent(new.parent, is_copy=entry.seq is not None)
         seq = next_seq(entry, self.last)
         session = self._get_or_add_session(new.session, at, seq)
         speaker = self._get_or_add_speaker(new.speaker, new.role)

@@ -201,6 +201,8 @@ class SQLiteStore(Store):
                     result.append(holder)
                     continue
                 db.execute("UPDATE line SET key = NULL WHERE seq = ?", (holder.seq,))
+            if entry.follows and written:
+                entry = replace(entry, line=replace(entry.line, parent=written[-1][0]))
             last = next_seq(entry, last)
             packed.append(self._insert(db, last, entry))
             written.append((last, entry))

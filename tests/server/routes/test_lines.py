@@ -86,6 +86,18 @@ def test_a_line_replaces_the_line_with_its_key_once(api_with_lines: TestClient) 
     assert api_with_lines.get(LINES, params={"key": "unknown"}).json() == {"items": [], "next": None}
 
 
+def test_a_session_is_continued_from_a_line_once(api: TestClient) -> None:
+    api.post(f"{LINES}/batch", json={"lines": [{"text": text, "session": "s"} for text in ("One.", "Two.", "Three.")]})
+    assert api.post(f"{LINES}/1/restore").json() == {"items": []}
+    assert texts(api.get(LINES).json()) == ["One."]
+    header = {"Idempotency-Key": "back"}
+    answers = [api.post(f"{LINES}/2/restore", headers=header).json() for _ in range(2)]
+    assert answers[0] == answers[1]
+    (copy,) = answers[0]["items"]
+    assert (copy["seq"], copy["text"], copy["parent"]) == (4, "Two.", 1)
+    assert kind(api.post(f"{LINES}/99/restore"), 404) == "not-found"
+
+
 @pytest.mark.parametrize("body", [{"text": "a"}, {"text": "a", "key": "idem:1"}, {"text": " ", "key": "k"}])
 def test_an_invalid_replacement_is_rejected_and_creates_no_bank(api: TestClient, body: dict[str, Any]) -> None:
     assert kind(api.post(LINES, json={**body, "replace": True}), 422) == "bad-line"
