@@ -36,7 +36,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -50,18 +49,15 @@ from everthread.bank.line_validation import clean_lines
 from everthread.bank.settings import check_setting
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
-from everthread.errors import BadInput
-from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.rerank.names import RerankerOpener, rerank_hits
+from everthread.recall.rerank.names import RerankerOpener
 from everthread.recall.types import ContextLimits, Query
 from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
 from everthread.recipes.line_writer import LineWriter
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.stores.base import Store
-from everthread.stores.limits import MAX_SEQ
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import (
     Context,
@@ -290,13 +286,7 @@ class Memory:
         validation.check_positive(k, "k")
         bank_query = Query(query, where, as_of, validation.check_seqs(exclude))
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
-        limit = k if reranker is None else k * dispatch.CANDIDATES_PER_HIT
-        search = partial(dispatch.search, self.recipe)
-        if banks is None:
-            hits = search(self.reader, bank_query, limit).hits
-        else:
-            hits = multi_bank.recall(self.reader, banks, bank_query, limit, search)
-        return rerank_hits(reranker, query, hits)[:k]
+        return dispatch.recall(self.recipe, self.reader, bank_query, k, banks, reranker)
 
     def context(
         self,
@@ -345,10 +335,7 @@ class Memory:
         bank_query = Query(query, where, as_of, excluded, notes)
         limits = ContextLimits(budget, count or self.count, session, excluded, gate, min_relevance)
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
-        build = partial(dispatch.build_context, self.recipe, reranker=reranker)
-        if banks is not None:
-            return multi_bank.build_context(self.reader, banks, bank_query, limits, build)
-        return build(self.reader, bank_query, limits)
+        return dispatch.build_context(self.recipe, self.reader, bank_query, limits, banks, reranker)
 
     # ------------------------------------------------------- lines and sessions
 
@@ -502,8 +489,7 @@ class Memory:
             StoreUnavailable: the bank can't be written.
         """
         unit = validation.check_unit(unit)
-        if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= MAX_SEQ):
-            raise BadInput(f"supersedes must be the id of a unit, a whole number from 1, got {supersedes!r}")
+        validation.check_superseded(supersedes)
         finished_job = finished_job and validation.check_job(finished_job)
         vectors = self._encoder.try_embed([unit.text])
         vector = vectors[0] if vectors else None

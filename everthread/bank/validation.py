@@ -214,6 +214,16 @@ def check_session_metadata(metadata: Metadata | None) -> Metadata | None:
     return stored
 
 
+def check_superseded(number: int | None) -> None:
+    """Check the id of a unit to supersede, which may be None.
+
+    Raises:
+        BadInput: it is not a whole number from 1.
+    """
+    if number is not None and (type(number) is not int or not 1 <= number <= MAX_SEQ):
+        raise BadInput(f"supersedes must be the id of a unit, a whole number from 1, got {number!r}")
+
+
 def check_job(job: ScribeJob) -> ScribeJob:
     """Check a job of a scribe, and return it.
 

@@ -1,11 +1,13 @@
-"""Chooses the search for a query: over units, by the bank's recipe, or by the default recipe."""
+"""Chooses the search for a query: in one bank or several, over units or lines, by which recipe."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 from everthread.bank import validation
-from everthread.recall import unit_search
+from everthread.recall import multi_bank, unit_search
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
@@ -16,6 +18,37 @@ from everthread.types import Context, Filter, Hit
 
 CANDIDATES_PER_HIT = 4  # hits that a reranker gets for each hit of the result
 DEFAULT_RECIPE = Default()  # finds lines if the bank's own recipe finds only units
+
+
+def recall(
+    recipe: Recipe,
+    reader: BankReader,
+    query: Query,
+    k: int,
+    banks: Collection[str] | None = None,
+    reranker: Reranker | None = None,
+) -> list[Hit]:
+    """Find the best hits of a bank, or of several.
+
+    Args:
+        recipe: the bank's recipe.
+        reader: the bank.
+        query: the query.
+        k: the maximum number of hits.
+        banks: ids of banks in its store that are searched instead; None: the bank.
+        reranker: reorders the hits; None: their order stays.
+
+    Raises:
+        BadQuery: as in `search`, or `banks` names no bank.
+        NotFound: one of `banks` doesn't exist.
+    """
+    search_bank = partial(search, recipe)
+    limit = k if reranker is None else k * CANDIDATES_PER_HIT
+    if banks is None:
+        hits = search_bank(reader, query, limit).hits
+    else:
+        hits = multi_bank.recall(reader, banks, query, limit, search_bank)
+    return rerank_hits(reranker, query.text, hits)[:k]
 
 
 def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchResult:
@@ -41,7 +74,12 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
 
 
 def build_context(
-    recipe: Recipe, reader: BankReader, query: Query, limits: ContextLimits, reranker: Reranker | None = None
+    recipe: Recipe,
+    reader: BankReader,
+    query: Query,
+    limits: ContextLimits,
+    banks: Collection[str] | None = None,
+    reranker: Reranker | None = None,
 ) -> Context:
     """Lay out the hits of a query as text for a prompt.
 
@@ -50,11 +88,23 @@ def build_context(
         reader: the bank.
         query: the query.
         limits: the limits of the text.
+        banks: ids of banks in its store that are searched instead; None: the bank.
         reranker: reorders the hits; None: their order stays.
 
     Raises:
-        BadQuery: as in `search`.
+        BadQuery: as in `search`, or `banks` names no bank.
+        NotFound: one of `banks` doesn't exist.
     """
+    build = partial(_build_bank_context, recipe, reranker)
+    if banks is None:
+        return build(reader, query, limits)
+    return multi_bank.build_context(reader, banks, query, limits, build)
+
+
+def _build_bank_context(
+    recipe: Recipe, reranker: Reranker | None, reader: BankReader, query: Query, limits: ContextLimits
+) -> Context:
+    """Lay out the hits of one bank."""
     recipe_used = _recipe_for(recipe, query.where)
     max_hits = recipe_used.max_hits
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
