@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -191,6 +192,21 @@ def test_every_setting_is_documented_with_its_variable_and_default(setting: obje
     default = getattr(config.Config(), name)
     if name not in ("store", "refusals"):  # whose defaults are places on this machine
         assert f'`"{default}"`' in rows[0] or f"`{default}`" in rows[0]
+
+
+def test_the_configurations_of_agents_are_json_with_commands_that_exist() -> None:
+    server, hooks = (json.loads(block) for block in blocks("docs/mcp.md", "json"))
+    command = server["mcpServers"]["everthread"]
+    assert Path(command["command"]).is_absolute()
+    groups = [group for event in hooks["hooks"].values() for group in event]
+    shown = [hook["command"].split() for group in groups for hook in group["hooks"]]
+    assert [words[2] for words in shown] == ["recall", "remember", "end"]
+    for words in (["everthread", *command["args"]], *shown):
+        name, *arguments = words[1:]
+        context = click.Context(main)
+        subcommand = main.get_command(context, name)
+        assert subcommand is not None
+        assert subcommand.make_context(name, arguments, parent=context).params
 
 
 def test_no_setting_is_documented_that_is_not_there() -> None:
