@@ -239,6 +239,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._json({"models": [{"name": name, "model": name} for name in names]})
         elif self.path == "/v1/models":
             self._json({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+        elif (name := self.path.removeprefix("/v1/models/")) in names:
+            self._json({"id": name, "object": "model"})
         else:
             self._json({"error": {"message": "not found"}}, 404)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -11,11 +10,11 @@ from starlette.datastructures import Headers
 
 from everthread.bank.line_validation import MAX_NAME_CHARS
 from everthread.errors import BadInput
+from everthread.server.proxy.model_names import split_model
 from everthread.server.proxy.place import BANK_FIELD
 from everthread.server.proxy.wire import BodyOptions, ChatRequest
 from everthread.stores.limits import check_bank_id, check_storable
 
-VERSION = re.compile(r"\d+")  # of a model, as in claude-3-5-sonnet@20240620, and not a bank
 SESSION_HEADERS = ("x-openwebui-chat-id", "x-conversation-id")  # of front ends
 
 
@@ -63,19 +62,6 @@ def find_destination(
     )
     bank = check_bank_id(next((name for name in named if name), default_bank))
     return Destination(bank, _find_session(headers, request, options), model)
-
-
-def split_model(model: str, exists: Callable[[str], bool]) -> tuple[str, str | None]:
-    """Split `model@bank` into the model and the bank, which is None if the name has no such suffix.
-
-    Args:
-        model: the name of the model.
-        exists: whether there is a bank of this id.
-    """
-    name, _, bank = model.rpartition("@")
-    if not name or not bank or (VERSION.fullmatch(bank) and not exists(bank)):
-        return model, None
-    return name, bank
 
 
 def _find_session(headers: Headers, request: ChatRequest, options: BodyOptions) -> str | None:

@@ -133,6 +133,16 @@ class Upstream:
         return [(b"Host", url.netloc), (b"Accept-Encoding", b"identity"), *passed]
 
 
+async def read_answer(answer: httpx.Response) -> bytes:
+    """Read the body of an answer. Raises Problem 502 if the upstream breaks off."""
+    try:
+        return await answer.aread()
+    except httpx.HTTPError as error:
+        raise _unreachable(error) from None
+    finally:
+        await answer.aclose()
+
+
 def is_own_key(value: str) -> bool:
     """Return whether the value of a header is a key of this server."""
     return value.strip().rpartition(" ")[2].startswith(KEY_PREFIX)

@@ -7,25 +7,31 @@ same for one bank.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
 from functools import wraps
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
 
 from everthread.errors import BadInput, EverthreadError
 from everthread.server import model_api, problems
-from everthread.server.keys import ApiKey
+from everthread.server.keys import ALL_BANKS, ApiKey
 from everthread.server.path_segments import decode_segment
 from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
 from everthread.server.problems import Problem
 from everthread.server.proxy.destination import find_destination
 from everthread.server.proxy.exchange import Exchange
+from everthread.server.proxy.model_names import add_banks, rename, split_model
+from everthread.server.proxy.own_embeddings import embed, is_own
 from everthread.server.proxy.passed_answer import PassedAnswer
-from everthread.server.proxy.upstream import Upstream
+from everthread.server.proxy.upstream import Upstream, read_answer
 from everthread.server.proxy.wire import OPTIONS_FIELD, BodyOptions, ChatRequest
 from everthread.server.request_body import MAX_INLINE_JSON_BYTES
 from everthread.server.request_guard import raw_path
+from everthread.stores.base import Store
 
 router = APIRouter(include_in_schema=False)
 
@@ -83,6 +89,46 @@ async def complete_chat(request: Request) -> Response:
     return await exchange.answer(chat, options, _target(request), request.headers.raw, settings.proxy_patience_s)
 
 
+@router.get("/v1/models")
+@with_api_errors
+async def list_models(request: Request) -> Response:
+    """List the upstream's models, and each with the banks that the caller may chat with."""
+    key = await _authenticate(request)
+    if key is not None and "chat" not in key.verbs:
+        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+    banks = await run_in_threadpool(_list_banks, get_services(request).store, key)
+    return await _pass_on_changed(request, _target(request), lambda body: add_banks(body, banks))
+
+
+@router.get("/v1/models/{model:path}")
+@with_api_errors
+async def get_model(request: Request) -> Response:
+    """Describe a model of the upstream, also under a name with a bank."""
+    key = await _authenticate(request)
+    wanted = decode_segment(request.path_params["model"])
+    name, bank = await run_in_threadpool(split_model, wanted, get_services(request).store.exists)
+    if bank is None:
+        return await _pass_on(request, key)
+    if key is not None and not key.allows("chat", bank):
+        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+    target = f"/models/{quote(name, safe='/:@')}".encode()
+    return await _pass_on_changed(request, target, lambda body: rename(body, wanted))
+
+
+@router.post("/v1/embeddings")
+@router.post("/bank/{bank}/v1/embeddings")
+@with_api_errors
+async def create_embeddings(request: Request) -> Response:
+    """Embed texts with the embedder of the memory if the request names it, or else pass the request on."""
+    key = await _authenticate(request)
+    body, services = await request.body(), get_services(request)
+    if not await run_in_threadpool(is_own, body, services.embedder):
+        return await _pass_on(request, key, body)
+    if key is not None and "chat" not in key.verbs:
+        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+    return JSONResponse(await run_in_threadpool(embed, body, services.embedder, services.count))
+
+
 @router.api_route("/v1/{path:path}", methods=METHODS)
 @router.api_route("/bank/{bank}/v1/{path:path}", methods=METHODS)
 @with_api_errors
@@ -92,7 +138,26 @@ async def pass_on(request: Request) -> Response:
     return await _pass_on(request, await _authenticate(request), request.stream() if has_body else b"")
 
 
-async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncIterator[bytes]) -> Response:
+async def _pass_on_changed(request: Request, target: bytes, change: Callable[[bytes], bytes]) -> Response:
+    """Pass a request on, and its answer back with a change, if the upstream gives one that can be changed."""
+    answer = await _get_upstream(request).send("GET", target, request.headers.raw)
+    if not answer.is_success or "content-encoding" in answer.headers:
+        return PassedAnswer(answer)
+    body = await read_answer(answer)
+    with suppress(ValueError, RecursionError):
+        body = await run_in_threadpool(change, body)
+    return Response(body, answer.status_code, media_type=answer.headers.get("content-type"))
+
+
+def _list_banks(store: Store, key: ApiKey | None) -> list[str]:
+    """List the banks that a caller may chat with, also those in its key that don't exist yet."""
+    if key is None:
+        return store.banks()
+    named = [bank for bank in key.banks if not bank.endswith(ALL_BANKS)]
+    return sorted({*named, *(bank for bank in store.banks() if key.allows("chat", bank))})
+
+
+async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncIterator[bytes] = b"") -> Response:
     """Pass a request on unchanged, and its answer back. A key of ours must be for chatting with some bank."""
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)

@@ -20,6 +20,7 @@ from hardship import PATIENCE, llm
 from hardship.llm import Cut, Mute, Raw, Reply, Stall, Status
 from hardship.loopback import serve_app
 from hardship.served import wait_until
+from hardship.workers import two_workers
 
 from everthread import Line, Memory
 from everthread.common.keys import SETTING_REMEMBER
@@ -583,12 +584,79 @@ def test_headers_for_this_server_are_not_sent_on(proxy: Proxy) -> None:
     assert not {"x-everthread-bank", "cookie"} & sent.keys()
 
 
+# -------------------------------------------------------------------------- several workers
+
+
+def test_a_conversation_goes_on_at_another_worker(tmp_path: Path) -> None:
+    said: list[Any] = []
+    answers = [f"Answer {number}." for number in range(4)]
+    with llm.llm_server(*answers) as upstream, two_workers(tmp_path, upstream.url) as workers:
+        for number in range(4):
+            said.append(user(f"Question {number}?"))
+            with workers.at(workers.sockets()[number % 2]) as client:
+                body = {"model": "m@nora", "messages": said}
+                answer = client.post("http://127.0.0.1/v1/chat/completions", json=body)
+            said.append(answer.json()["choices"][0]["message"])
+    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        lines = list(memory.lines())
+    assert [line.text for line in lines] == [message["content"] for message in said]
+    assert len({line.session for line in lines}) == 1
+
+
+# ------------------------------------------------------------------------ models and embeddings
+
+
+def test_models_are_listed_with_the_banks_of_the_caller(proxy: Proxy) -> None:
+    proxy.post(user("Hi."))
+    with proxy.client() as client:
+        names = [model.id for model in client.models.list()]
+        assert names[0] == "m"
+        assert f"m@{proxy.bank}" in names
+        assert client.models.retrieve(f"m@{proxy.bank}").id == f"m@{proxy.bank}"
+        assert proxy.upstream.requests[-1].path == "/v1/models/m"
+    key = KeyStore(get_path(proxy.services.store)).create(f"models {proxy.bank}", [proxy.bank, "new/*"], ["chat"])
+    with proxy.client(key) as client:
+        assert [model.id for model in client.models.list()] == ["m", f"m@{proxy.bank}"]
+        with pytest.raises(openai.PermissionDeniedError):
+            client.models.retrieve("m@other")
+
+
+def test_texts_are_embedded_by_the_memory_or_by_the_upstream(proxy: Proxy) -> None:
+    embedder = HashEmbedder(64)
+    first, second = embedder.embed(["Hello.", "Mia"]).tolist()
+    with proxy.client() as client:
+        answer = client.embeddings.create(model="everthread", input=["Hello.", "Mia"])  # the client asks for base64
+        assert [item.embedding for item in answer.data] == [first, second]
+        answer = client.embeddings.create(model="everthread", input=["Hello.", "Mia"], encoding_format="float")
+        assert [item.embedding for item in answer.data] == [first, second]
+        answer = client.embeddings.create(model=embedder.name, input="Mia", dimensions=64)
+        assert answer.data[0].embedding == second
+        with pytest.raises(openai.NotFoundError):
+            client.embeddings.create(model="text-embedding-3-small", input="Mia")
+        assert proxy.upstream.requests[-1].path == "/v1/embeddings"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"input": []}, "invalid input: expected a text or a list of texts; lists of tokens are not supported"),
+        ({"input": [[1, 2]]}, "invalid input: expected a text or a list of texts; lists of tokens are not supported"),
+        ({"input": ["x"] * 2049}, "invalid input: got 2049 texts, expected at most 2048"),
+        ({"input": "x", "dimensions": 3}, "invalid dimensions: got 3, expected 64"),
+        ({"input": "x", "encoding_format": "hex"}, "invalid encoding_format: got 'hex', expected float or base64"),
+    ],
+)
+def test_an_invalid_request_for_embeddings_is_refused(proxy: Proxy, fields: dict[str, Any], message: str) -> None:
+    answer = httpx.post(f"{proxy.url}/v1/embeddings", json={"model": "everthread", **fields})
+    assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
+
+
 # ------------------------------------------------------------------------------ all other paths
 
 
 def test_other_paths_are_passed_on_untouched(proxy: Proxy) -> None:
     for method, path, body in (
-        ("GET", "models?limit=2", b""),
+        ("GET", "files?limit=2", b""),
         ("POST", "completions", b'{"prompt" : "x"}'),
         ("DELETE", "x%2Fy", b""),
     ):
