@@ -17,10 +17,13 @@ from everthread import factory
 from everthread.cli.common import to_flag
 from everthread.common.json_logs import JSONFormatter
 from everthread.errors import BadInput
-from everthread.mcp.banks import OpenBanks
+from everthread.mcp.banks import ChatTurn, Keep, OpenBanks
 from everthread.mcp.hosts import HOSTS, format_config
 from everthread.mcp.server import MemoryServer
 from everthread.memory import Memory
+from everthread.server.proxy.kept_turn import keep_turn
+from everthread.server.proxy.lineage import Lineage
+from everthread.server.proxy.message_text import ChatMessage
 
 DEFAULT_BANK = "default"
 SECRET_BYTES = 32
@@ -65,10 +68,19 @@ def mcp(
     names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
     _install_logs()
     with _open_memories(options, banks or (DEFAULT_BANK,), create=not read_only) as memories:
-        server = MemoryServer(
-            OpenBanks(memories, os.urandom(SECRET_BYTES)), tools=names, read_only=read_only, chatgpt=chatgpt
-        )
-        server.run("stdio")
+        offered = OpenBanks(memories, os.urandom(SECRET_BYTES), make_keep())
+        MemoryServer(offered, tools=names, read_only=read_only, chatgpt=chatgpt).run("stdio")
+
+
+def make_keep() -> Keep:
+    """Return a function that stores what is new in conversations of the banks of this process."""
+    lineages: dict[str, Lineage] = {}
+
+    def keep(memory: Memory, messages: Sequence[ChatTurn], session: str | None) -> str:
+        lineage = lineages.setdefault(memory.bank, Lineage(memory))
+        return keep_turn(lineage, [ChatMessage(*message) for message in messages], session)
+
+    return keep
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, Protocol
 
@@ -12,6 +12,10 @@ from everthread.errors import BadQuery
 from everthread.memory import Memory
 
 Verb = Literal["read", "write", "forget"]
+
+
+ChatTurn = tuple[Literal["user", "assistant"], str]  # who said it, and the words
+Keep = Callable[[Memory, Sequence[ChatTurn], str | None], str]  # as `Banks.keep`
 
 
 class Banks(Protocol):
@@ -38,6 +42,13 @@ class Banks(Protocol):
             NotFound: there is no such bank.
         """
 
+    def keep(self, memory: Memory, messages: Sequence[ChatTurn], session: str | None) -> str:
+        """Store what is new in a conversation, and return its session; None: it is recognised by its replies.
+
+        Raises:
+            BadInput: no message is the person's, or a text is invalid.
+        """
+
     def pause(self, bank: str) -> AbstractContextManager[None]:
         """Keep other users of this process out of a bank while part of it is being forgotten."""
 
@@ -45,11 +56,12 @@ class Banks(Protocol):
 class OpenBanks:
     """Banks that this process has opened for a single caller, who may do everything with them."""
 
-    def __init__(self, memories: Mapping[str, Memory], secret: bytes) -> None:
+    def __init__(self, memories: Mapping[str, Memory], secret: bytes, keep: Keep) -> None:
         """Args:
         memories: at least one, by bank; the first is the default.
-        secret: see `Banks`."""
-        self.memories, self.secret = dict(memories), secret
+        secret: see `Banks`.
+        keep: stores conversations."""
+        self.memories, self.secret, self._keep = dict(memories), secret, keep
 
     def may(self, request: Any, verb: Verb) -> bool:
         """Return True."""
@@ -65,6 +77,10 @@ class OpenBanks:
         if name not in self.memories:
             raise BadQuery(f"unknown bank: got {name!r}, expected one of {', '.join(self.memories)}")
         return self.memories[name]
+
+    def keep(self, memory: Memory, messages: Sequence[ChatTurn], session: str | None) -> str:
+        """Store what is new in a conversation. Raises as `Banks.keep`."""
+        return self._keep(memory, messages, session)
 
     @contextmanager
     def pause(self, bank: str) -> Iterator[None]:

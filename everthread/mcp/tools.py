@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from inspect import cleandoc
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import AcceptedElicitation, Context, ElicitationResult, MCPServer, Resolve
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
@@ -24,6 +24,7 @@ from everthread.mcp.views import (
     ConversationView,
     ForgetView,
     HitView,
+    KeptView,
     LineView,
     RecallView,
     ReceiptView,
@@ -92,6 +93,34 @@ def remember(
     kept = known is None or line.seq != known.seq
     note = f"Kept as line {line.seq}." if kept else f"Already known as line {line.seq}; nothing was added."
     return _result(RememberView(seq=line.seq, kept=kept), note)
+
+
+class MessageArgument(BaseModel):
+    """A message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: Annotated[str, Field(min_length=1, max_length=20_000, description="Its words.")]
+
+
+def remember_conversation(
+    ctx: Context[Banks],
+    messages: Annotated[list[MessageArgument], Field(min_length=1, max_length=200, description="In their order.")],
+    session: Annotated[str | None, Field(min_length=1, description="The session of an earlier call.")] = None,
+    bank: Bank = None,
+) -> Annotated[CallToolResult, KeptView]:
+    """Remember a whole turn or conversation word for word: use AFTER a turn, if you keep conversations rather than
+    single statements.
+
+    Messages that are known are stored once; edited and regenerated ones replace the earlier ones.
+    """
+    memory = open_bank(ctx, bank, "write")
+    _check_may_remember(memory.settings(), memory.bank)
+    last_seq = memory.store.corpus_stats(memory.bank).last_seq
+    turns = [(message.role, message.content) for message in messages]
+    name = ctx.request_context.lifespan_context.keep(memory, turns, session)
+    kept = sum(1 for _ in memory.lines(Filter(session=name), after=last_seq))
+    count = "1 message was" if kept == 1 else f"{kept} messages were"
+    return _result(KeptView(session=name, kept=kept), f"{count} new and kept in session {name!r}.")
 
 
 def conversation(
@@ -183,6 +212,7 @@ TOOLS = {
     for spec in (
         ToolSpec(recall, "Recall", "read", READS),
         ToolSpec(remember, "Remember", "write", ADDS),
+        ToolSpec(remember_conversation, "Remember a conversation", "write", ADDS),
         ToolSpec(conversation, "Read a conversation", "read", READS),
         ToolSpec(sessions, "List conversations", "read", READS),
         ToolSpec(forget, "Forget", "forget", DELETES),

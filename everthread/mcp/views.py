@@ -50,6 +50,13 @@ class RememberView(BaseModel):
     kept: bool = Field(description="False if the bank had this line already.")
 
 
+class KeptView(BaseModel):
+    """The result of `remember_conversation`."""
+
+    session: str = Field(description="Pass it with the next messages of the same conversation.")
+    kept: int = Field(description="How many of the messages were new.")
+
+
 class LineView(BaseModel):
     """A line of a conversation."""
 

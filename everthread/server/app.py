@@ -102,8 +102,13 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     app.include_router(static_files.build_router())
     app.state.mcp = None
     if find_spec("mcp") is not None:
-        conversations, authenticator = app.state.conversations, app.state.authenticator
-        app.state.mcp = MCPEndpoint(services, conversations, authenticator, settings.max_body_bytes)
+        app.state.mcp = MCPEndpoint(
+            services,
+            app.state.conversations,
+            app.state.proxied_conversations,
+            app.state.authenticator,
+            settings.max_body_bytes,
+        )
         app.router.routes.append(Route(mcp_endpoint.PATH, app.state.mcp))
     app.state.sms = webhook.install(app, app.state.conversations, settings)
     problems.install(app)

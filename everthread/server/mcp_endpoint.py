@@ -8,10 +8,10 @@ questions.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -26,6 +26,8 @@ from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.keys import ALL_BANKS, SUBTREE_SUFFIX, ApiKey, Verb
 from everthread.server.permissions import FORBIDDEN_DETAIL
 from everthread.server.problems import Problem
+from everthread.server.proxy.conversation_memory import ConversationMemory
+from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.server_db import ServerDatabase, get_path
 from everthread.server.services import Services
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
+RoleAndText = tuple[Literal["user", "assistant"], str]
 BANK_HEADER = "x-everthread-bank"  # chooses the bank of a client that can't be given one otherwise
 DEFAULT_BANK = "default"
 SECRET_BYTES = 32
@@ -57,8 +60,15 @@ def load_secret(file: Path) -> bytes:
 class ServedBanks:
     """The banks of a server, as far as the key of a request permits; see `everthread.mcp.banks.Banks`."""
 
-    def __init__(self, services: Services, conversations: ConversationRegistry, secret: bytes) -> None:
-        self.services, self.conversations, self.secret = services, conversations, secret
+    def __init__(
+        self, services: Services, conversations: ConversationRegistry, proxied: ConversationMemory, secret: bytes
+    ) -> None:
+        """Args:
+        services: the shared objects.
+        conversations: those of characters, which pause while something is forgotten.
+        proxied: recognises resent conversations.
+        secret: see `Banks`."""
+        self.services, self.conversations, self.proxied, self.secret = services, conversations, proxied, secret
 
     def may(self, request: Request, verb: Verb) -> bool:
         """Return whether the caller's key permits the verb with some bank."""
@@ -81,6 +91,13 @@ class ServedBanks:
         if key is not None and not key.allows(verb, name):
             raise BadInput(FORBIDDEN_DETAIL)
         return self.services.get_memory(name, create=verb == "write")
+
+    def keep(self, memory: Memory, messages: Sequence[RoleAndText], session: str | None) -> str:
+        """Store what is new in a conversation, and return its session. Raises BadInput."""
+        try:
+            return self.proxied.keep(memory.bank, [ChatMessage(*message) for message in messages], session)
+        except Problem as problem:
+            raise BadInput(str(problem.detail)) from None
 
     @contextmanager
     def pause(self, bank: str) -> Iterator[None]:
@@ -108,11 +125,12 @@ class MCPEndpoint:
         self,
         services: Services,
         conversations: ConversationRegistry,
+        proxied: ConversationMemory,
         authenticator: Authenticator,
         max_body_bytes: int,
     ) -> None:
-        self.services, self.conversations, self.authenticator = services, conversations, authenticator
-        self.max_body_bytes = max_body_bytes
+        self.services, self.conversations, self.proxied = services, conversations, proxied
+        self.authenticator, self.max_body_bytes = authenticator, max_body_bytes
         self._tasks: TaskGroup | None = None
         self._sessions: StreamableHTTPSessionManager | None = None
         self._start_lock = anyio.Lock()
@@ -160,7 +178,7 @@ class MCPEndpoint:
         from everthread.mcp.server import MemoryServer
 
         secret = load_secret(get_path(self.services.store))
-        server = MemoryServer(ServedBanks(self.services, self.conversations, secret))
+        server = MemoryServer(ServedBanks(self.services, self.conversations, self.proxied, secret))
         server.streamable_http_app(
             stateless_http=self.services.multi_process,
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),

@@ -11,6 +11,7 @@ from mcp.client.session import ClientRequestContext
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, Implementation, TextContent, Tool
 
 from everthread import Memory
+from everthread.cli.mcp import make_keep
 from everthread.errors import EverthreadError
 from everthread.mcp.banks import OpenBanks
 from everthread.mcp.server import MemoryServer
@@ -22,7 +23,7 @@ MODES = ("auto", "legacy")  # of the protocol
 
 def offer(memory: Memory, **options: Any) -> MemoryServer:
     """Return an MCP server of one bank."""
-    return MemoryServer(OpenBanks({memory.bank: memory}, bytes(32)), **options)
+    return MemoryServer(OpenBanks({memory.bank: memory}, bytes(32), make_keep()), **options)
 
 
 class Person:

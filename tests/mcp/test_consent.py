@@ -8,6 +8,7 @@ import pytest
 from hardship.agent import MODES, Action, Person, call, data_of, offer, text_of
 
 from everthread import Memory
+from everthread.cli.mcp import make_keep
 from everthread.mcp.banks import OpenBanks
 from everthread.mcp.consent import QUOTE_CHARS
 from everthread.mcp.server import MemoryServer
@@ -83,7 +84,7 @@ def test_a_token_is_good_only_for_what_it_was_given_for(server: MemoryServer, me
         assert ("is not the one for this" in text_of(result)) == ("confirm" in arguments)
     memory.observe("And a cat.", session="one")
     assert not data_of(call(server, "forget", session="one", confirm=token))["forgotten"]
-    other = MemoryServer(OpenBanks({"alice": memory}, bytes(range(32))))
+    other = MemoryServer(OpenBanks({"alice": memory}, bytes(range(32)), make_keep()))
     assert data_of(call(other, "forget", seq=1))["confirm"] != data_of(call(server, "forget", seq=1))["confirm"]
     assert len(texts(memory)) == 3
 

@@ -11,6 +11,7 @@ from mcp import Client, MCPError
 from mcp_types import INTERNAL_ERROR, TextContent
 
 from everthread import BadInput, Memory
+from everthread.cli.mcp import make_keep
 from everthread.errors import StoreUnavailable
 from everthread.mcp.banks import OpenBanks, Verb
 from everthread.mcp.prompts import HABITS, INSTRUCTIONS
@@ -55,7 +56,7 @@ def test_the_server_introduces_itself_in_600_characters(server: MemoryServer, mo
 def test_a_failure_of_the_memory_is_an_error_without_a_word_of_what_was_said(
     memory: Memory, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = MemoryServer(FailingBanks({"alice": memory}, SECRET))
+    server = MemoryServer(FailingBanks({"alice": memory}, SECRET, make_keep()))
     with caplog.at_level(logging.DEBUG), pytest.raises(MCPError) as raised:
         call(server, "recall", mode, query=SAID)
     assert raised.value.code == INTERNAL_ERROR
@@ -79,7 +80,7 @@ def test_calls_and_their_errors_write_nothing_to_the_log(
 def test_a_bank_is_an_argument_only_if_there_are_several(server: MemoryServer, memory: Memory, tmp_path: Path) -> None:
     assert not any("bank" in tool.input_schema["properties"] for tool in list_tools(server))
     with Memory.open("bob", store=tmp_path, embedder=HashEmbedder(64)) as other:
-        both = MemoryServer(OpenBanks({"alice": memory, "bob": other}, SECRET))
+        both = MemoryServer(OpenBanks({"alice": memory, "bob": other}, SECRET, make_keep()))
         assert all("bank" in tool.input_schema["properties"] for tool in list_tools(both))
         call(both, "remember", text=SAID, bank="bob")
         call(both, "remember", text="I planted ferns.")
@@ -94,7 +95,7 @@ def test_a_read_only_server_offers_nothing_that_changes_a_bank(memory: Memory) -
 
 
 def test_a_caller_sees_only_tools_that_it_may_use(memory: Memory) -> None:
-    server = MemoryServer(ReaderBanks({"alice": memory}, SECRET))
+    server = MemoryServer(ReaderBanks({"alice": memory}, SECRET, make_keep()))
     assert [tool.name for tool in list_tools(server)] == ["recall", "conversation", "sessions"]
 
 

@@ -74,6 +74,9 @@ def test_recall_finds_at_most_k_lines_of_one_speaker_within_days(server: MemoryS
         ("remember", {"text": "x" * 20_001}, ["invalid text", "20000", "…"]),
         ("remember", {"text": "  "}, ["text"]),
         ("remember", {"text": "x", "said_at": "0001-01-01"}, ["said_at"]),
+        ("remember_conversation", {"messages": []}, ["invalid messages", "at least 1 item"]),
+        ("remember_conversation", {"messages": [{"role": "tool", "content": "x"}]}, ["invalid messages.0.role"]),
+        ("remember_conversation", {"messages": [{"role": "assistant", "content": "x"}]}, ["none of role user"]),
         ("conversation", {}, ["either session or around"]),
         ("conversation", {"session": "gone"}, ["there is no session 'gone'", "`sessions`"]),
         ("conversation", {"around": 99}, ["there is no line 99"]),
@@ -111,6 +114,27 @@ def test_the_same_words_are_kept_once_a_day(server: MemoryServer, memory: Memory
 def test_what_the_agent_said_itself_has_the_role_of_the_assistant(server: MemoryServer, memory: Memory) -> None:
     call(server, "remember", text="I promise to ask about Rex.", speaker="assistant")
     assert [(line.role, line.speaker) for line in memory.lines()] == [("assistant", "assistant")]
+
+
+def test_a_conversation_is_kept_once_however_often_it_is_passed_on(
+    server: MemoryServer, memory: Memory, mode: str
+) -> None:
+    messages = [{"role": "user", "content": SISTER}, {"role": "assistant", "content": "How exciting! When?"}]
+    first = data_of(call(server, "remember_conversation", mode, messages=messages))
+    assert data_of(call(server, "remember_conversation", mode, messages=messages)) == {**first, "kept": 0}
+    messages += [{"role": "user", "content": "In May."}, {"role": "assistant", "content": "So soon!"}]
+    assert data_of(call(server, "remember_conversation", mode, messages=messages)) == {**first, "kept": 2}
+    messages[3]["content"] = "That is quick!"
+    assert data_of(call(server, "remember_conversation", mode, messages=messages)) == {**first, "kept": 1}
+    lines = [(line.role, line.text, line.session) for line in memory.lines()]
+    assert lines == [(each["role"], each["content"], first["session"]) for each in messages]
+
+
+def test_a_named_session_takes_single_turns(server: MemoryServer, memory: Memory) -> None:
+    for text in ("One.", "Two."):
+        turn = [{"role": "user", "content": text}, {"role": "assistant", "content": f"Yes, {text}"}]
+        assert data_of(call(server, "remember_conversation", messages=turn, session="s"))["kept"] == 2
+    assert [line.text for line in memory.lines()] == ["One.", "Yes, One.", "Two.", "Yes, Two."]
 
 
 def test_a_bank_that_is_set_to_remember_nothing_keeps_nothing(server: MemoryServer, memory: Memory) -> None:
@@ -152,7 +176,18 @@ def test_an_empty_bank_has_no_conversations(server: MemoryServer) -> None:
 
 def test_the_tools_are_listed_in_a_fixed_order_with_their_hints(server: MemoryServer, mode: str) -> None:
     tools = list_tools(server, mode)
-    assert [tool.name for tool in tools] == list(TOOLS) == ["recall", "remember", "conversation", "sessions", "forget"]
+    assert (
+        [tool.name for tool in tools]
+        == list(TOOLS)
+        == [
+            "recall",
+            "remember",
+            "remember_conversation",
+            "conversation",
+            "sessions",
+            "forget",
+        ]
+    )
     hints = {tool.name: tool.annotations for tool in tools}
     for name, hint in hints.items():
         assert hint is not None

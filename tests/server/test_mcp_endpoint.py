@@ -74,6 +74,15 @@ def test_an_agent_remembers_recalls_and_forgets_over_http(url: str, keys: KeySto
     assert call(connect(url, key), "conversation", mode, around=seq).is_error
 
 
+def test_a_conversation_is_kept_once_over_http(url: str, keys: KeyStore) -> None:
+    key = keys.create("conversation", ["talk"])
+    messages = [{"role": "user", "content": SAID}, {"role": "assistant", "content": "How exciting!"}]
+    kept = [data_of(call(connect(url, key), "remember_conversation", messages=messages)) for _ in range(2)]
+    assert [each["kept"] for each in kept] == [2, 0]
+    lines = data_of(call(connect(url, key), "conversation", session=kept[0]["session"]))["lines"]
+    assert [line["text"] for line in lines] == [SAID, "How exciting!"]
+
+
 def test_a_client_that_can_not_ask_forgets_with_a_token_over_http(url: str, keys: KeyStore) -> None:
     key = keys.create("token", ["nora"])
     seq = data_of(call(connect(url, key), "remember", text=SAID))["seq"]

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from everthread.bank.settings import remember_policy
+from everthread.server.proxy.kept_turn import keep_turn
 from everthread.server.proxy.lineage import Lineage, Turn
 from everthread.server.proxy.memory_block import MemoryBlock
+from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.reply_reader import Reply
 from everthread.server.proxy.wire import PersonTurn
 from everthread.server.services import Services
@@ -61,6 +63,12 @@ class ConversationMemory:
         with self._use(bank, create=False) as lineage:
             named = {**metadata, **({"model": reply.model} if reply.model else {})}
             lineage.finish(turn, reply.text, partial=reply.is_partial, metadata=named)
+
+    def keep(self, bank: str, messages: Sequence[ChatMessage], session: str | None) -> str:
+        """Store what is new in a conversation whose replies are given, and return its session. Raises as `keep_turn`;
+        Problem if another worker takes too long."""
+        with self._use(bank) as lineage:
+            return keep_turn(lineage, messages, session)
 
     def recall(self, bank: str, person_turn: PersonTurn, turn: Turn | None, budget: int | None) -> MemoryBlock:
         """Recall for the person's newest message; while tools are called, the same block as before.

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from everthread import Memory
+from everthread.errors import BadInput
+from everthread.server.proxy.kept_turn import keep_turn
+from everthread.server.proxy.lineage import Lineage
+from everthread.server.proxy.message_text import ChatMessage
+
+QUESTION, ANSWER = ChatMessage("user", "Where is Mia?"), ChatMessage("assistant", "In Lisbon.")
+
+
+@pytest.fixture
+def lineage(memory: Memory) -> Lineage:
+    return Lineage(memory)
+
+
+def texts(lineage: Lineage) -> list[str]:
+    return [line.text for line in lineage.memory.lines()]
+
+
+def test_a_turn_is_stored_once(lineage: Lineage) -> None:
+    assert keep_turn(lineage, [QUESTION, ANSWER]) == keep_turn(lineage, [QUESTION, ANSWER])
+    assert texts(lineage) == ["Where is Mia?", "In Lisbon."]
+    assert lineage.memory.store.corpus_stats(lineage.memory.bank).last_seq == 2, "nothing was stored and retracted"
+
+
+def test_several_replies_to_a_message_become_one_line(lineage: Lineage) -> None:
+    messages = [QUESTION, ChatMessage("assistant", "Let me think."), ANSWER]
+    keep_turn(lineage, messages)
+    keep_turn(lineage, messages)
+    assert texts(lineage) == ["Where is Mia?", "Let me think.\n\nIn Lisbon."]
+
+
+def test_a_message_may_wait_for_its_reply(lineage: Lineage) -> None:
+    session = keep_turn(lineage, [QUESTION])
+    assert texts(lineage) == ["Where is Mia?"]
+    assert keep_turn(lineage, [QUESTION, ANSWER], session) == session
+    assert texts(lineage) == ["Where is Mia?", "In Lisbon."]
+
+
+def test_replies_without_a_message_of_the_person_are_refused(lineage: Lineage) -> None:
+    with pytest.raises(BadInput, match="got none of role user"):
+        keep_turn(lineage, [ANSWER])
+    assert texts(lineage) == []
