@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 MAX_FAST_MARKS = 200_000  # brackets and commas up to which C code parses, during which no other thread runs
 WHITESPACE = re.compile(r"[ \t\n\r]*")
+WHITESPACE_START = frozenset(" \t\n\r")
 
 
 class Edit(NamedTuple):
@@ -105,14 +106,14 @@ class Scanner:
             return
         while True:
             yield self._skip_whitespace()
-            self._skip_whitespace()
-            if self.text.startswith(closing, self.at):
+            mark = self.text[self._skip_whitespace() : self.at + 1]
+            if mark == closing:
                 self.at += 1
                 return
             self._require(",")
 
     def _skip_whitespace(self) -> int:
-        if match := WHITESPACE.match(self.text, self.at):
+        if self.text[self.at : self.at + 1] in WHITESPACE_START and (match := WHITESPACE.match(self.text, self.at)):
             self.at = match.end()
         return self.at
 

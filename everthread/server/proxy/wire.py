@@ -202,10 +202,11 @@ def _read_message(value: dict[str, Any], metadata: Metadata) -> ChatMessage | No
     text = without_block(text)
     if role not in ("user", "assistant") or not text.strip():
         return None
-    more: dict[str, Any] = {META_OTHER_PARTS: others} if others else {}
-    if message_id := _text(value.get("id")):
-        more[META_MESSAGE_ID] = message_id
-    return ChatMessage(role, text, _text(value.get("name")).strip() or None, {**metadata, **more})
+    message_id = _text(value.get("id"))
+    if others or message_id:
+        parts = {META_OTHER_PARTS: others} if others else {}
+        metadata = {**metadata, **parts, **({META_MESSAGE_ID: message_id} if message_id else {})}
+    return ChatMessage(role, text, _text(value.get("name")).strip() or None, metadata)
 
 
 def _belongs_to_tools(message: dict[str, Any]) -> bool:
