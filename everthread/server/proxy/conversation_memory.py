@@ -70,6 +70,14 @@ class ConversationMemory:
         with self._use(bank) as lineage:
             return keep_turn(lineage, messages, session)
 
+    def extend_reply(self, bank: str, messages: Sequence[ChatMessage], reply: Reply, session: str | None) -> None:
+        """Store the continuation of a reply, if the bank has its beginning. Raises as `begin`."""
+        if not reply.text or not self._services.store.exists(bank) or self.is_read_only(bank):
+            return
+        with self._use(bank, create=False) as lineage:
+            text = reply.join(messages[-1].text)
+            lineage.extend_reply(messages, text, partial=reply.is_partial, session=session)
+
     def recall(self, bank: str, person_turn: PersonTurn, turn: Turn | None, budget: int | None) -> MemoryBlock:
         """Recall for the person's newest message; while tools are called, the same block as before.
 

@@ -6,6 +6,7 @@ A memory that fails never fails the reply: the request is passed on, and a heade
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from functools import partial
 from urllib.parse import quote
 
@@ -19,7 +20,8 @@ from everthread.server.proxy.conversation_memory import NO_BLOCK, ConversationMe
 from everthread.server.proxy.destination import Destination
 from everthread.server.proxy.lineage import Turn
 from everthread.server.proxy.memory_block import MemoryBlock
-from everthread.server.proxy.passed_answer import PassedAnswer
+from everthread.server.proxy.message_text import ChatMessage
+from everthread.server.proxy.passed_answer import PassedAnswer, StoreReply
 from everthread.server.proxy.place import BlockRole, write_request
 from everthread.server.proxy.reply_reader import Reply
 from everthread.server.proxy.upstream import RawHeaders, Upstream
@@ -63,16 +65,25 @@ class Exchange:
         Raises:
             Problem: the upstream does not answer.
         """
-        person_turn = None if self._headers.get(TASK_HEADER) else request.find_turn(self._build_metadata())
-        turn, block = None, NO_BLOCK
-        if person_turn is not None:
-            turn = await self._begin(person_turn)
-            if self._headers.get(MEMORY_HEADER, "").lower() != "off" and options.memory is not False:
-                block = await self._recall(person_turn, turn, options.budget, patience_s)
-        index = person_turn.index if person_turn is not None else 0
-        answer, block = await self._send(request, block, index, target, raw_headers)
+        if self._headers.get(TASK_HEADER):
+            return await self._pass_on(request, target, raw_headers, None)
+        if (person_turn := request.find_turn(self._build_metadata())) is None:
+            continued = request.find_continued_reply()
+            store = None if continued is None else partial(self._extend_reply, continued)
+            return await self._pass_on(request, target, raw_headers, store)
+        turn, block = await self._begin(person_turn), NO_BLOCK
+        if self._headers.get(MEMORY_HEADER, "").lower() != "off" and options.memory is not False:
+            block = await self._recall(person_turn, turn, options.budget, patience_s)
+        answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
         store = None if turn is None else partial(self._finish, turn)
         return PassedAnswer(answer, self._build_headers(turn, block), store)
+
+    async def _pass_on(
+        self, request: ChatRequest, target: bytes, raw_headers: RawHeaders, store: StoreReply | None
+    ) -> PassedAnswer:
+        """Pass the request on without memories."""
+        answer, block = await self._send(request, NO_BLOCK, 0, target, raw_headers)
+        return PassedAnswer(answer, self._build_headers(None, block), store)
 
     async def _begin(self, person_turn: PersonTurn) -> Turn | None:
         """Store the person's message, unless the bank remembers nothing."""
@@ -126,9 +137,17 @@ class Exchange:
 
     async def _finish(self, turn: Turn, reply: Reply) -> None:
         """Store the reply."""
-        finish = partial(self._memory.finish, self._destination.bank, turn, reply, {"via": "proxy"})
+        metadata = self._build_metadata()
+        await self._store(partial(self._memory.finish, self._destination.bank, turn, reply, metadata))
+
+    async def _extend_reply(self, messages: Sequence[ChatMessage], reply: Reply) -> None:
+        """Store the continuation of a reply."""
+        bank, session = self._destination.bank, self._destination.session
+        await self._store(partial(self._memory.extend_reply, bank, messages, reply, session))
+
+    async def _store(self, store: Callable[[], None]) -> None:
         try:
-            await anyio.to_thread.run_sync(finish)
+            await anyio.to_thread.run_sync(store)
         except Exception as error:  # noqa: BLE001  # as in `_begin`
             self._note_failure("reply-not-stored", error)
 

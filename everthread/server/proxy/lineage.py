@@ -26,6 +26,7 @@ from everthread.types import Filter, Line, Metadata, NewLine, now
 MAX_TRANSCRIPTS = 256  # sessions of one bank whose lines are held in memory
 MAX_CANDIDATE_SESSIONS = 8  # the latest ones, of those that contain a reply of the history
 ANCHORS = 4  # replies of the history, from its end, by which a session is looked for
+META_PARTIAL = "partial"  # of replies that broke off
 REPEATED_OPENING_S = 600.0  # a first message that is sent again within this time gets another reply
 
 
@@ -128,7 +129,7 @@ class Lineage:
             speaker,
             "assistant",
             session=turn.line.session,
-            metadata={**(metadata or {}), **({"partial": True} if partial else {})},
+            metadata={**(metadata or {}), **({META_PARTIAL: True} if partial else {})},
             parent=turn.line.seq,
             key=new_key("assistant", text),
         )
@@ -143,6 +144,36 @@ class Lineage:
             line = self.memory.replace_lines([each.seq for each in later], [new], defer_embedding=True)[0]
             transcript.refresh(self.memory)
         return line
+
+    def extend_reply(
+        self, messages: Sequence[ChatMessage], text: str, *, partial: bool = False, session: str | None = None
+    ) -> Line | None:
+        """Correct the last reply of a conversation to its text with a continuation.
+
+        Args:
+            messages: the messages with words; the last is the reply so far.
+            text: the whole reply.
+            partial: whether it broke off.
+            session: as for `begin`.
+
+        Returns:
+            The new line; None if the bank does not have that reply at the end of a session.
+        """
+        so_far = messages[-1]
+        with self._lock:
+            transcript = self._open(session) if session is not None else self._recognise(messages, so_far)
+            alignment = transcript.align(messages)
+            line = transcript.current[-1] if transcript.current else None
+            is_last = alignment is not None and alignment.offset + len(messages) == len(transcript.current)
+            if line is None or not is_last or normalize(line.text) != so_far.normalized:
+                return None
+            corrected = build_correction(self.memory.store, self.memory.bank, line.seq, text)
+            metadata = {name: value for name, value in corrected.metadata.items() if name != META_PARTIAL}
+            metadata |= {META_PARTIAL: True} if partial else {}
+            corrected = replace(corrected, key=new_key("assistant", text), metadata=metadata)
+            stored = self.memory.replace_lines([line.seq], [corrected], corrects=line.seq)[0]
+            transcript.refresh(self.memory)
+        return stored
 
     # ----------------------------------------------------------------- sessions
 
@@ -251,7 +282,7 @@ class Lineage:
 
 def _is_replaceable(line: Line, turn: Turn) -> bool:
     """Return whether the reply to a turn replaces a current line."""
-    return line.seq in turn.replaces or (line.parent == turn.line.seq and bool(line.metadata.get("partial")))
+    return line.seq in turn.replaces or (line.parent == turn.line.seq and bool(line.metadata.get(META_PARTIAL)))
 
 
 # ----------------------------------------------------------------------- planning

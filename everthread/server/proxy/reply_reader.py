@@ -42,6 +42,11 @@ class Reply:
         """The words, without thoughts."""
         return remove_thoughts("".join(self._pieces or self._transcript), cuts_unfinished=True).strip()
 
+    def join(self, beginning: str) -> str:
+        """Return the text after its beginning, which some upstreams repeat."""
+        said = remove_thoughts("".join(self._pieces), cuts_unfinished=True)
+        return (said if said.lstrip().startswith(beginning.strip()) else beginning + said).strip()
+
     @property
     def is_finished(self) -> bool:
         """True once nothing more will be said."""

@@ -138,6 +138,13 @@ class ChatRequest:
         named = _text(conversation.get("id")) if isinstance(conversation, dict) else _text(conversation)
         return named or self.get_text("session_id") or self.get_metadata("session_id")
 
+    def find_continued_reply(self) -> list[ChatMessage] | None:
+        """Return the messages with words if the last is the assistant's, which the reply continues; else None."""
+        values = [message.value for message in self.messages]
+        if values[-1].get("role") != "assistant" or calls_tools(values[-1]) or _read_message(values[-1], {}) is None:
+            return None
+        return list(_read_history(values, {}))
+
     def find_turn(self, metadata: Metadata) -> PersonTurn | None:
         """Find the person's newest message.
 

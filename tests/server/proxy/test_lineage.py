@@ -177,6 +177,25 @@ def test_the_bank_has_what_its_clients_show(tmp_path: Path, seed: int) -> None:
 # ----------------------------------------------------------------------- single rules
 
 
+def test_the_continuation_of_the_last_reply_corrects_it(lineage: Lineage, history: list[ChatMessage]) -> None:
+    line = lineage.extend_reply(history, "Answer 3. And more.")
+    assert line is not None
+    assert [each.text for each in current_lines(lineage.memory, line.session)][-1] == "Answer 3. And more."
+    history[-1] = bot("Answer 3. And more.")
+    turn = say(lineage, history, "Question 4?", "Answer 4.")
+    assert texts(lineage.memory, turn) == [message.text for message in history]
+
+
+def test_a_reply_that_is_not_the_last_or_not_stored_has_no_continuation(
+    lineage: Lineage, history: list[ChatMessage]
+) -> None:
+    stored = len(list(lineage.memory.lines()))
+    assert lineage.extend_reply(history[:-2], "Answer 2. And more.") is None
+    assert lineage.extend_reply([*history, user("Hm?"), bot("Sure,")], "Sure, why not.") is None
+    assert lineage.extend_reply([user("Hi."), bot("Never said.")], "Never said. Or was it?") is None
+    assert len(list(lineage.memory.lines(include_retracted=True))) == stored
+
+
 def test_the_newest_message_is_stored_before_the_reply(memory: Memory, lineage: Lineage) -> None:
     turn = lineage.begin([user("My sister moved to Lisbon.")])
     assert [line.text for line in memory.lines()] == ["My sister moved to Lisbon."]

@@ -448,6 +448,17 @@ def test_tasks_of_front_ends_are_passed_on_and_not_remembered(proxy: Proxy) -> N
     assert proxy.texts == [FACT, "Hello there."]
 
 
+def test_a_reply_that_is_continued_is_corrected_to_the_whole(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = [Reply("She moved", finish="length"), " to Lisbon.", "She moved to Rome.", "Hm."]
+    proxy.post(user("Where is she?"))
+    proxy.post(user("Where is she?"), bot("She moved"), stream=True)
+    assert proxy.texts == ["Where is she?", "She moved to Lisbon."]
+    assert "partial" not in proxy.lines[-1].metadata
+    proxy.post(user("Where is she?"), bot("She moved to Lisbon"))
+    proxy.post(user("Who?"), bot("Sure,"))
+    assert proxy.texts == ["Where is she?", "She moved to Lisbon."]
+
+
 def test_a_body_that_is_not_understood_is_the_upstreams_to_refuse(proxy: Proxy) -> None:
     proxy.upstream.behaviours[:] = [Status(400, "what?")]
     for body in (b"{", b"[]", b'{"model": "m", "messages": 3}', b"\xff"):
