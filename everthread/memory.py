@@ -171,6 +171,7 @@ class Memory:
         parent: int | str | None = None,
         key: str | None = None,
         replace: bool = False,
+        undated: bool = False,
     ) -> Line:
         """Store one line. When the call returns, the line is durable and can be recalled.
 
@@ -187,12 +188,14 @@ class Memory:
             replace: replace the line with this key: it is retracted, and the new line takes its key and its pin, in one
                 transaction. If it has the same text, speaker, role and metadata, and the time and the session if they
                 are given, it is returned, and nothing is stored.
+            undated: it was said at an unknown time: it is shown without a date, and never found by a time.
 
         Raises:
             BadLine: an argument is invalid; nothing is stored.
             StoreUnavailable: the bank can't be written; nothing is stored.
         """
-        new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
+        name = role if speaker is None else speaker
+        new = NewLine(text, name, role, said_at, session, metadata or {}, parent, key, undated=undated)
         return self._writer.put(self.recipe, new) if replace else self.observe_many([new])[0]
 
     def observe_many(self, lines: Iterable[NewLine], progress: Progress | None = None) -> list[Line]:

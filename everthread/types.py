@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from everthread.common.keys import META_CORRECTS
+from everthread.common.keys import META_CORRECTS, META_UNDATED
 
 Vector = npt.NDArray[np.float32]  # (D,) unit length; (Q, D) if a model computes several for a query
 Vectors = npt.NDArray[np.float32]  # (N, D) rows of unit length
@@ -38,13 +38,15 @@ class NewLine:
         text: its text, verbatim.
         speaker: the name of its speaker.
         role: the speaker's role.
-        said_at: its time, with the UTC offset of the speaker; None means now.
+        said_at: its time, with the UTC offset of the speaker; None means now, or for an undated line unknown.
         session: the id of its session; None means the bank's current session.
         metadata: JSON values by name.
         parent: the seq or the key of the line that this one answers.
         key: identifies the line at its source; storing a line with a known key again adds nothing, even if the
             stored line has been corrected since.
         retracted_at: the time at which another bank retracted it; it is then stored as retracted and never recalled.
+        undated: whether it was said at an unknown time. It is then stored in its place, shown without a date, and
+            never found by a time.
     """
 
     text: str
@@ -56,11 +58,15 @@ class NewLine:
     parent: int | str | None = None
     key: str | None = None
     retracted_at: datetime | None = None
+    undated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A stored message, verbatim. seq numbers the lines of the bank, across all speakers, from 1."""
+    """A stored message, verbatim. seq numbers the lines of the bank, across all speakers, from 1.
+
+    The said_at of an undated line is the time at which it was stored.
+    """
 
     seq: int
     session: str
@@ -78,6 +84,11 @@ class Line:
         """The sort key of the line in its conversation: the number of the line that it corrects, or else its own."""
         first = self.metadata.get(META_CORRECTS)
         return first if type(first) is int and 0 < first < self.seq else self.seq
+
+    @property
+    def is_undated(self) -> bool:
+        """True if the line was said at an unknown time."""
+        return self.metadata.get(META_UNDATED) is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +146,11 @@ class Unit:
     metadata: Metadata = field(default_factory=dict)
     retracted_at: datetime | None = None
     supersedes: int | None = None  # the id of the unit of its kind that it superseded
+
+    @property
+    def is_undated(self) -> bool:
+        """True if the text is about an unknown time."""
+        return self.metadata.get(META_UNDATED) is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +258,11 @@ class FoundUnit:
     def said_at(self) -> datetime:
         """The time that the unit is about."""
         return self.unit.said_at
+
+    @property
+    def is_undated(self) -> bool:
+        """True if the unit is about an unknown time."""
+        return self.unit.is_undated
 
     @property
     def position(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX
+from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX, META_UNDATED
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import LineStore, Store, UnitStore
 from everthread.stores.errors import missing_line_error
@@ -35,7 +35,9 @@ def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str 
     if not lines:
         raise missing_line_error(bank, seq)
     old = lines[0]
-    metadata = {name: value for name, value in old.metadata.items() if not name.startswith(META_PREFIX)}
+    metadata = {
+        name: value for name, value in old.metadata.items() if not name.startswith(META_PREFIX) or name == META_UNDATED
+    }
     metadata[META_CORRECTS] = old.metadata.get(META_CORRECTS, seq)
     return NewLine(text, old.speaker, old.role, old.said_at, old.session, metadata, old.parent, source_key(old) or key)
 

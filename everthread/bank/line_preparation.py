@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from everthread.common.keys import META_UNDATED
 from everthread.stores.base import PreparedLine
 from everthread.text.analyzer import count_terms, remove_quotes
-from everthread.text.line_features import line_flags
+from everthread.text.line_features import UNDATED, line_flags
 from everthread.types import NewLine, Role, Vectors, now
 
 
@@ -28,6 +29,11 @@ def prepare_lines(
     embedded = embed([texts[index] for index in chosen]) if chosen else None
     vectors = dict(zip(chosen, embedded, strict=True)) if embedded else {}
     return [
-        PreparedLine(line, line.said_at or now(), count_terms(text), line_flags(text), vectors.get(index))
+        PreparedLine(line, line.said_at or now(), count_terms(text), _flags(line, text), vectors.get(index))
         for index, (line, text) in enumerate(zip(lines, texts, strict=True))
     ]
+
+
+def _flags(line: NewLine, text: str) -> int:
+    """Return the flags of a line and of its text without quotes."""
+    return line_flags(text) | (UNDATED if line.metadata.get(META_UNDATED) is True else 0)

@@ -15,7 +15,7 @@ from datetime import datetime
 from reprlib import repr as shortly
 from typing import get_args
 
-from everthread.common.keys import META_REPLACED_CHARACTERS, META_REPLACES
+from everthread.common.keys import META_REPLACED_CHARACTERS, META_REPLACES, META_UNDATED
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadLine
 from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
@@ -61,6 +61,12 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
         metadata[META_REPLACED_CHARACTERS] = replaced
     if new.role not in get_args(Role):
         raise BadLine(f"unknown role {new.role!r}; expected one of {', '.join(get_args(Role))}")
+    if new.undated or metadata.get(META_UNDATED) is not True:
+        metadata.pop(META_UNDATED, None)
+    if new.undated:
+        if new.said_at is not None:
+            raise BadLine(f"an undated line can't have a said_at, got {new.said_at!r}; omit one of them")
+        metadata[META_UNDATED] = True
     parent = _clean_parent(new.parent)
     said_at = present if new.said_at is None else new.said_at
     to_micros(said_at)
@@ -75,6 +81,7 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
         parent=parent,
         said_at=said_at,
         metadata=metadata,
+        undated=False,
     )
 
 

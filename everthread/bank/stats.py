@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from everthread.stores.base import TermIndex
+from everthread.text.line_features import UNDATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,13 @@ class MonthStats:
 
 
 def lines_by_month(store: TermIndex, bank: str) -> list[MonthStats]:
-    """Count lines and sessions per month, ascending, in the speakers' time zones; months without lines are left out."""
+    """Count lines and sessions per month, ascending, in the speakers' time zones.
+
+    Undated lines are not counted, and months without lines are left out.
+    """
     seqs = np.arange(1, store.corpus_stats(bank).last_seq + 1, dtype=np.int64)
-    lines = store.scoring_rows(bank, seqs).lines  # (R,)
+    lines = store.scoring_rows(bank, seqs).lines
+    lines = lines[(lines["marks"] & UNDATED) == 0]  # (R,)
     month = lines["said_at"].astype("datetime64[us]").astype("datetime64[M]")
     months, inverse, counts = np.unique(month, return_inverse=True, return_counts=True)
     pairs = np.unique(np.stack([inverse, lines["session"]]), axis=1)[0]  # (P,) the month of each (month, session)

@@ -80,7 +80,7 @@ class ReminderHistory:
 
 def parse_event(line: Line) -> Event | None:
     """Return the event that a user's line announces; None if it announces none."""
-    if line.role != "user" or line.said_at.year not in CALENDAR_YEARS:
+    if line.role != "user" or line.is_undated or line.said_at.year not in CALENDAR_YEARS:
         return None
     for sentence in _SENTENCE.split(line.text):
         announcement = " ".join(sentence.split())
@@ -121,6 +121,7 @@ def find_best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
         if hit.relevance >= MIN_RELEVANCE
         and isinstance(hit.source, Line)
         and hit.source.role == "user"
+        and not hit.source.is_undated
         and now - hit.said_at >= MIN_AGE
     ]
     return max(candidates, key=lambda hit: (hit.relevance, hit.score), default=None)

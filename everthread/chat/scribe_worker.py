@@ -18,13 +18,13 @@ from datetime import datetime
 
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.common.fork_safety import register
-from everthread.common.keys import META_GREETING, META_NEEDS_CONSENT, META_NOTED_TO
+from everthread.common.keys import META_GREETING, META_NEEDS_CONSENT, META_NOTED_TO, META_UNDATED
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.base import Scribe
 from everthread.text import redaction
 from everthread.text.analyzer import remove_quotes
-from everthread.types import Filter, FoundUnit, Line, NewUnit, ScribeJob, Unit, now
+from everthread.types import Filter, FoundUnit, JSONValue, Line, NewUnit, ScribeJob, Unit, now
 
 log = logging.getLogger("everthread")
 
@@ -252,7 +252,7 @@ class ScribeWorker:
             said_at=lines[-1].said_at,
             importance=self.scribe.rate_importance(summary),
             category=recipe.choose_category(self.scribe, summary),
-            metadata={"session": job.session, "scribe": self.scribe.name},
+            metadata={"session": job.session, "scribe": self.scribe.name, **_undated(lines)},
             sources=tuple(line.seq for line in lines),
         )
 
@@ -276,7 +276,7 @@ class ScribeWorker:
             first_seq=min(first_seqs),
             last_seq=max(last_seqs),
             said_at=max(times),
-            metadata={"scribe": self.scribe.name, META_NOTED_TO: last.seq},
+            metadata={"scribe": self.scribe.name, META_NOTED_TO: last.seq, **_undated(lines)},
             sources=tuple(line.seq for line in lines),
         )
 
@@ -318,3 +318,8 @@ def _key(job: ScribeJob) -> tuple[str, str, int]:
 
 def _last_seq(source: Line | FoundUnit) -> int:
     return source.seq if isinstance(source, Line) else source.unit.last_seq
+
+
+def _undated(lines: Sequence[Line]) -> dict[str, JSONValue]:
+    """Return the metadata of a unit whose time is that of the last of these lines."""
+    return {META_UNDATED: True} if lines[-1].is_undated else {}

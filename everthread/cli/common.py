@@ -303,7 +303,8 @@ def show_json(value: Any) -> None:
 
 def render_line(line: Line) -> str:
     mark = "(retracted) " if line.retracted_at else ""
-    return escape_control_chars(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {mark}{format_line(line)}")
+    time = "" if line.is_undated else f"{line.said_at:%Y-%m-%d %H:%M}"
+    return escape_control_chars(f"{line.seq:>6}  {time:16}  {mark}{format_line(line)}")
 
 
 def render_hit(hit: Hit, signals: bool) -> str:

@@ -117,6 +117,7 @@ def open_memory(ctx: click.Context, /, bank: str, create: bool = False) -> Itera
 @click.option("--role", type=click.Choice(get_args(Role)), default="user", show_default=True)
 @click.option("--session", help="The session. Default: the current one, or a new one after an hour of silence.")
 @click.option("--said-at", metavar="TIME", help="When it was said. Default: now.")
+@click.option("--undated", is_flag=True, help="It was said at an unknown time.")
 @click.option("--key", help="The line's ID in the source system; a line with a known ID is not stored again.")
 @click.option("--replace", is_flag=True, help="Replace the line with this ID, unless it says the same.")
 @json_option

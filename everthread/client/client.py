@@ -90,12 +90,14 @@ class Client:
         parent: int | str | None = None,
         key: str | None = None,
         replace: bool = False,
+        undated: bool = False,
     ) -> Line:
         """Store one line; when this returns it is durable and can be recalled.
 
         Raises the same errors as `Memory.observe`.
         """
-        new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
+        name = role if speaker is None else speaker
+        new = NewLine(text, name, role, said_at, session, metadata or {}, parent, key, undated=undated)
         return decode.line(self._request("POST", "lines", body={**decode.encode_line(new), "replace": replace}))
 
     def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:

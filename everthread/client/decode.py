@@ -119,6 +119,7 @@ def encode_line(new: object) -> dict[str, Any]:
     data = {"text": new.text, "speaker": new.speaker, "role": new.role, "metadata": dict(new.metadata)}
     said_at = encode_time(new.said_at, BadLine)
     optional = {"said_at": said_at, "session": new.session, "parent": new.parent, "key": new.key}
+    optional["undated"] = new.undated or None
     return {**data, **{name: value for name, value in optional.items() if value is not None}}
 
 

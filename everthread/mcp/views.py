@@ -17,7 +17,7 @@ class HitView(BaseModel):
     """A line that was found."""
 
     seq: Seq
-    said_at: Time
+    said_at: Time | None
     speaker: str
     session: str
     text: str
@@ -28,7 +28,7 @@ class HitView(BaseModel):
         """Convert a hit. The relevance of a unit is a cosine, which can be negative."""
         return cls(
             seq=hit.seq,
-            said_at=hit.said_at.isoformat(),
+            said_at=None if hit.source.is_undated else hit.said_at.isoformat(),
             speaker=hit.source.speaker,
             session=hit.source.session,
             text=hit.text,
@@ -61,14 +61,19 @@ class LineView(BaseModel):
     """A line of a conversation."""
 
     seq: Seq
-    said_at: Time
+    said_at: Time | None
     speaker: str
     text: str
 
     @classmethod
     def of(cls, line: Line) -> LineView:
         """Convert a line."""
-        return cls(seq=line.seq, said_at=line.said_at.isoformat(), speaker=line.speaker, text=line.text)
+        return cls(
+            seq=line.seq,
+            said_at=None if line.is_undated else line.said_at.isoformat(),
+            speaker=line.speaker,
+            text=line.text,
+        )
 
 
 class ConversationView(BaseModel):

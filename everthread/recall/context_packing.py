@@ -11,18 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
-from datetime import date
 from functools import lru_cache
 
 from everthread.recall.excerpt import choose_excerpt
-from everthread.text.formatting import GAP_MARK, Source, format_heading, format_line, format_lines, sort_key
+from everthread.text.formatting import (
+    GAP_MARK,
+    Day,
+    Source,
+    day_of,
+    format_heading,
+    format_line,
+    format_lines,
+    sort_key,
+)
 from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit, Line
 
 MAX_EXCERPT_SHARE = 0.5  # of the budget
 MAX_HEADING_TOKENS = 100  # by any tokenizer
-
-Day = tuple[str, date]  # a session, and a day on the speaker's clock
 
 
 def fill_context(
@@ -55,7 +61,7 @@ def fill_context(
         if spent + cost <= budget:
             spent += cost
             chosen[_identity(line)] = line
-            days.add(_day(line))
+            days.add(day_of(line))
     if hits and _identity(hits[0].source) not in chosen:
         chosen.clear()
     text = format_lines(list(chosen.values()))
@@ -95,11 +101,7 @@ def _order_sources(hits: Sequence[Hit], buffer_lines: Iterable[Line]) -> Iterabl
     yield from buffer_lines
 
 
-def _day(line: Source) -> Day:
-    return line.session, line.said_at.date()
-
-
 def _max_cost(line: Source, days: Collection[Day], count: TokenCounter) -> int:
     """Return the most tokens that a line can add: its own, and those of a heading, or of a gap and line ends."""
-    lead = f"\n\n{format_heading(line)}\n" if _day(line) not in days else f"\n{GAP_MARK}\n"
+    lead = f"\n\n{format_heading(line)}\n" if day_of(line) not in days else f"\n{GAP_MARK}\n"
     return count(f"{lead}{format_line(line)}")

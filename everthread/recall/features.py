@@ -20,7 +20,7 @@ from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import distinct_small
 from everthread.stores.base import Postings, ScoringRows
 from everthread.text.bm25 import idf, saturation
-from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_QUESTION, HAS_TIME, UNINFORMATIVE
+from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_QUESTION, HAS_TIME, UNDATED, UNINFORMATIVE
 from everthread.text.time_expressions import Date, Span, Time
 
 Floats = npt.NDArray[np.float32]
@@ -72,8 +72,8 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
         "length": np.log1p(lines["length"].astype(np.float32)),
         "speaker": _speaker_signal(candidates, lines["speaker"]),
         "person": _person_signal(candidates, lines["speaker"]),
-        "day": _date_signal(parsed.times, lines["said_at"], whole_month=False),
-        "month": _date_signal(parsed.times, lines["said_at"], whole_month=True),
+        "day": _date_signal(parsed.times, lines, whole_month=False),
+        "month": _date_signal(parsed.times, lines, whole_month=True),
         "answers": adjacent.values((rows.lines["marks"] & ENDS_WITH_QUESTION) > 0, -1),
         "time": ((lines["marks"] & HAS_TIME) > 0).astype(np.float32) * parsed.asks_for_time,
     }
@@ -222,8 +222,9 @@ def _person_signal(candidates: Candidates, speaker_numbers: npt.NDArray[np.int32
     return (~np.isin(speaker_numbers, bots)).astype(np.float32)
 
 
-def _date_signal(times: Sequence[Time], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:
+def _date_signal(times: Sequence[Time], lines: npt.NDArray[np.void], whole_month: bool) -> Floats:
     """Return (C,) 1 for a line that was said on one of the days, or with `whole_month` in one of the months; else 0."""
+    said_at = lines["said_at"]
     matches = np.zeros(len(said_at), bool)
     for time in times:
         matches |= (
@@ -231,6 +232,7 @@ def _date_signal(times: Sequence[Time], said_at: npt.NDArray[np.int64], whole_mo
             if isinstance(time, Date)
             else _is_in_span(time, said_at, whole_month)
         )
+    matches &= (lines["marks"] & UNDATED) == 0
     return matches.astype(np.float32)
 
 

@@ -18,7 +18,7 @@ from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.base import UnitKey
-from everthread.stores.conditions import TEXT_FIELDS, TIME_FIELD, evaluate, find_comparisons, get_metadata
+from everthread.stores.conditions import MISSING, TEXT_FIELDS, TIME_FIELD, evaluate, find_comparisons, get_metadata
 from everthread.stores.filters import allowed_names, check_filter
 from everthread.stores.json_text import canonical_json
 from everthread.text.analyzer import terms
@@ -89,9 +89,9 @@ def filter_units(units: Sequence[Unit], where: Filter, as_of: datetime | None) -
 
 
 def _matches(unit: Unit, where: Filter) -> bool:
-    if where.since is not None and unit.said_at < where.since:
+    if where.since is not None and (unit.is_undated or unit.said_at < where.since):
         return False
-    if where.until is not None and unit.said_at >= where.until:
+    if where.until is not None and (unit.is_undated or unit.said_at >= where.until):
         return False
     if where.category is not None and unit.category not in allowed_names(where.category, "category"):
         return False
@@ -105,7 +105,9 @@ def _matches(unit: Unit, where: Filter) -> bool:
 
 def _get_field(unit: Unit, comparison: Comparison) -> object:
     """Return the value of a unit's field in a comparison."""
-    return unit.said_at if comparison.field == TIME_FIELD else get_metadata(unit.metadata, comparison)
+    if comparison.field == TIME_FIELD:
+        return MISSING if unit.is_undated else unit.said_at
+    return get_metadata(unit.metadata, comparison)
 
 
 def idf_overlap(parsed: ParsedQuery, units: Sequence[Unit]) -> list[float]:

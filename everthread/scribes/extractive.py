@@ -67,7 +67,7 @@ class ExtractiveScribe:
         Example: "- 6 May 2024: I moved to Lisbon." If the first row alone exceeds the limit, it is shortened.
         """
         sentences = _choose_sentences([line for line in lines if line.speaker == person])
-        prefixes = [format_dated(sentence.line.said_at.date(), "") for sentence in sentences]
+        prefixes = [format_dated(_day(sentence.line), "") for sentence in sentences]
         return "\n".join(_select_rows(sentences, prefixes, check_limit(limit)))
 
     def update_notes(
@@ -160,7 +160,8 @@ class ExtractiveScribe:
         if not lines:
             return text
         line = next((line for line in reversed(lines) if text.strip() in line.text), lines[-1])
-        return f"On {format_day(line.said_at.date())} {line.speaker} said: {text}"
+        day = _day(line)
+        return f"On {format_day(day)} {line.speaker} said: {text}" if day else f"{line.speaker} said: {text}"
 
 
 def format_day(day: date) -> str:
@@ -168,9 +169,13 @@ def format_day(day: date) -> str:
     return f"{day.day} {day:%B} {day.year}"
 
 
-def format_dated(day: date, text: str) -> str:
-    """Format a row of a summary."""
-    return f"- {format_day(day)}: {text}"
+def format_dated(day: date | None, text: str) -> str:
+    """Format a row of a summary; None: without a day."""
+    return f"- {format_day(day)}: {text}" if day else f"- {text}"
+
+
+def _day(line: Line) -> date | None:
+    return None if line.is_undated else line.said_at.date()
 
 
 def join_row(text: str) -> str:

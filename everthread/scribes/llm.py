@@ -39,7 +39,7 @@ from everthread.scribes.responses import (
     parse_answer,
 )
 from everthread.text import redaction
-from everthread.text.formatting import format_lines
+from everthread.text.formatting import day_of, format_lines
 from everthread.text.sentences import split_by_tokens, split_sentences, truncate
 from everthread.text.tokens import estimate_tokens
 from everthread.types import FoundUnit, Line, Message, Sampling
@@ -72,14 +72,14 @@ class LLMScribe:
     def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         """Return the key points, one per row: "- 6 May 2024: Nora moved to Lisbon."
 
-        A day on which nothing was said is replaced by the session's first day. A session longer than the model's
-        context is summarised in parts, which are then merged.
+        A day on which nothing was said is replaced by the session's first day, or left out if lines are undated.
+        A session longer than the model's context is summarised in parts, which are then merged.
         """
         check_limit(limit)
         if not any(line.speaker == person for line in lines):
             return ""
         lines = sorted(lines, key=lambda line: (line.said_at, line.seq))
-        days = list(dict.fromkeys(line.said_at.date() for line in lines))
+        days = list(dict.fromkeys(day_of(line)[1] for line in lines))
         parts = list(split_lines(lines, self._material_limit(limit)))
         rows: list[str] = []
         for part in parts:
@@ -148,15 +148,18 @@ class LLMScribe:
         """Return the reworded text, at most MAX_ADDED_TOKENS tokens longer; unchanged without lines."""
         return self._reword(prompts.REWRITE_MEMORY, "TEXT", text, lines)
 
-    def _ask_for_points(self, instruction: str, data: str, person: str, days: Sequence[date], limit: int) -> list[str]:
+    def _ask_for_points(
+        self, instruction: str, data: str, person: str, days: Sequence[date | None], limit: int
+    ) -> list[str]:
+        example = next((format_day(day) for day in days if day), "unknown")
         instruction = instruction.format(
-            person=join_row(person)[:MAX_NAME_CHARS], words=_word_limit(limit), day=format_day(days[0])
+            person=join_row(person)[:MAX_NAME_CHARS], words=_word_limit(limit), day=example
         )
         points = self._ask("a summary", instruction, data, Points, lambda answer: answer.points, limit)
         rows = [format_dated(parse_day(point.date, days), text) for point in points if (text := join_row(point.point))]
         return _remove_duplicates(rows)
 
-    def _merge_points(self, rows: list[str], person: str, days: Sequence[date], limit: int) -> list[str]:
+    def _merge_points(self, rows: list[str], person: str, days: Sequence[date | None], limit: int) -> list[str]:
         """Merge the rows of all parts to at most `limit` tokens, in groups that fit the model's context."""
         while estimate_tokens("\n".join(rows)) > limit:
             groups = list(group_rows(rows, self._material_limit(limit)))

@@ -137,13 +137,13 @@ def _group(items: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> I
         yield group
 
 
-def parse_day(answer: str, days: Sequence[date]) -> date:
-    """Return the day in a model's answer if it is one of these days; else the first of them."""
-    for day in days:
+def parse_day(answer: str, days: Sequence[date | None]) -> date | None:
+    """Return the day in a model's answer if it is one of these days; else the first of them, or None if that is one."""
+    for day in filter(None, days):
         forms = (day.isoformat(), format_day(day), f"{day:%B} {day.day}, {day.year}")
         if any(re.search(rf"(?<!\d){form}(?!\d)", answer, re.IGNORECASE) for form in forms):
             return day
-    return days[0]
+    return None if None in days else days[0]
 
 
 def find_spans(text: str, rows: Sequence[str]) -> list[Span]:

@@ -320,7 +320,7 @@ class RequestBody(BaseModel):
 
 class LineBody(RequestBody):
     """A line to store. session: by default the bank's current one. key: its ID in the source system; a line with a
-    known key is not stored again."""
+    known key is not stored again. undated: it was said at an unknown time."""
 
     text: str
     speaker: str | None = None
@@ -330,6 +330,7 @@ class LineBody(RequestBody):
     metadata: dict[str, Any] = Field(default_factory=dict)
     parent: int | str | None = None
     key: str | None = None
+    undated: bool = False
 
     def to_new_line(self) -> NewLine:
         """Convert to a line.

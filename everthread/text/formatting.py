@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from everthread.text.indentation import indent
 from everthread.text.relative_time import format_relative_time
 from everthread.types import FoundUnit, Line
 
 Source = Line | FoundUnit
+Day = tuple[str, date | None]  # a session, and a day on the speaker's clock
 
 GAP_MARK = "…"  # between lines that are not consecutive
 
 
 def format_heading(line: Source, now: datetime | None = None) -> str:
     """Format the day and time of a line on the speaker's own clock; with `now`, also how long ago it was."""
+    if line.is_undated:
+        return "[at an unknown time]"
     at = line.said_at
     age = f", {format_relative_time(at, now)}" if now else ""
     return f"[{at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{age}]"
@@ -47,8 +50,12 @@ def format_in_order(lines: Sequence[Source], now: datetime | None = None) -> str
 
 def _needs_heading(line: Source, previous: Source) -> bool:
     """Return whether the session or the day changes at a line, or the line is earlier than the one before it."""
-    day, previous_day = (line.session, line.said_at.date()), (previous.session, previous.said_at.date())
-    return day != previous_day or sort_key(line) < sort_key(previous)
+    return day_of(line) != day_of(previous) or sort_key(line) < sort_key(previous)
+
+
+def day_of(line: Source) -> Day:
+    """Return the session and the day of a line, which share one heading; the day of an undated line is None."""
+    return line.session, None if line.is_undated else line.said_at.date()
 
 
 def sort_key(line: Source) -> tuple[datetime, int]:

@@ -17,6 +17,7 @@ HAS_QUESTION = 1  # the line contains a question
 ENDS_WITH_QUESTION = 2  # the line ends with a question that is not small talk, so the next line answers it
 HAS_TIME = 4  # the line contains a weekday, a month, "yesterday", "ago" …
 UNINFORMATIVE = 8  # the line is only a question, or small talk
+UNDATED = 16  # the line was said at an unknown time; from its metadata, not from its text
 
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]

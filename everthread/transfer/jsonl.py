@@ -178,7 +178,7 @@ def _fields(line: Line) -> dict[str, object]:
         "role": line.role,
         "speaker": line.speaker,
         "text": line.text,
-        "said_at": line.said_at.isoformat(),
+        "said_at": None if line.is_undated else line.said_at.isoformat(),
         "parent": line.parent,
         "metadata": line.metadata or None,
         "key": export_key(line),

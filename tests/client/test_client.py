@@ -135,6 +135,9 @@ def scenario(bank: Any) -> Results:
     results["one"] = bank.observe(
         "Mia has a dog.", speaker="Alice", said_at=DAY + timedelta(hours=5), session="session 1", key="k9"
     )
+    undated = bank.observe("Mia had a bird.", session="session 1", undated=True)
+    results["undated"] = replace(undated, said_at=DAY, key=None)
+    bank.forget(seq=undated.seq)
     results["lines"] = list(bank.lines())
     results["after"] = list(bank.lines(after=2, limit=2))
     results["none"] = list(bank.lines(limit=0))

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Filter, Hit, Line, Memory, NewLine
+from everthread import Comparison, Filter, Hit, Line, Memory, NewLine
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
-from everthread.common.keys import META_ECHO
+from everthread.common.keys import META_ECHO, META_UNDATED
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.recipes.default import Default
 from everthread.stores.base import Store, UnitReplacement
@@ -48,7 +48,9 @@ def lines(draw: st.DrawFn) -> NewLine:
         role=draw(st.sampled_from(["user", "assistant"])),
         said_at=BEGUN + timedelta(minutes=draw(st.integers(0, 300))),
         session=draw(st.sampled_from([None, None, "a", "b"])),
-        metadata=draw(st.sampled_from([{}, {}, {"n": 1}, {"n": 1.0, "deep": {"b": [1], "a": "ü\\"}}])),
+        metadata=draw(
+            st.sampled_from([{}, {META_UNDATED: True}, {"n": 1}, {"n": 1.0, "deep": {"b": [1], "a": "ü\\"}}])
+        ),
         parent=draw(st.sampled_from([None, None, None, 1, 2, "k1"])),
         key=draw(st.sampled_from([None, None, "k1", "k2", "k3"])),
         retracted_at=draw(st.sampled_from([None, None, None, BEGUN])),
@@ -73,6 +75,10 @@ WHERES = (
     Filter(metadata={"n": 1}),
     Filter(metadata={"n": 1.0, "deep": {"a": "ü\\", "b": [1]}}),
     Filter(since=BEGUN + timedelta(minutes=60), until=BEGUN + timedelta(minutes=200)),
+    Filter(since=BEGUN),
+    Filter(until=BEGUN + timedelta(minutes=200), metadata={"n": 1}),
+    Filter(condition=Comparison("said_at", ">=", BEGUN + timedelta(minutes=60))),
+    Filter(condition=Comparison("said_at", "exists", False)),
     Filter(kind="summary"),
 )
 

@@ -126,7 +126,10 @@ class RecencyImportance:
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits by their sums. The query is ignored: each hit has its relevance."""
         present = self._now if isinstance(self._now, datetime) else _check_aware(self._now())
-        scores = [self._weights.score(hit.relevance, present - hit.said_at, self._rating(hit)) for hit in hits]
+        ages = [None if hit.source.is_undated else present - hit.said_at for hit in hits]
+        scores = [
+            self._weights.score(hit.relevance, age, self._rating(hit)) for hit, age in zip(hits, ages, strict=True)
+        ]
         return sort_by_signal(self.name, hits, scores)
 
     def _rating(self, hit: Hit) -> int | None:

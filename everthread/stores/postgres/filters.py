@@ -7,12 +7,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from everthread.common.keys import META_UNDATED
 from everthread.common.timestamps import to_micros
 from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
 from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
 from everthread.stores.json_text import canonical_json
 from everthread.stores.sql_conditions import COLUMNS, SQLCondition, join_any, to_sql, translate
 from everthread.types import Comparison, Filter, Seqs
+
+_IS_DATED = f"""line.metadata = '{{}}' OR (line.metadata::json ->> '{META_UNDATED}') IS DISTINCT FROM 'true'"""
 
 
 def build_condition(where: Filter | None, as_of: datetime | None = None, retracted: bool = False) -> SQLCondition:
@@ -38,6 +41,8 @@ def build_condition(where: Filter | None, as_of: datetime | None = None, retract
         if at is not None:
             parts.append(f"line.said_at {comparison} %s")
             values.append(to_micros(at))
+    if where.since is not None or where.until is not None:
+        parts.append(f"({_IS_DATED})")
     for key, value in where.metadata.items():
         parts.append("(line.metadata::json -> %s)::text = %s")  # stored as written by canonical_json
         values += [key, canonical_json(value)]
@@ -55,7 +60,10 @@ def build_condition(where: Filter | None, as_of: datetime | None = None, retract
 def _translate_comparison(comparison: Comparison) -> SQLCondition:
     path = metadata_path(comparison)
     if not path:
-        return _translate_column(COLUMNS[comparison.field], comparison)
+        column = COLUMNS[comparison.field]
+        if comparison.field == TIME_FIELD:
+            column = f"(CASE WHEN {_IS_DATED} THEN {column} END)"
+        return _translate_column(column, comparison)
     test, values = _test_value("field.json", comparison)
     steps = " -> %s::text" * len(path)
     source = f"(SELECT line.metadata::json{steps} AS json) AS field"

@@ -6,13 +6,18 @@ import sqlite3
 from datetime import datetime
 from typing import Any, cast
 
+from everthread.common.keys import META_UNDATED
 from everthread.common.timestamps import to_micros
-from everthread.stores.conditions import ValueGroups, group_values, metadata_path
+from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
 from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
 from everthread.stores.json_text import canonical_json
 from everthread.stores.sql_conditions import COLUMNS, SQLCondition, join_any, to_sql, translate
 from everthread.stores.sqlite.line_columns import ColumnFilter
 from everthread.types import Comparison, Filter
+
+# NULL for an undated line.
+_DATED_AT = f"""CASE WHEN line.metadata = '{{}}' OR json_extract(line.metadata, '$."{META_UNDATED}"') IS NOT 1
+    THEN line.said_at END"""
 
 
 def build_condition(where: Filter | None, as_of: datetime | None = None) -> SQLCondition:
@@ -39,9 +44,9 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> SQLC
     if allows_only_units(where):
         add("0")
     if where.since is not None:
-        add("line.said_at >= ?", to_micros(where.since))
+        add(f"{_DATED_AT} >= ?", to_micros(where.since))
     if where.until is not None:
-        add("line.said_at < ?", to_micros(where.until))
+        add(f"{_DATED_AT} < ?", to_micros(where.until))
     if as_of is not None:
         add("line.said_at <= ?", to_micros(as_of))
     for key, value in where.metadata.items():
@@ -64,7 +69,8 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> SQLC
 def _translate_comparison(comparison: Comparison) -> SQLCondition:
     path = metadata_path(comparison)
     if not path:
-        return _translate_column(COLUMNS[comparison.field], comparison)
+        column = _DATED_AT if comparison.field == TIME_FIELD else COLUMNS[comparison.field]
+        return _translate_column(column, comparison)
     tables = ["json_each(line.metadata) AS field0"]
     for level in range(1, len(path)):
         outer = f"field{level - 1}"
@@ -139,7 +145,8 @@ def build_column_filter(db: sqlite3.Connection, where: Filter, as_of: datetime |
     ends = [to_micros(where.until)] if where.until is not None else []
     ends += [to_micros(as_of) + 1] if as_of is not None else []
     since = to_micros(where.since) if where.since is not None else None
-    return ColumnFilter(sessions, speakers, since, min(ends, default=None))
+    only_dated = where.since is not None or where.until is not None
+    return ColumnFilter(sessions, speakers, since, min(ends, default=None), only_dated)
 
 
 def _select_numbers(db: sqlite3.Connection, source: str, wanted: object) -> list[int]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.arrays import ArrayPatch
+from everthread.text.line_features import UNDATED
 from everthread.types import Seqs
 
 
@@ -20,6 +21,7 @@ class ColumnFilter:
     speakers: Sequence[int] | None = None
     since: int | None = None  # inclusive
     until: int | None = None  # exclusive
+    only_dated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class LineColumns:
             said_at = self.lines["said_at"] - self.lines["offset"] * np.int64(1_000_000)  # (N,) in UTC
             masks += [said_at >= choice.since] if choice.since is not None else []
             masks += [said_at < choice.until] if choice.until is not None else []
+        masks += [(self.lines["marks"] & UNDATED) == 0] if choice.only_dated else []
         return self.seqs[np.logical_and.reduce(masks)] if masks else self.seqs
 
     def session_rows(self, numbers: Seqs, within: Seqs) -> npt.NDArray[np.int64]:
