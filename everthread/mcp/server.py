@@ -22,6 +22,7 @@ from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolResult,
+    GetPromptResult,
     InputRequiredResult,
     Resource,
     ResourceTemplate,
@@ -100,6 +101,15 @@ class MemoryServer(MCPServer[Banks]):
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_describe_invalid(error.__cause__)) from None
             raise
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Banks, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Get a prompt. Raises MCPError for an unknown one, and for missing arguments."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from None
 
     async def list_resources(self) -> list[Resource]:
         """List the resources."""

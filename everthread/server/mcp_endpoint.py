@@ -80,7 +80,7 @@ class ServedBanks:
         return BANK_HEADER not in request.headers and _only_bank(request.state.key) is None
 
     def open(self, request: Request, bank: str | None, verb: Verb) -> Memory:
-        """Return the memory of a bank; writing creates it.
+        """Return the memory of a bank. Writing creates it, and so does the first use of the caller's usual bank.
 
         Raises:
             BadInput: the key doesn't permit the verb, or the bank's id is invalid.
@@ -90,7 +90,8 @@ class ServedBanks:
         name = request.headers.get(BANK_HEADER) or bank or _only_bank(key) or DEFAULT_BANK
         if key is not None and not key.allows(verb, name):
             raise BadInput(FORBIDDEN_DETAIL)
-        return self.services.get_memory(name, create=verb == "write")
+        may_write = key is None or key.allows("write", name)
+        return self.services.get_memory(name, create=verb == "write" or (bank is None and may_write))
 
     def keep(self, memory: Memory, messages: Sequence[RoleAndText], session: str | None) -> str:
         """Store what is new in a conversation, and return its session. Raises BadInput."""

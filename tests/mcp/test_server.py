@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hardship.agent import MODES, call, data_of, list_tools, offer, talk, text_of
 from mcp import Client, MCPError
-from mcp_types import INTERNAL_ERROR, TextContent
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, TextContent
 
 from everthread import BadInput, Memory
 from everthread.cli.mcp import make_keep
@@ -123,6 +123,16 @@ def test_the_prompts_can_be_used(server: MemoryServer, mode: str) -> None:
     assert names_and_texts[:3] == ["remember_this", "what_do_you_know", "memory_habits"]
     assert "What do you know about Mia?" in names_and_texts[4]
     assert names_and_texts[5] == HABITS
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("name", "word"), [("gone", "Unknown prompt: gone"), ("what_do_you_know", "topic")])
+def test_an_unknown_or_incomplete_prompt_is_an_error_of_the_client(
+    server: MemoryServer, mode: str, name: str, word: str
+) -> None:
+    with pytest.raises(MCPError, match=word) as raised:
+        talk(server, lambda client: client.get_prompt(name), mode)
+    assert raised.value.code == INVALID_PARAMS
 
 
 def test_no_spans_are_made(server: MemoryServer) -> None:

@@ -118,10 +118,18 @@ def test_a_key_that_only_reads_sees_only_tools_that_read(url: str, keys: KeyStor
         assert "does not permit" in text_of(refused)
 
 
-def test_a_missing_bank_is_not_created_by_reading(url: str, keys: KeyStore, folder: Path) -> None:
-    missing = call(connect(url, keys.create("gone", ["gone"])), "recall", query=QUERY)
-    assert missing.is_error
-    assert "there is no bank 'gone'" in text_of(missing)
+def test_a_new_bank_is_empty_for_a_key_that_may_write(url: str, keys: KeyStore) -> None:
+    assert data_of(call(connect(url, keys.create("new", ["new"])), "recall", query=QUERY))["hits"] == []
+
+
+def test_a_missing_bank_is_not_created_by_reading(url: str, keys: KeyStore) -> None:
+    reader, any_bank = keys.create("reader", ["gone"], ["read"]), keys.create("any")
+    for missing in (
+        call(connect(url, reader), "recall", query=QUERY),
+        call(connect(url, any_bank), "recall", query=QUERY, bank="gone"),
+    ):
+        assert missing.is_error
+        assert "there is no bank 'gone'" in text_of(missing)
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer et_wrong"}])
