@@ -61,7 +61,7 @@ def mcp(
     """
     options = {**ctx.obj, "store": store or ctx.obj["store"]}
     if host is not None:
-        _print_config(host, options["store"], banks, read_only, tools)
+        _print_config(host, options, banks, read_only, tools)
         return
     if sys.stdin.isatty():
         click.echo("everthread: waiting for a host's messages on standard input; Ctrl-C stops it", err=True)
@@ -109,9 +109,14 @@ def _program() -> list[str]:
     return [sys.executable, "-m", "everthread"] if path.name == "__main__.py" else [str(path)]
 
 
-def _print_config(host: str, store: str | None, banks: Sequence[str], read_only: bool, tools: str | None) -> None:
+def _print_config(host: str, options: dict[str, Any], banks: Sequence[str], read_only: bool, tools: str | None) -> None:
     """Print a configuration to standard output, and where it belongs to standard error."""
-    arguments = ["mcp"]
+    arguments = []
+    for name in ("embedder", "recipe", "tokens"):
+        if options[name] is not None:
+            arguments += [to_flag(name), options[name]]
+    arguments.append("mcp")
+    store = options["store"]
     for bank in banks or (DEFAULT_BANK,):
         arguments += [to_flag("bank"), bank]
     if store is not None:

@@ -118,6 +118,8 @@ def test_a_configuration_starts_this_program_with_absolute_paths(tmp_path: Path)
     assert server["args"][-8:] == ["mcp", *arguments]
     assert "claude_desktop_config.json" in printed.stderr
     assert "mcp --bank default" in run("--print-config", "claude-code").stdout
+    with_embedder = CliRunner().invoke(main, ["--embedder", "hash", "mcp", "--print-config", "claude-code"])
+    assert "--embedder hash mcp --bank default" in with_embedder.stdout
 
 
 @pytest.mark.parametrize(
