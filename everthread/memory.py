@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -306,6 +307,7 @@ class Memory:
         count: TokenCounter | None = None,
         banks: Collection[str] | None = None,
         rerank: Reranker | str | None = None,
+        deadline_s: float | None = None,
     ) -> Context:
         """Format the memories relevant to a query as text for a prompt.
 
@@ -324,12 +326,16 @@ class Memory:
             banks: as for `recall`. The text has a part for each bank, under its id. `lines`, `hits` and `cut` are of
                 this memory's bank; session, exclude and notes apply to it alone; `others` has the other contexts.
             rerank: as for `recall`; the budget is filled in the reranker's order.
+            deadline_s: the time in which to return, in seconds; None: as long as it takes. A model that does not answer
+                in time is left out, and `complete` is False: without the question's vector, lines are found by their
+                words. Pending lines stay pending. With 0 no model is called.
 
         Raises:
             BadQuery: an argument is invalid.
             NotFound: a bank doesn't exist.
             ConfigError: the reranker is unknown.
         """
+        reader = self.reader.within(validation.check_duration(deadline_s, "deadline_s"))
         validation.check_positive(budget, "budget")
         validation.check_relevance(min_relevance, "min_relevance")
         if session is not None:
@@ -337,8 +343,9 @@ class Memory:
         excluded = validation.check_seqs(exclude)
         bank_query = Query(query, where, as_of, excluded, notes)
         limits = ContextLimits(budget, count or self.count, session, excluded, gate, min_relevance)
-        reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
-        return dispatch.build_context(self.recipe, self.reader, bank_query, limits, banks, reranker)
+        spec = self.recipe.rerank if rerank is None else rerank
+        reranker = reader.call_model(partial(self._rerankers.open, spec), None)
+        return dispatch.build_context(self.recipe, reader, bank_query, limits, banks, reranker)
 
     # ------------------------------------------------------- lines and sessions
 

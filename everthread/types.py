@@ -344,6 +344,8 @@ class Context:
         bank: the bank, if several were searched.
         others: the contexts of the other banks, if several were searched; `text` contains the memories of all banks.
             Line numbers are per bank.
+        complete: False if the deadline left out a model: the question or pending lines have no vectors, or hits are
+            not reranked.
     """
 
     text: str
@@ -354,6 +356,7 @@ class Context:
     relevance: float
     bank: str = ""
     others: tuple[Context, ...] = ()
+    complete: bool = True
 
     @property
     def lines(self) -> tuple[Line, ...]:

@@ -55,6 +55,10 @@ class EmbeddingBacklog:
         with self._lock:
             self._seqs.update(line.seq for line in lines if line.role in self._roles)
 
+    def has_pending(self, exclude: Collection[int] = ()) -> bool:
+        """Return whether any line is pending that is not among these."""
+        return not self._seqs.issubset(exclude)
+
     def embed_pending(self, exclude: Collection[int] = ()) -> None:
         """Embed the pending lines. If no embedder answers, they get no vectors and leave the backlog.
 
@@ -64,7 +68,7 @@ class EmbeddingBacklog:
         Raises:
             StoreUnavailable: the vectors could not be stored; the lines stay pending.
         """
-        if self._seqs.issubset(exclude):
+        if not self.has_pending(exclude):
             return
         with self._embedding:  # concurrent callers wait for the vectors
             with self._lock:

@@ -84,6 +84,17 @@ def check_relevance(value: float | None, name: str) -> None:
         raise BadQuery(f"{name} must be a relevance from 0 to 1, got {value!r}")
 
 
+def check_duration(seconds: float | None, name: str) -> float | None:
+    """Check a duration, which may be None, and return it.
+
+    Raises:
+        BadQuery: it is not a finite number of seconds from 0.
+    """
+    if seconds is not None and (type(seconds) not in (int, float) or not isfinite(seconds) or seconds < 0):
+        raise BadQuery(f"{name} must be a number of seconds from 0, got {seconds!r}")
+    return seconds
+
+
 def check_seq(seq: int, bank: str) -> int:
     """Check the number of a line.
 

@@ -152,15 +152,17 @@ class Client:
         min_relevance: float | None = None,
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
+        deadline_s: float | None = None,
     ) -> Context:
         """Return the memories relevant to the query, formatted for a prompt. See `Memory.context`.
 
-        Tokens are counted by the server.
+        Tokens are counted by the server, whose time the deadline limits.
         """
         validation.check_positive(budget, "budget")
         body = self._encode_query(query, where, as_of, exclude)
         body |= {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance}
         body |= {} if banks is None else {"banks": list(banks)}
+        body |= {"deadline_s": validation.check_duration(deadline_s, "deadline_s")}
         return decode.context(self._request("POST", "context", body=body))
 
     def _encode_query(

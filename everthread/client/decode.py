@@ -64,7 +64,8 @@ def context(data: Json) -> Context:
     sources: tuple[Line | FoundUnit, ...] = (*lines(data["lines"]), *map(found_unit, data["units"]))
     hits, cut = (tuple(map(hit, data.get(name, ()))) for name in ("hits", "cut"))
     others = tuple(map(context, data.get("others", ())))
-    return Context(data["text"], data["tokens"], sources, hits, cut, data["relevance"], data.get("bank", ""), others)
+    bank, complete = data.get("bank", ""), data.get("complete", True)
+    return Context(data["text"], data["tokens"], sources, hits, cut, data["relevance"], bank, others, complete)
 
 
 def session(data: Json) -> Session:

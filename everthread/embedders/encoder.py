@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from everthread.common.deadline import Deadline
 from everthread.embedders import shapes
 from everthread.embedders.base import Embedder
 from everthread.embedders.calibration import EmbedderState, measure_calibration
@@ -103,9 +104,25 @@ class Encoder:
         """Return an encoder of the same model and state that embeds each question once."""
         return Encoder(_CachedEmbedder(self.embedder), self.state)
 
+    def within(self, deadline: Deadline) -> Encoder:
+        """Return an encoder of the same model and state that embeds questions only until a deadline."""
+        return _TimedEncoder(self.embedder, self.state, deadline)
+
     def _start_cooldown(self, error: Exception) -> None:
         self.state.retry_at = time.monotonic() + COOLDOWN_S
         log.warning("embedder failed; lines are stored and found by their words, run reindex later: %s", error)
+
+
+class _TimedEncoder(Encoder):
+    """An encoder whose questions have no vector if the deadline does not allow to embed them."""
+
+    def __init__(self, embedder: Embedder, state: EmbedderState, deadline: Deadline) -> None:
+        super().__init__(embedder, state)
+        self._deadline = deadline
+
+    def try_embed_query(self, text: str) -> Vector | None:
+        embed = super().try_embed_query
+        return self._deadline.call(lambda: embed(text), None)
 
 
 class _CachedEmbedder:

@@ -7,14 +7,16 @@ writes a session's relevance buffer through the reader's store.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from everthread.bank.embedding_backlog import EmbeddingBacklog
+from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
 from everthread.recall import features, passages, time_overview, unit_search
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
@@ -27,6 +29,8 @@ from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, n
 
 log = logging.getLogger("everthread")
 
+Result = TypeVar("Result")
+
 UNEMBEDDED_WARNING = (
     "a bank has no vectors of %s: lines are found by keyword only; run reindex with a recipe that embeds lines, "
     "or open the bank with its old embedder"
@@ -36,7 +40,14 @@ UNEMBEDDED_WARNING = (
 class BankReader:
     """Reads one bank. Thread-safe."""
 
-    def __init__(self, store: Store, bank: str, encoder: Encoder, backlog: EmbeddingBacklog | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bank: str,
+        encoder: Encoder,
+        backlog: EmbeddingBacklog | None = None,
+        deadline: Deadline | None = None,
+    ) -> None:
         """Read a bank.
 
         Args:
@@ -44,24 +55,40 @@ class BankReader:
             bank: the bank's id; the bank must exist.
             encoder: embeds queries.
             backlog: the pending lines; None: no line is embedded.
+            deadline: the time for models; None: as long as they take.
         """
-        self.store, self.bank, self.encoder, self._backlog = store, bank, encoder, backlog
+        self.store, self.bank, self._backlog, self.deadline = store, bank, backlog, deadline
+        self.encoder = encoder if deadline is None else encoder.within(deadline)
 
     def for_bank(self, bank: str, encoder: Encoder) -> BankReader:
         """Return a reader of this bank, or of another one in the same store, with another encoder.
 
         It does not embed pending lines of another bank.
         """
-        return BankReader(self.store, bank, encoder, self._backlog if bank == self.bank else None)
+        return BankReader(self.store, bank, encoder, self._backlog if bank == self.bank else None, self.deadline)
+
+    def within(self, seconds: float | None) -> BankReader:
+        """Return a reader that calls models within this time from now, and embeds no pending lines; None: this one."""
+        if seconds is None:
+            return self
+        return BankReader(self.store, self.bank, self.encoder, self._backlog, Deadline(seconds))
+
+    def call_model(self, function: Callable[[], Result], otherwise: Result) -> Result:
+        """Return the result of a function that calls a model; `otherwise` if the deadline does not allow it."""
+        return function() if self.deadline is None else self.deadline.call(function, otherwise)
 
     def embed_pending(self, exclude: Collection[int] = ()) -> None:
-        """Embed the pending lines, once per query, before the search.
+        """Embed the pending lines, once per query, before the search. With a deadline, they stay pending.
 
         Args:
             exclude: numbers of lines that the query can't find; they may stay pending.
         """
-        if self._backlog is not None:
+        if self._backlog is None:
+            return
+        if self.deadline is None:
             self._backlog.embed_pending(exclude)
+        elif self._backlog.has_pending(exclude):
+            self.deadline.missed = True
 
     @property
     def refusal_words(self) -> refusal_words.RefusalWords:

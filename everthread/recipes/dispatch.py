@@ -97,8 +97,10 @@ def build_context(
     """
     build = partial(_build_bank_context, recipe, reranker)
     if banks is None:
-        return build(reader, query, limits)
-    return multi_bank.build_context(reader, banks, query, limits, build)
+        context = build(reader, query, limits)
+    else:
+        context = multi_bank.build_context(reader, banks, query, limits, build)
+    return replace(context, complete=False) if reader.deadline is not None and reader.deadline.missed else context
 
 
 def _build_bank_context(
@@ -109,8 +111,9 @@ def _build_bank_context(
     max_hits = recipe_used.max_hits
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
     hits = apply_gate(result, limits, recipe_used.min_relevance)
-    ranked = rerank_hits(reranker, query.text, hits)[:max_hits]
-    return recipe_used.lay_out(reader, replace(result, hits=ranked), limits)
+    rerank = partial(rerank_hits, reranker, query.text, hits)
+    ranked = rerank() if reranker is None else reader.call_model(rerank, hits)
+    return recipe_used.lay_out(reader, replace(result, hits=ranked[:max_hits]), limits)
 
 
 def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:

@@ -134,7 +134,7 @@ class Packabby(Recipe):
         summaries = _find_by_words(reader, query) if vector is None else self._find_nearest(reader, query, vector)
         best = islice(_filter_allowed(reader, query, summaries), k)
         hits = reader.build_unit_hits(
-            [scored for scored in map(_to_scored_unit, best) if self._is_relevant(text, scored.unit.text)]
+            [scored for scored in map(_to_scored_unit, best) if self._is_relevant(reader, text, scored.unit.text)]
         )
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(text))))
@@ -176,10 +176,14 @@ class Packabby(Recipe):
         """Return the (G, E, D) vectors of the decoys, embedded once per model; None without decoys or embedder."""
         key = reader.encoder.name, dim
         if self.decoys and key not in self._vectors:
+            embedder = reader.encoder.embedder
             try:
-                self._vectors[key] = shapes.embed_texts(reader.encoder.embedder, self.decoys)
+                vectors = reader.call_model(lambda: shapes.embed_texts(embedder, self.decoys), None)
             except (ModelError, RuntimeError, OSError) as error:
                 log.warning("a summary is recalled without comparing it with the decoys: %s", error)
+                return None
+            if vectors is not None:
+                self._vectors[key] = vectors
         return self._vectors.get(key)
 
     def _get_judge(self) -> Scribe | None:
@@ -188,11 +192,11 @@ class Packabby(Recipe):
             self._judges.append(open_scribe(open_llm()))
         return self._judges[0] if self._judges else None
 
-    def _is_relevant(self, query: str, text: str) -> bool:
+    def _is_relevant(self, reader: BankReader, query: str, text: str) -> bool:
         if (scribe := self.scribe or self._get_judge()) is None:
             return True
         try:
-            return scribe.is_relevant(query, text)
+            return reader.call_model(lambda: scribe.is_relevant(query, text), True)
         except ModelError as error:
             log.info("a summary is recalled because judging it failed: %s", error)
             return True

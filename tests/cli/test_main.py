@@ -947,7 +947,7 @@ def test_a_json_chat_answers_each_line_and_stores_no_command(cli: Cli) -> None:
         set(first)
         == set(second)
         == {
-            *("text", "tokens", "bank", "others", "lines", "hits", "units", "cut", "relevance"),
+            *("text", "tokens", "complete", "bank", "others", "lines", "hits", "units", "cut", "relevance"),
             *("reply", "partial", "refused"),
         }
     )

@@ -1,10 +1,12 @@
 """Embedders that behave badly on demand."""
 
+import threading
 from collections.abc import Sequence
 
 from everthread.errors import EmbedderUnavailable
 from everthread.testing import HashEmbedder
 from everthread.types import Vector, Vectors
+from hardship import PATIENCE
 
 
 class Moody:
@@ -47,3 +49,17 @@ class Several(HashEmbedder):
 
     def embed_query(self, text: str) -> Vector:
         return super().embed([text, (text.split() or [""])[-1]])
+
+
+class Stuck(HashEmbedder):
+    """Embeds questions only after `released` is set, and counts them."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.released = threading.Event()
+        self.questions = 0
+
+    def embed_query(self, text: str) -> Vector:
+        self.questions += 1
+        self.released.wait(PATIENCE)
+        return super().embed_query(text)

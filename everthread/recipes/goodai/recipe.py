@@ -169,12 +169,13 @@ class GoodAI(Recipe):
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         if self.rewrite:
-            query = replace(query, text=self._rewriter.rewrite_question(reader, query))
+            rewrite = partial(self._rewriter.rewrite_question, reader, query)
+            query = replace(query, text=reader.call_model(rewrite, query.text))
         allowed = reader.allowed_seqs(query)
         if (vector := reader.encoder.try_embed_query(query.text)) is None:
             return _search_words(reader, query, k)
-        self._chunking(reader).update(shown=query.exclude)
-        best = self._best(query, k, self._candidates(reader, query, vector, allowed))
+        reader.call_model(partial(self._chunking(reader).update, shown=query.exclude), None)
+        best = self._best(reader, query, k, self._candidates(reader, query, vector, allowed))
         hits = [_to_hit(candidate) for candidate in best]
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
@@ -198,11 +199,14 @@ class GoodAI(Recipe):
                     if passage.text:
                         yield passage, _build_candidate(units[id], passage, context[0], distance)
 
-    def _best(self, query: Query, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
+    def _best(
+        self, reader: BankReader, query: Query, k: int, candidates: Iterator[tuple[Passage, _Candidate]]
+    ) -> Sequence[_Candidate]:
         if self._matching is None and self._weighing is None:
             return [candidate for _, candidate in islice(drop_redundant(candidates, self.redundancy), k)]
         count = math.ceil(k * self.reranking_k_factor)
-        pool = self._rerank(query.text, collect_candidates(candidates, count, self.redundancy))
+        found = collect_candidates(candidates, count, self.redundancy)
+        pool = found if self._matching is None else reader.call_model(lambda: self._rerank(query.text, found), found)
         best = [candidate for _, candidate in islice(drop_redundant(pool, self.redundancy), count)]
         if self._weighing is not None:
             best = _weigh(best, self._weighing, query.as_of or now())

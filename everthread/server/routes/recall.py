@@ -41,4 +41,5 @@ def context(request: Request, memory: ReadMemory, metrics: RequestMetrics, body:
         min_relevance=body.min_relevance,
         exclude=body.exclude,
         banks=body.banks,
+        deadline_s=body.deadline_s,
     )

@@ -42,6 +42,17 @@ def test_a_context_equals_that_of_the_library(api_with_lines: TestClient, servic
     assert context["text"]
 
 
+def test_a_context_without_time_for_a_model_is_found_by_words(api_with_lines: TestClient) -> None:
+    body = {"query": "Where does my sister Mia live?", "gate": False}
+    late, in_time, without = (
+        api_with_lines.post(f"{BANK}/context", json={**body, **deadline}).json()
+        for deadline in ({"deadline_s": 0}, {"deadline_s": 60}, {})
+    )
+    assert (late["complete"], "Mia" in late["text"]) == (False, True)
+    assert in_time == without
+    assert without["complete"]
+
+
 def test_a_context_names_the_position_of_each_corrected_line(api_with_lines: TestClient) -> None:
     body = {"query": "Where does my sister Mia live?", "gate": False, "min_relevance": 0}
     assert api_with_lines.post(f"{BANK}/context", json=body).json()["corrects"] == {}
@@ -80,6 +91,9 @@ def test_an_invalid_query_is_rejected(api_with_lines: TestClient, body: dict[str
     assert kind(api_with_lines.post(f"{BANK}/recall", json=body), 422) == problem
 
 
-@pytest.mark.parametrize("body", [{"query": "a", "budget": 0}, {"query": "a", "min_relevance": 2}, {"query": 7}])
+@pytest.mark.parametrize(
+    "body",
+    [{"query": "a", "budget": 0}, {"query": "a", "min_relevance": 2}, {"query": 7}, {"query": "a", "deadline_s": -1}],
+)
 def test_an_invalid_context_request_is_rejected(api_with_lines: TestClient, body: dict[str, Any]) -> None:
     assert kind(api_with_lines.post(f"{BANK}/context", json=body), 422) == "invalid-request"
