@@ -1,6 +1,6 @@
 """`everthread hook`: runs as a hook of Claude Code or Codex. It never delays or blocks a prompt.
 
-A running server is asked first, because loading the engine takes seconds; `everthread.__main__` runs this module
+A running server is asked first, because loading the engine takes longer; `everthread.__main__` runs this module
 without the rest of the command line. If a hook fails or its deadline passes, it prints nothing and exits with 0.
 """
 
