@@ -1,6 +1,7 @@
 """The part of the server that speaks the API of language models: its paths, its errors, and requests of browsers.
 
-Sources: OpenAI's API reference, "Error codes"; Fetch Standard, "CORS protocol"; W3C, Private Network Access.
+Sources: OpenAI's API reference, "Error codes"; Ollama's API, "Errors"; Fetch Standard, "CORS protocol"; W3C, Private
+Network Access.
 """
 
 from __future__ import annotations
@@ -14,22 +15,28 @@ from starlette.types import Message, Send
 
 from everthread.server.problems import Problem
 
-PATH = re.compile(r"(?:/bank/[^/]+)?/v1(?:/.*)?")
+OLLAMA_PATH = re.compile(r"(?:/bank/[^/]+)?/api/(?:chat|generate|show|tags|version|ps)")
+PATH = re.compile(rf"(?:/bank/[^/]+)?/v1(?:/.*)?|{OLLAMA_PATH.pattern}")
 FILE_PATH = re.compile(r"(?:/bank/[^/]+)?/v1/(?:audio|files|images|uploads)(?:/.*)?")  # of forms with files
 ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 ANY_ORIGIN = "*"
 PREFLIGHT_SECONDS = 600  # for which a browser need not ask again
 
 
-def build_error(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Build an error of the API.
+def build_error(
+    path: str, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Build an error of the API to which a path belongs.
 
     Args:
+        path: of the request.
         status: the HTTP status.
         code: the kind of error.
         message: what is wrong, and what to do about it.
         headers: of the response.
     """
+    if OLLAMA_PATH.fullmatch(path):
+        return JSONResponse({"error": message}, status, headers)
     kind = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
     error = {"message": message, "type": kind, "param": None, "code": code.replace("-", "_")}
     return JSONResponse({"error": error}, status, headers)
@@ -39,7 +46,7 @@ def render_problem(problem: Problem, path: str) -> JSONResponse:
     """Return a problem in the shape of the API to which the path belongs."""
     if not PATH.fullmatch(path):
         return problem.response()
-    return build_error(problem.status, problem.name, problem.detail, problem.headers)
+    return build_error(path, problem.status, problem.name, problem.detail, problem.headers)
 
 
 def find_allowed_origin(headers: Headers, path: str, origins: Collection[str]) -> str | None:

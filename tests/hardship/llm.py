@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 PATIENCE = 300.0  # seconds after which a stalled response ends, so that no test hangs
+CHAT_PATHS = ("/chat/completions", "/api/chat")
 PIECE = re.compile(r"\s*\S+\s*?|\s+")
 
 
@@ -156,7 +157,7 @@ class Server:
     @property
     def asked(self) -> list[Request]:
         """The requests for completions."""
-        return [each for each in self.requests if each.path.endswith("/chat/completions")]
+        return [each for each in self.requests if each.path.endswith(CHAT_PATHS)]
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -247,7 +248,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         server = self._record_request(_object(data), data)
-        if not self.path.endswith("/chat/completions"):
+        if not self.path.endswith(CHAT_PATHS):
             self._json({"error": {"message": "not found"}}, 404)
             return
         request = server.requests[-1]

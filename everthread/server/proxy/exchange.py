@@ -24,7 +24,7 @@ from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.passed_answer import PassedAnswer, StoreReply
 from everthread.server.proxy.place import BlockRole, write_request
 from everthread.server.proxy.reply_reader import Reply
-from everthread.server.proxy.upstream import RawHeaders, Upstream
+from everthread.server.proxy.upstream import RawHeaders, Target, Upstream
 from everthread.server.proxy.wire import BodyOptions, ChatRequest, PersonTurn
 from everthread.types import Metadata
 
@@ -51,14 +51,14 @@ class Exchange:
         self._failures: list[str] = []
 
     async def answer(
-        self, request: ChatRequest, options: BodyOptions, target: bytes, raw_headers: RawHeaders, patience_s: float
+        self, request: ChatRequest, options: BodyOptions, target: Target, raw_headers: RawHeaders, patience_s: float
     ) -> PassedAnswer:
         """Answer the request.
 
         Args:
             request: its body.
             options: the options in the body.
-            target: its path below the upstream's base URL, and its query.
+            target: where it is passed on to.
             raw_headers: its headers, as they are passed on.
             patience_s: seconds for recall.
 
@@ -79,7 +79,7 @@ class Exchange:
         return PassedAnswer(answer, self._build_headers(turn, block), store)
 
     async def _pass_on(
-        self, request: ChatRequest, target: bytes, raw_headers: RawHeaders, store: StoreReply | None
+        self, request: ChatRequest, target: Target, raw_headers: RawHeaders, store: StoreReply | None
     ) -> PassedAnswer:
         """Pass the request on without memories."""
         answer, block = await self._send(request, NO_BLOCK, 0, target, raw_headers)
@@ -113,7 +113,7 @@ class Exchange:
         return NO_BLOCK
 
     async def _send(
-        self, request: ChatRequest, block: MemoryBlock, index: int, target: bytes, raw_headers: RawHeaders
+        self, request: ChatRequest, block: MemoryBlock, index: int, target: Target, raw_headers: RawHeaders
     ) -> tuple[httpx.Response, MemoryBlock]:
         """Send the request. If the upstream refuses the memories, offer them in another role, then send it without.
 

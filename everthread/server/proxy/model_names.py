@@ -27,25 +27,53 @@ def split_model(model: str, exists: Callable[[str], bool]) -> tuple[str, str | N
     return name, bank
 
 
-def add_banks(body: bytes, banks: Sequence[str]) -> bytes:
+def add_banks(body: bytes, banks: Sequence[str], field: str = "data", name_fields: Sequence[str] = ("id",)) -> bytes:
     """Add to a list of models each model with each bank, as far as there is room.
 
     Args:
         body: the upstream's list.
         banks: ids.
+        field: the field of the list.
+        name_fields: the fields of a model that contain its name.
 
     Raises:
         ValueError, RecursionError: it is not a list of models.
     """
     text = body.decode()
-    data = Scanner(text).read_members().get("data")
+    data = Scanner(text).read_members().get(field)
     models = data.value if data is not None and isinstance(data.value, list) else []
-    named = [model for model in models if isinstance(model, dict) and isinstance(model.get("id"), str)]
-    added = [{**model, "id": f"{model['id']}@{bank}"} for bank in banks for model in named][:MAX_ADDED_MODELS]
+    named = [model for model in models if isinstance(model, dict) and isinstance(model.get(name_fields[0]), str)]
+    added = [
+        {**model, **{name: f"{model[name]}@{bank}" for name in name_fields if name in model}}
+        for bank in banks
+        for model in named
+    ][:MAX_ADDED_MODELS]
     if data is None or not added:
         return body
     end = data.end - 1  # before the bracket
     return apply_edits(text, [Edit(end, end, "".join(f", {to_json(model)}" for model in added))]).encode()
+
+
+def remove_bank(body: bytes, exists: Callable[[str], bool]) -> tuple[bytes, str | None]:
+    """Remove the bank from the name of the model in a request.
+
+    Args:
+        body: the request.
+        exists: as for `split_model`.
+
+    Returns:
+        The request, and the bank; None if the name has none, or the request is not understood.
+    """
+    try:
+        text = body.decode()
+        members = Scanner(text).read_members()
+    except (ValueError, RecursionError):
+        return body, None
+    for span in (members[field] for field in ("model", "name") if field in members):
+        name, bank = split_model(span.value, exists) if isinstance(span.value, str) else ("", None)
+        if bank is not None:
+            return apply_edits(text, [Edit(span.value_start, span.end, to_json(name))]).encode(), bank
+    return body, None
 
 
 def rename(body: bytes, name: str) -> bytes:

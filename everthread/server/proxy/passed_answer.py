@@ -10,7 +10,14 @@ import httpx
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from everthread.server.proxy.reply_reader import EVENT_STREAM, Reply, ReplyReader, open_reader
+from everthread.server.proxy.reply_reader import (
+    EVENT_STREAM,
+    LINE_STREAM,
+    Reply,
+    ReplyReader,
+    open_reader,
+    parse_type,
+)
 from everthread.server.proxy.upstream import DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES, drop_headers
 
 log = logging.getLogger("everthread.server")
@@ -38,7 +45,7 @@ class PassedAnswer(Response):
             *((name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()),
         ]
         content_type = answer.headers.get("content-type", "")
-        self._is_stream = content_type.startswith(EVENT_STREAM)
+        self._is_stream = parse_type(content_type) in (EVENT_STREAM, LINE_STREAM)
         self._store = store
         self._reader: ReplyReader | None = None
         if store is not None and answer.is_success:

@@ -1,13 +1,15 @@
 """Reads the reply in an answer of the upstream while its bytes are passed on.
 
-Source: OpenAI's API reference, "The chat completion object" and "The chat completion chunk object". Only the choice
-with index 0 is read, and of it only the words: neither reasoning nor calls of tools.
+Sources: OpenAI's API reference, "The chat completion object" and "The chat completion chunk object"; Ollama's API,
+"Generate a chat completion". Only the choice with index 0 is read, and of it only the words: neither reasoning nor
+calls of tools.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from everthread.server.proxy.event_stream import EventSplitter
@@ -15,6 +17,8 @@ from everthread.server.proxy.message_text import remove_thoughts
 from everthread.server.proxy.wire import calls_tools, read_content
 
 EVENT_STREAM = "text/event-stream"
+LINE_STREAM = "application/x-ndjson"  # Ollama's: one JSON object a line
+MAX_LINE_BYTES = 16_000_000
 MAX_BODY_BYTES = 64_000_000  # of an answer that is not a stream; a longer one is not read
 MAX_CHUNK_BYTES = 16_000_000  # of what a compressed piece expands to
 DONE = b"[DONE]"
@@ -71,6 +75,9 @@ class Reply:
         for choice in choices if isinstance(choices, list) else []:
             if isinstance(choice, dict) and choice.get("index", 0) == 0:
                 self._add_choice(choice)
+        if choices is None and isinstance(event.get("message"), dict):  # Ollama's
+            reason = (event.get("done_reason") or "stop") if event.get("done") else None
+            self._add_choice({"message": event["message"], "finish_reason": reason})
 
     def _add_choice(self, choice: dict[str, Any]) -> None:
         message = choice.get("message") or choice.get("delta")
@@ -120,6 +127,26 @@ class StreamReader:
             self.reply.add(json.loads(data))
 
 
+class LineReader:
+    """Reads the reply in a stream of JSON objects, one a line."""
+
+    def __init__(self) -> None:
+        self.reply = Reply()
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> None:
+        """Read the next bytes. Raises ValueError if they can't be read."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in filter(bytes.strip, lines):
+            self.reply.add(json.loads(line))
+        if len(self._rest) > MAX_LINE_BYTES:
+            raise ValueError(f"a line has more than {MAX_LINE_BYTES:,} bytes")
+
+    def end(self) -> None:
+        """Read the end of the stream. Raises ValueError if it can't be read."""
+        self.feed(b"\n")
+
+
 class BodyReader:
     """Reads the reply in an answer that is not a stream."""
 
@@ -163,6 +190,11 @@ class DecompressingReader:
         self._reader.end()
 
 
+def parse_type(content_type: str) -> str:
+    """Return a media type without its parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
 def open_reader(content_type: str, content_encoding: str) -> ReplyReader | None:
     """Return a reader for an answer; None if its compression is not known.
 
@@ -170,8 +202,8 @@ def open_reader(content_type: str, content_encoding: str) -> ReplyReader | None:
         content_type: of the answer.
         content_encoding: of the answer; empty for none.
     """
-    is_stream = content_type.partition(";")[0].strip().lower() == EVENT_STREAM
-    reader: ReplyReader = StreamReader() if is_stream else BodyReader()
+    readers: dict[str, Callable[[], ReplyReader]] = {EVENT_STREAM: StreamReader, LINE_STREAM: LineReader}
+    reader = readers.get(parse_type(content_type), BodyReader)()
     match content_encoding.strip().lower():
         case "" | "identity":
             return reader

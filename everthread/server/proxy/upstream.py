@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterable
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
@@ -20,6 +21,19 @@ from everthread.server.services import Services
 from everthread.server.settings import Settings
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
+
+
+class Target(NamedTuple):
+    """A path, with its query, as the client sent it.
+
+    Attributes:
+        path: below the base URL of the upstream.
+        is_root: whether it is below the root of that server instead, as Ollama's own API is.
+    """
+
+    path: bytes
+    is_root: bool = False
+
 
 HOP_BY_HOP_HEADERS = frozenset(  # headers that apply to one connection only (RFC 9110, 7.6.1)
     (
@@ -79,21 +93,21 @@ class Upstream:
         self.role, self._takes_role = role, True
 
     async def send(
-        self, method: str, target: bytes, headers: RawHeaders, content: bytes | AsyncIterator[bytes] = b""
+        self, method: str, target: Target, headers: RawHeaders, content: bytes | AsyncIterator[bytes] = b""
     ) -> httpx.Response:
         """Send a request; return the answer, whose body is not read yet and has to be closed.
 
         Args:
             method: GET, POST, …
-            target: the path below the base URL, and the query, as the client sent them.
+            target: where to send it.
             headers: the client's.
             content: the body; an iterator if it is the client's own, unchanged.
 
         Raises:
             Problem: 502 or 504 in place of an answer.
         """
-        base = httpx.URL(self.url)
-        url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + target)
+        base = httpx.URL(self.url.removesuffix("/v1") if target.is_root else self.url)
+        url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + target.path)
         passed = self._build_headers(url, headers)
         if isinstance(content, bytes):
             passed = [(name, value) for name, value in passed if name.lower() != b"content-length"]

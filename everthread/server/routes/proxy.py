@@ -1,7 +1,7 @@
 """The memory proxy: the API of a language model's server, for clients that have no memory of their own.
 
-Every path below /v1 is passed on to the upstream; a few are more than that. The paths below /bank/{bank}/v1 are the
-same for one bank.
+Every path below /v1 is passed on to the upstream, and some of Ollama's own API; a few are more than that. The paths
+below /bank/{bank} are the same for one bank.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
 from everthread.server.problems import Problem
 from everthread.server.proxy.destination import find_destination
 from everthread.server.proxy.exchange import Exchange
-from everthread.server.proxy.model_names import add_banks, rename, split_model
+from everthread.server.proxy.model_names import add_banks, remove_bank, rename, split_model
 from everthread.server.proxy.own_embeddings import embed, is_own
 from everthread.server.proxy.passed_answer import PassedAnswer
-from everthread.server.proxy.upstream import Upstream, read_answer
+from everthread.server.proxy.upstream import Target, Upstream, read_answer
 from everthread.server.proxy.wire import OPTIONS_FIELD, BodyOptions, ChatRequest
 from everthread.server.request_body import MAX_INLINE_JSON_BYTES
-from everthread.server.request_guard import raw_path
+from everthread.server.request_guard import decode_path, raw_path
 from everthread.stores.base import Store
 
 router = APIRouter(include_in_schema=False)
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-BANK_SEGMENT = b"bank"
+BANK_SEGMENT, OLLAMA_SEGMENT = b"bank", b"api"
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -46,21 +46,24 @@ def with_api_errors(handler: Handler) -> Handler:
 
     @wraps(handler)
     async def handle(request: Request) -> Response:
+        path = decode_path(request.scope)
         try:
             return await handler(request)
         except Problem as problem:
-            return model_api.build_error(problem.status, problem.name, problem.detail, problem.headers)
+            return model_api.build_error(path, problem.status, problem.name, problem.detail, problem.headers)
         except EverthreadError as error:
             status = 400 if isinstance(error, BadInput) else problems.get_status(error)
             document = problems.build_error_document(error)
             code = problems.to_kebab_case(type(error).__name__)
-            return model_api.build_error(status, code, str(document["detail"]))
+            return model_api.build_error(path, status, code, str(document["detail"]))
 
     return handle
 
 
 @router.post("/v1/chat/completions")
 @router.post("/bank/{bank}/v1/chat/completions")
+@router.post("/api/chat")
+@router.post("/bank/{bank}/api/chat")
 @with_api_errors
 async def complete_chat(request: Request) -> Response:
     """Answer a request for a chat completion, with memories."""
@@ -90,6 +93,7 @@ async def complete_chat(request: Request) -> Response:
 
 
 @router.get("/v1/models")
+@router.get("/api/tags")
 @with_api_errors
 async def list_models(request: Request) -> Response:
     """List the upstream's models, and each with the banks that the caller may chat with."""
@@ -97,7 +101,9 @@ async def list_models(request: Request) -> Response:
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     banks = await run_in_threadpool(_list_banks, get_services(request).store, key)
-    return await _pass_on_changed(request, _target(request), lambda body: add_banks(body, banks))
+    target = _target(request)
+    field, name_fields = ("models", ("name", "model")) if target.is_root else ("data", ("id",))
+    return await _pass_on_changed(request, target, lambda body: add_banks(body, banks, field, name_fields))
 
 
 @router.get("/v1/models/{model:path}")
@@ -111,7 +117,7 @@ async def get_model(request: Request) -> Response:
         return await _pass_on(request, key)
     if key is not None and not key.allows("chat", bank):
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
-    target = f"/models/{quote(name, safe='/:@')}".encode()
+    target = Target(f"/models/{quote(name, safe='/:@')}".encode())
     return await _pass_on_changed(request, target, lambda body: rename(body, wanted))
 
 
@@ -129,6 +135,26 @@ async def create_embeddings(request: Request) -> Response:
     return JSONResponse(await run_in_threadpool(embed, body, services.embedder, services.count))
 
 
+@router.post("/api/generate")
+@router.post("/bank/{bank}/api/generate")
+@router.post("/api/show")
+@router.post("/bank/{bank}/api/show")
+@with_api_errors
+async def pass_on_model(request: Request) -> Response:
+    """Pass a request of Ollama's API on, with the model's name without the bank."""
+    key = await _authenticate(request)
+    exists = get_services(request).store.exists
+    body, bank = await run_in_threadpool(remove_bank, await request.body(), exists)
+    if key is not None and bank is not None and not key.allows("chat", bank):
+        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+    return await _pass_on(request, key, body)
+
+
+@router.get("/api/version")
+@router.get("/api/ps")
+@router.get("/bank/{bank}/api/tags")
+@router.get("/bank/{bank}/api/version")
+@router.get("/bank/{bank}/api/ps")
 @router.api_route("/v1/{path:path}", methods=METHODS)
 @router.api_route("/bank/{bank}/v1/{path:path}", methods=METHODS)
 @with_api_errors
@@ -138,7 +164,7 @@ async def pass_on(request: Request) -> Response:
     return await _pass_on(request, await _authenticate(request), request.stream() if has_body else b"")
 
 
-async def _pass_on_changed(request: Request, target: bytes, change: Callable[[bytes], bytes]) -> Response:
+async def _pass_on_changed(request: Request, target: Target, change: Callable[[bytes], bytes]) -> Response:
     """Pass a request on, and its answer back with a change, if the upstream gives one that can be changed."""
     answer = await _get_upstream(request).send("GET", target, request.headers.raw)
     if not answer.is_success or "content-encoding" in answer.headers:
@@ -183,9 +209,10 @@ def _path_bank(request: Request) -> str | None:
     return None if bank is None else decode_segment(bank)
 
 
-def _target(request: Request) -> bytes:
-    """Return the path below /v1 and the query, as they were sent."""
+def _target(request: Request) -> Target:
+    """Return the path below /v1, or that of Ollama's API, and the query, as they were sent."""
     segments = raw_path(request.scope).partition(b"?")[0].split(b"/")
-    below = segments[4:] if segments[1] == BANK_SEGMENT else segments[2:]
-    target, query = b"/" + b"/".join(below), request.scope["query_string"]
-    return target + b"?" + query if query else target
+    api, *below = segments[3:] if segments[1] == BANK_SEGMENT else segments[1:]
+    is_root = api == OLLAMA_SEGMENT
+    path, query = b"/".join([b"", *([api] if is_root else []), *below]), request.scope["query_string"]
+    return Target(path + b"?" + query if query else path, is_root)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everthread.server.proxy import reply_reader
 from everthread.server.proxy.reply_reader import Reply, open_reader
 
 STREAM_TYPE = "text/event-stream; charset=utf-8"
@@ -104,6 +105,28 @@ def test_a_compressed_answer_is_read(encoding: str, compress: Any) -> None:
     assert read(compress(completion({"content": "May."})), kind="application/json", encoding=encoding).text == "May."
     with pytest.raises(ValueError):
         read(b"not compressed", encoding=encoding)
+
+
+def test_a_stream_of_lines_is_read_wherever_it_is_cut() -> None:
+    lines = [
+        {"model": "m-1", "message": {"role": "assistant", "content": "She moves ", "thinking": "Hm."}, "done": False},
+        {"model": "m-1", "message": {"role": "assistant", "content": "in May."}, "done": False},
+        {"model": "m-1", "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"},
+    ]
+    data = b"\n".join(json.dumps(line).encode() for line in lines)
+    for at in range(len(data)):
+        reply = read(data[:at], data[at:], kind="application/x-ndjson")
+        assert (reply.text, reply.is_partial, reply.model) == ("She moves in May.", False, "m-1")
+    assert read(data.rpartition(b"\n")[0], kind="application/x-ndjson").is_partial
+    assert read(data.replace(b'"stop"', b'"length"'), kind="application/x-ndjson").is_partial
+    whole = {"message": {"content": "In May."}, "done": True}
+    assert read(json.dumps(whole).encode(), kind="application/json").text == "In May."
+
+
+def test_a_line_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reply_reader, "MAX_LINE_BYTES", 10)
+    with pytest.raises(ValueError, match="10 bytes"):
+        read(b'{"message": "', kind="application/x-ndjson")
 
 
 def test_an_answer_in_an_unknown_compression_has_no_reader() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import ollama
 import openai
 import pytest
 from hardship import PATIENCE, llm
@@ -660,6 +661,54 @@ def test_texts_are_embedded_by_the_memory_or_by_the_upstream(proxy: Proxy) -> No
 def test_an_invalid_request_for_embeddings_is_refused(proxy: Proxy, fields: dict[str, Any], message: str) -> None:
     answer = httpx.post(f"{proxy.url}/v1/embeddings", json={"model": "everthread", **fields})
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
+
+
+# ----------------------------------------------------------------------------------- Ollama's API
+
+
+def ollama_lines(*pieces: str) -> Raw:
+    """Return an answer of Ollama's, streamed in pieces."""
+    lines = [{"model": "m", "message": bot(piece), "done": False} for piece in pieces]
+    lines.append({"model": "m", "message": bot(""), "done": True, "done_reason": "stop", "eval_count": 7})
+    return Raw(b"".join(json.dumps(line).encode() + b"\n" for line in lines), "application/x-ndjson")
+
+
+def test_the_client_of_ollama_streams_and_completes(proxy: Proxy) -> None:
+    whole = {"model": "m", "message": bot("In Lisbon."), "done": True, "done_reason": "stop"}
+    proxy.upstream.behaviours[:] = [ollama_lines("How ", "nice."), Raw(json.dumps(whole).encode(), "application/json")]
+    client, model = ollama.Client(proxy.url), f"m@{proxy.bank}"
+    pieces = client.chat(model, [user(FACT)], stream=True)
+    assert "".join(piece.message.content or "" for piece in pieces) == "How nice."
+    assert client.chat(model, [user(QUESTION)]).message.content == "In Lisbon."
+    assert proxy.upstream.asked[-1].path == "/api/chat"
+    assert FACT in proxy.blocks[0]
+    assert proxy.texts == [FACT, "How nice.", QUESTION, "In Lisbon."]
+    names = [each.model for each in client.list().models]
+    assert names[0] == "m"
+    assert model in names
+    client._client.close()
+
+
+def test_other_paths_of_ollama_are_passed_on_without_the_bank(proxy: Proxy) -> None:
+    for path in ("generate", "show"):
+        answer = httpx.post(f"{proxy.url}/bank/x/api/{path}", json={"model": f"m@{proxy.bank}", "prompt": "Hi."})
+        assert answer.status_code == 404
+        sent = proxy.upstream.requests[-1]
+        assert (sent.path, (sent.body or {})["model"]) == (f"/api/{path}", "m")
+    for path in ("version", "ps"):
+        httpx.get(f"{proxy.url}/api/{path}")
+        assert proxy.upstream.requests[-1].path == f"/api/{path}"
+    assert proxy.texts == []
+
+
+def test_errors_for_clients_of_ollama_have_its_shape(proxy: Proxy) -> None:
+    refused = httpx.post(f"{proxy.url}/api/chat", json={"model": "m"}, headers={"Authorization": "Bearer et_unknown"})
+    assert (refused.status_code, refused.json().keys()) == (401, {"error"})
+    refused = httpx.post(f"{proxy.url}/api/chat", content=b"x", headers={"Content-Type": "text/plain"})
+    assert (refused.status_code, refused.json().keys()) == (415, {"error"})
+    key = KeyStore(get_path(proxy.services.store)).create(f"ollama {proxy.bank}", [proxy.bank], ["chat"])
+    own = {"Authorization": f"Bearer {key}"}
+    assert httpx.post(f"{proxy.url}/api/show", json={"model": "m@other"}, headers=own).status_code == 403
 
 
 # ------------------------------------------------------------------------------ all other paths
