@@ -353,6 +353,13 @@ class LineStore(Protocol):
                 could not be written. The next use of the bank erases the bytes.
         """
 
+    def receipts(self, bank: str) -> list[Receipt]:
+        """Return the receipts of a bank, which need not exist any more, the earliest first.
+
+        Raises:
+            StoreUnavailable: they can't be read.
+        """
+
 
 class TermIndex(Protocol):
     """Reads the data by which lines are scored: records of terms, columns of lines, and statistics."""

@@ -194,3 +194,12 @@ def test_a_process_killed_at_any_step_has_applied_all_consequences_or_none(tmp_p
     outcomes = [outcome(tmp_path / str(last), last)[1] for last in range(begin, len(found), 3)]
     undone = outcomes.count(before)
     assert outcomes == [before] * undone + [after] * (len(outcomes) - undone)
+
+
+def test_the_receipts_of_a_bank_are_read_in_their_order_even_after_it_is_gone(
+    memory: Memory, open_store: Callable[[], Store]
+) -> None:
+    assert memory.store.receipts(memory.bank) == []
+    given = [memory.forget(seq=5), memory.forget(session="a"), memory.forget(everything=True)]
+    fill(Memory(f"other-{next(NAMES)}", open_store(), HashEmbedder(), Default())).forget(seq=1)
+    assert open_store().receipts(memory.bank) == given

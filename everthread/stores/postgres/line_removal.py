@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
 from everthread.common.keys import SETTING_PINNED
-from everthread.common.timestamps import to_micros
+from everthread.common.timestamps import from_micros, to_micros
 from everthread.errors import NotFound
 from everthread.stores import pin_setting
 from everthread.stores.base import Scope
@@ -169,6 +170,21 @@ def has_receipt(db: Connection, bank: str, receipt: Receipt, number: UUID) -> bo
     row = db.execute(query, (receipt.bank, number)).fetchone()
     _set_bank(db, bank)
     return row is not None
+
+
+def read_receipts(db: Connection, bank: str) -> list[Receipt]:
+    """Return the receipts of a bank, the earliest first."""
+    digest = sha256(bank.encode()).hexdigest()
+    _set_bank(db, digest)
+    rows = db.execute(
+        "SELECT scope, seqs, lines, forgotten_at FROM everthread.receipt WHERE bank_id = %s ORDER BY forgotten_at, id",
+        (digest,),
+    ).fetchall()
+    _set_bank(db, bank)
+    return [
+        Receipt(digest, scope, tuple((first, last) for first, last in json.loads(seqs)), lines, from_micros(at))
+        for scope, seqs, lines, at in rows
+    ]
 
 
 def _set_bank(db: Connection, bank: str) -> None:

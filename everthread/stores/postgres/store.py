@@ -294,6 +294,9 @@ class PostgresStore(Store):
         self._vacuum.schedule(tables, whole_bank=scope == "bank")
         return receipt
 
+    def receipts(self, bank: str) -> list[Receipt]:
+        return self._read(bank, lambda db: line_removal.read_receipts(db, bank))
+
     def reserve_seqs(self, bank: str, last: int) -> None:
         def write(db: Connection) -> None:
             bank_rows.lock_bank(db, bank, to_micros(now()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
 from collections import OrderedDict
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.common.timestamps import to_micros, utc_offset_s
-from everthread.errors import NotFound, StoreUnavailable
+from everthread.errors import NotFound
 from everthread.stores import units as shared_units
 from everthread.stores.arrays import find_positions, is_member, max_by_id, to_ranges
 from everthread.stores.base import (
@@ -51,6 +50,7 @@ from everthread.stores.sqlite import (
     dense_index,
     line_removal,
     postings,
+    receipts,
     schema,
     sessions,
     unit_vectors,
@@ -65,7 +65,6 @@ from everthread.stores.sqlite.bank_file import (
     file_name,
     map_errors,
     remove_orphan_logs,
-    sync_folder,
 )
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.filters import build_column_filter, build_condition, needs_rows
@@ -294,26 +293,14 @@ class SQLiteStore(Store):
             opened.cache.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
         try:
-            self._write_receipt(receipt)  # the lines are deleted, even if the erasure of their bytes fails
+            receipts.append(self.folder, receipt)  # the lines are deleted, even if the erasure of their bytes fails
         finally:
             if scope != "bank":
                 opened.file.erase()  # even if the receipt could not be written
         return receipt
 
-    def _write_receipt(self, receipt: Receipt) -> None:
-        path = self.folder / "receipts.jsonl"
-        row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            sync_folder(self.folder)  # it may be new
-        except OSError as error:
-            raise StoreUnavailable(
-                f"the lines are forgotten, but the receipt could not be written to {path}: "
-                f"{error.strerror}. Make the file writable; don't forget the lines again"
-            ) from error
+    def receipts(self, bank: str) -> list[Receipt]:
+        return receipts.read(self.folder, bank)
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         with self._bank(bank).file.write_transaction() as db:

@@ -1,0 +1,58 @@
+"""The file receipts.jsonl: proof of what was forgotten in the banks of a folder, without any text."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+
+from everthread.errors import StoreUnavailable
+from everthread.stores.sqlite.bank_file import sync_folder
+from everthread.types import Receipt
+
+FILE_NAME = "receipts.jsonl"
+
+
+def append(folder: Path, receipt: Receipt) -> None:
+    """Append a receipt; it is durable when this returns. Raises StoreUnavailable."""
+    path = folder / FILE_NAME
+    row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(folder)  # it may be new
+    except OSError as error:
+        raise StoreUnavailable(
+            f"the lines are forgotten, but the receipt could not be written to {path}: "
+            f"{error.strerror}. Make the file writable; don't forget the lines again"
+        ) from error
+
+
+def read(folder: Path, bank: str) -> list[Receipt]:
+    """Return the receipts of a bank, the earliest first; rows that were not written completely are skipped.
+
+    Raises:
+        StoreUnavailable: the file can't be read.
+    """
+    path, digest = folder / FILE_NAME, sha256(bank.encode()).hexdigest()
+    try:
+        rows = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreUnavailable(f"cannot read {path}: {error}; make the file readable") from error
+    return [receipt for row in rows if (receipt := _parse(row)) is not None and receipt.bank == digest]
+
+
+def _parse(row: str) -> Receipt | None:
+    try:
+        value = json.loads(row)
+        seqs = tuple((int(first), int(last)) for first, last in value["seqs"])
+        at = datetime.fromisoformat(value["forgotten_at"])
+        return Receipt(value["bank"], value["scope"], seqs, int(value["lines"]), at)
+    except (ValueError, KeyError, TypeError):
+        return None
