@@ -10,12 +10,14 @@ from mcp_types import Resource, ResourceTemplate
 
 from everthread.errors import NotFound
 from everthread.mcp.banks import Banks, open_bank
+from everthread.mcp.views import ReceiptView
 from everthread.memory import Memory
 from everthread.text.formatting import format_lines
 from everthread.types import Filter, now
 
 SCHEME = "everthread://"
 SESSION_PREFIX = f"{SCHEME}session/"
+RECEIPT_PREFIX = f"{SCHEME}receipt/"
 TODAY = timedelta(days=1)
 
 RESOURCES = (
@@ -38,6 +40,13 @@ TEMPLATES = (
         description="A conversation, with dates; `sessions` lists the names.",
         mime_type="text/plain",
     ),
+    ResourceTemplate(
+        uri_template=f"{RECEIPT_PREFIX}{{n}}",
+        name="receipt",
+        title="Receipt",
+        description="Proof of what was forgotten, without any text; `forget` returns the number.",
+        mime_type="text/plain",
+    ),
 )
 
 
@@ -58,7 +67,16 @@ def read(ctx: Context[Banks], uri: str) -> str:
         if lines := list(memory.lines(Filter(session=name))):
             return format_lines(lines)
         raise NotFound(f"there is no session {name!r} with lines")
+    if uri.startswith(RECEIPT_PREFIX):
+        return _read_receipt(memory, uri.removeprefix(RECEIPT_PREFIX))
     raise NotFound(f"there is no resource {uri!r}")
+
+
+def _read_receipt(memory: Memory, number: str) -> str:
+    receipts = memory.store.receipts(memory.bank)
+    if not (number.isascii() and number.isdecimal() and 1 <= int(number[:10]) <= len(receipts)):
+        raise NotFound(f"there is no receipt {number[:40]!r}; the bank has {len(receipts)}")
+    return ReceiptView.of(receipts[int(number) - 1]).model_dump_json(indent=2)
 
 
 def _read_today(memory: Memory) -> str:

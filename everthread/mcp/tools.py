@@ -19,6 +19,7 @@ from everthread.bank.settings import remember_policy
 from everthread.errors import BadInput, NotFound
 from everthread.mcp import consent
 from everthread.mcp.banks import Banks, Verb, open_bank
+from everthread.mcp.resources import RECEIPT_PREFIX
 from everthread.mcp.times import parse_end, parse_start, parse_time
 from everthread.mcp.views import (
     ConversationView,
@@ -183,7 +184,9 @@ def forget(
         with ctx.request_context.lifespan_context.pause(memory.bank):
             receipt = memory.forget(seq=seq, session=session)
         count = "1 line" if receipt.lines == 1 else f"{receipt.lines} lines"
-        return _result(ForgetView(forgotten=True, receipt=ReceiptView.of(receipt)), f"Forgot {count} for good.")
+        number = len(memory.store.receipts(memory.bank))
+        view = ForgetView(forgotten=True, receipt=ReceiptView.of(receipt))
+        return _result(view, f"Forgot {count} for good.", f"The receipt is {RECEIPT_PREFIX}{number}.")
     if consent.can_ask(ctx):
         return _result(ForgetView(forgotten=False), "Nothing was forgotten: the person did not agree.")
     lines = consent.find_lines(memory, seq, session)

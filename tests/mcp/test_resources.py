@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
-from hardship.agent import MODES, offer, talk
+from hardship.agent import MODES, call, data_of, offer, talk
 from mcp import MCPError
-from mcp_types import INVALID_PARAMS, TextResourceContents
+from mcp_types import INVALID_PARAMS, TextContent, TextResourceContents
 
-from everthread import BadInput, Memory
+from everthread import BadInput, Memory, NewLine
 from everthread.mcp.server import MemoryServer
 
 NOON = datetime(2024, 6, 2, 12, tzinfo=UTC)
@@ -30,7 +31,10 @@ def test_the_resources_are_listed(server: MemoryServer, mode: str) -> None:
     listed = talk(server, lambda client: client.list_resources(), mode).resources
     assert [each.uri for each in listed] == ["everthread://notes", "everthread://today"]
     templates = talk(server, lambda client: client.list_resource_templates(), mode).resource_templates
-    assert [each.uri_template for each in templates] == ["everthread://session/{name}"]
+    assert [each.uri_template for each in templates] == [
+        "everthread://session/{name}",
+        "everthread://receipt/{n}",
+    ]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -55,8 +59,28 @@ def test_today_is_what_was_said_in_the_last_day(server: MemoryServer, memory: Me
     assert read(server, "everthread://today").endswith("user: Just now.")
 
 
+def test_a_receipt_is_read_by_the_number_that_forgetting_returned(server: MemoryServer, memory: Memory) -> None:
+    memory.observe_many([NewLine("One."), NewLine("Two.")])
+    memory.forget(seq=1)
+    token = data_of(call(server, "forget", seq=2))["confirm"]
+    result = call(server, "forget", seq=2, confirm=token)
+    assert isinstance(result.content[1], TextContent)
+    assert result.content[1].text == "The receipt is everthread://receipt/2."
+    assert json.loads(read(server, "everthread://receipt/2")) == data_of(result)["receipt"]
+    assert json.loads(read(server, "everthread://receipt/1"))["seqs"] == [[1, 1]]
+
+
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("uri", ["everthread://session/gone", "everthread://secrets", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "everthread://receipt/1",
+        "everthread://receipt/²",
+        "everthread://session/gone",
+        "everthread://secrets",
+        "file:///etc/passwd",
+    ],
+)
 def test_an_unknown_resource_is_an_error_with_its_name(server: MemoryServer, mode: str, uri: str) -> None:
     with pytest.raises(MCPError, match="there is no") as raised:
         read(server, uri, mode)
