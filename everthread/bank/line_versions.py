@@ -57,7 +57,7 @@ def _find_linked(store: LineStore, bank: str, line: Line, name: str) -> list[Lin
 def _find_replaced(store: LineStore, bank: str, line: Line) -> list[Line]:
     """Return the line that a line replaced, and the line that replaced it, in any session."""
     replaced = _find_named(store, bank, line, META_REPLACES)
-    if line.retracted_at is None:
+    if line.retracted_at is None or line.key is not None:  # a line that was replaced has passed on its key
         return replaced
     where = Filter(metadata={META_REPLACES: line.seq})
     return [*replaced, *store.lines(bank, where, after=line.seq, include_retracted=True)]
