@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from everthread.bank.line_versions import find_versions, get_recorded
-from everthread.common.keys import META_KEY_FROM, META_PREFIX
+from everthread.common.keys import META_KEY_FROM, META_PREFIX, META_UNDATED
 from everthread.errors import BadLine
 from everthread.stores.base import LineStore
 from everthread.stores.json_text import canonical_json
@@ -88,11 +88,13 @@ def check_source_key(new: NewLine) -> str:
 def is_unchanged(stored: Line, new: NewLine) -> bool:
     """Return whether a stored line has the text, the speaker, the role and the metadata of a cleaned one.
 
-    A time or a session that the new line names must be equal, too. Metadata that Everthread adds are not compared.
+    A time or a session that the new line names must be equal, too; an undated line is unchanged if the stored one is
+    undated. Other metadata that Everthread adds are not compared.
     """
     return (
         (stored.text, stored.speaker, stored.role) == (new.text, new.speaker, new.role)
         and new.said_at in (None, stored.said_at)
+        and new.metadata.get(META_UNDATED) in (None, stored.metadata.get(META_UNDATED))
         and new.session in (None, stored.session)
         and _own_metadata(stored.metadata) == _own_metadata(new.metadata)
     )

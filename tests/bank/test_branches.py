@@ -143,6 +143,12 @@ def test_a_restored_line_takes_its_key_unless_a_current_line_has_it(bank: Memory
     assert [line.key for line in bank.lines()] == ["k1", "k3", "k2", None]
 
 
+def test_a_restored_undated_line_stays_undated(bank: Memory) -> None:
+    bank.observe_many(NewLine(text, session="s", undated=True) for text in ("one", "two"))
+    bank.restore(1)
+    assert [line.is_undated for line in bank.restore(2)] == [True]
+
+
 def test_a_line_after_a_forgotten_one_is_not_restored(bank: Memory) -> None:
     say(bank, "one", "two", "three")
     bank.restore(1)

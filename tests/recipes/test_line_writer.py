@@ -99,6 +99,12 @@ def test_a_put_of_a_line_that_differs_replaces_it(bank: Memory, changed: dict[st
     assert bank.stats().lines == 1
 
 
+def test_a_put_of_an_undated_line_replaces_a_dated_one_once(bank: Memory) -> None:
+    bank.observe("Mia lives in Porto.", key="k")
+    lines = [bank.observe("Mia lives in Porto.", key="k", undated=True, replace=True) for _ in range(2)]
+    assert [(line.seq, line.is_undated) for line in lines] == [(2, True)] * 2
+
+
 def test_a_put_after_a_retraction_or_a_deletion_is_a_new_line(bank: Memory) -> None:
     first = bank.observe("Mia lives in Porto.", key="k", replace=True)
     bank.retract(first.seq)
