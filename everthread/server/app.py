@@ -88,7 +88,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     )
     app.state.upstream = find_upstream(settings, services)
     app.state.proxied_conversations = ConversationMemory(
-        services, app.state.conversations.leases, stores_history=settings.proxy_stores_history
+        app.state.conversations, stores_history=settings.proxy_stores_history
     )
     app.state.idempotency = IdempotencyStore(server_db.ServerDatabase(server_db.get_path(services.store), SCHEMA))
     app.state.authenticator = Authenticator(KeyStore(server_db.get_path(services.store)), settings.key_required)

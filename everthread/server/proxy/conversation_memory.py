@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from everthread.bank.settings import remember_policy
+from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.proxy.kept_turn import keep_turn
 from everthread.server.proxy.lineage import Lineage, Turn
 from everthread.server.proxy.memory_block import MemoryBlock
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.reply_reader import Reply
 from everthread.server.proxy.wire import PersonTurn
-from everthread.server.services import Services
-from everthread.server.workers.bank_leases import BankLeases
 from everthread.types import Metadata
 
 DEFAULT_BUDGET_TOKENS = 1000  # of a block
@@ -33,12 +32,12 @@ NO_BLOCK = MemoryBlock("", ())
 class ConversationMemory:
     """The conversations that pass through the proxy. Thread-safe."""
 
-    def __init__(self, services: Services, leases: BankLeases, *, stores_history: bool) -> None:
+    def __init__(self, registry: ConversationRegistry, *, stores_history: bool) -> None:
         """Args:
-        services: the shared objects.
-        leases: of this process.
+        registry: the conversations of this process.
         stores_history: as for `Lineage`."""
-        self._services, self._leases, self._stores_history = services, leases, stores_history
+        self._registry, self._services, self._leases = registry, registry.services, registry.leases
+        self._stores_history = stores_history
         self._lineages: OrderedDict[str, Lineage] = OrderedDict()
         self._blocks: OrderedDict[tuple[str, int], MemoryBlock] = OrderedDict()  # by bank and line
         self._lock = threading.Lock()
@@ -63,6 +62,7 @@ class ConversationMemory:
         with self._use(bank, create=False) as lineage:
             named = {**metadata, **({"model": reply.model} if reply.model else {})}
             lineage.finish(turn, reply.text, partial=reply.is_partial, metadata=named)
+            self._registry.get_scribe_worker(lineage.memory).start()  # embeds the new lines
 
     def keep(self, bank: str, messages: Sequence[ChatMessage], session: str | None) -> str:
         """Store what is new in a conversation whose replies are given, and return its session. Raises as `keep_turn`;
@@ -78,7 +78,14 @@ class ConversationMemory:
             text = reply.join(messages[-1].text)
             lineage.extend_reply(messages, text, partial=reply.is_partial, session=session)
 
-    def recall(self, bank: str, person_turn: PersonTurn, turn: Turn | None, budget: int | None) -> MemoryBlock:
+    def recall(
+        self,
+        bank: str,
+        person_turn: PersonTurn,
+        turn: Turn | None,
+        budget: int | None = None,
+        deadline_s: float | None = None,
+    ) -> MemoryBlock:
         """Recall for the person's newest message; while tools are called, the same block as before.
 
         Args:
@@ -86,9 +93,13 @@ class ConversationMemory:
             person_turn: the newest message.
             turn: the stored message; None if it is not stored.
             budget: tokens of the block at most; None: DEFAULT_BUDGET_TOKENS.
+            deadline_s: as for `Memory.context`.
 
         Returns:
             The block; one without text if nothing is relevant.
+
+        Raises:
+            TimeoutError: nothing was found without a model that did not answer in time.
         """
         if not self._services.store.exists(bank):
             return NO_BLOCK
@@ -99,7 +110,10 @@ class ConversationMemory:
             person_turn.text[-MAX_QUERY_CHARS:],
             budget or DEFAULT_BUDGET_TOKENS,
             exclude=() if turn is None else turn.in_request,
+            deadline_s=deadline_s,
         )
+        if not context.text and not context.complete:
+            raise TimeoutError
         block = MemoryBlock(context.text, tuple(line.seq for line in context.lines)) if context.text else NO_BLOCK
         if key is not None:
             with self._lock:

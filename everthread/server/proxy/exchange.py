@@ -32,6 +32,7 @@ log = logging.getLogger("everthread.server")
 
 REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its memories elsewhere, or without them
 TASK_HEADER = "x-everthread-task"  # the task that the front end performs; nothing of it is remembered
+MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
 MEMORY_HEADER = "x-everthread-memory"  # "off": no memories are recalled
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
 
@@ -102,12 +103,13 @@ class Exchange:
         self, person_turn: PersonTurn, turn: Turn | None, budget: int | None, patience_s: float
     ) -> MemoryBlock:
         """Recall for the person's message, as far as it takes no longer than the patience."""
-        recall = partial(self._memory.recall, self._destination.bank, person_turn, turn, budget)
+        deadline_s = MODEL_SHARE * patience_s
+        recall = partial(self._memory.recall, self._destination.bank, person_turn, turn, budget, deadline_s)
         try:
             with anyio.fail_after(patience_s):
                 return await anyio.to_thread.run_sync(recall, abandon_on_cancel=True)
         except TimeoutError as error:
-            self._note_failure("recall-too-slow", error)
+            self._note_failure("recall-incomplete", error)
         except Exception as error:  # noqa: BLE001  # as in `_begin`
             self._note_failure("not-recalled", error)
         return NO_BLOCK

@@ -23,7 +23,7 @@ from hardship.loopback import serve_app
 from hardship.served import wait_until
 from hardship.workers import two_workers
 
-from everthread import Line, Memory
+from everthread import Line, Memory, NewLine
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
@@ -35,6 +35,7 @@ from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from everthread.types import Vector
 
 FACT = "My sister Mia moved to Lisbon in May."
 QUESTION = "Where does my sister Mia live?"
@@ -485,8 +486,36 @@ def test_a_recall_that_takes_too_long_is_left_out(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(ConversationMemory, "recall", recall_slowly)
         answer = proxy.post(user("Hello?"))
         released.set()
-        assert (answer.status_code, answer.headers["x-everthread-error"]) == (200, "recall-too-slow")
+        assert (answer.status_code, answer.headers["x-everthread-error"]) == (200, "recall-incomplete")
         assert proxy.texts == ["Hello?", "Hello there."]
+
+
+def test_an_embedder_that_takes_too_long_leaves_the_lines_that_are_found_by_their_words(tmp_path: Path) -> None:
+    released = threading.Event()
+
+    class SlowEmbedder(HashEmbedder):
+        def embed_query(self, text: str) -> Vector:
+            released.wait(PATIENCE)
+            return super().embed_query(text)
+
+    store = SQLiteStore(tmp_path)
+    services = Services(store, SlowEmbedder(64), None, Default())
+    others = (f"Some other thing number {number} about the garden." for number in range(20))
+    services.get_memory("nora", create=True).observe_many(map(NewLine, [FACT, *others]))
+    with llm.llm_server("Yes.") as upstream:
+        settings = Settings(proxy_url=upstream.url, proxy_patience_s=1.5, proxy_bank="nora")
+        with serve_app(create_app(services, settings)) as url:
+            body = {"model": "m", "messages": [user("My sister Mia moved to Lisbon, but when, in May?")]}
+            answer = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
+            released.set()
+        assert "x-everthread-error" not in answer.headers
+        assert FACT in upstream.bodies[-1]["messages"][0]["content"]
+    store.close()
+
+
+def test_new_lines_are_embedded_after_the_reply(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    wait_until(lambda: proxy.memory.stats().pending == 0)
 
 
 def test_a_bank_that_cannot_be_read_or_written_fails_no_reply(proxy: Proxy) -> None:
