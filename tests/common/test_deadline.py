@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 import pytest
-from hardship import PATIENCE
+from hardship import PATIENCE, forked
 
 from everthread.common.deadline import MAX_CALLS, Deadline
 
@@ -46,18 +47,35 @@ def test_the_error_of_a_call_is_raised(error: Exception) -> None:
     assert not deadline.missed
 
 
-def test_calls_that_hang_leave_no_place_for_another_until_they_end() -> None:
+@pytest.fixture
+def hanging() -> Iterator[threading.Event]:
+    """Take all places with calls that return when the event is set, at the latest at the end of the test."""
     released = threading.Event()
-    for _ in range(MAX_CALLS):
-        Deadline(0.005).call(lambda: released.wait(PATIENCE), False)
-    hanging = [thread for thread in threading.enumerate() if thread.name == "everthread-deadline"]
-    assert len(hanging) <= MAX_CALLS
-    blocked = Deadline(0.02)
-    while len(hanging) < MAX_CALLS:  # a slow machine may not have had the time to start all of them
-        Deadline(0.05).call(lambda: released.wait(PATIENCE), False)
-        hanging = [thread for thread in threading.enumerate() if thread.name == "everthread-deadline"]
-    assert (blocked.call(lambda: True, False), blocked.missed) == (False, True)
+    taken = threading.Semaphore(0)
+
+    def hang() -> None:
+        taken.release()
+        released.wait(PATIENCE)
+
+    threads = [threading.Thread(target=Deadline(PATIENCE).call, args=(hang, None)) for _ in range(MAX_CALLS)]
+    for thread in threads:
+        thread.start()
+    assert all(taken.acquire(timeout=PATIENCE) for _ in threads)
+    yield released
     released.set()
-    assert Deadline(PATIENCE).call(lambda: True, False)
-    for thread in hanging:
+    for thread in threads:
         thread.join(PATIENCE)
+
+
+def test_calls_that_hang_leave_no_place_for_another_until_they_end(hanging: threading.Event) -> None:
+    deadline = Deadline(0.02)
+    assert (deadline.call(lambda: True, False), deadline.missed) == (False, True)
+    hanging.set()
+    assert Deadline(PATIENCE).call(lambda: True, False)
+
+
+def test_calls_that_hang_take_no_place_in_a_forked_process(hanging: threading.Event) -> None:
+    def work() -> None:
+        assert Deadline(PATIENCE).call(lambda: True, False)
+
+    assert forked.exits_cleanly(forked.fork_child(work))
