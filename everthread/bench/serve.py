@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import re
-import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,19 +22,17 @@ from urllib.parse import urljoin, urlsplit
 
 from everthread import factory
 from everthread.bench import synthetic
+from everthread.bench.loopback import HOST, REPLY_PIECES, TIMEOUT_S, run_model, run_process, run_server
 from everthread.bench.metrics import percentile
-from everthread.errors import BadInput, ModelError
+from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import NewLine, now
 
 CLIENT_COUNT = 200
-REPLY_PIECES = 20
 PIECE_INTERVAL_S = 0.1  # seconds between the pieces
 LINES_PER_BANK = 6  # lines of each bank at the start
 VISIT_COUNT = 9  # measured visits to the page, after one that also waits for the browser's processes
-TIMEOUT_S = 60.0  # seconds for a server to start, and for a reply to end
-HOST = "127.0.0.1"
 CHROMIUM_PATH = "/usr/bin/chromium"
 MARKS = ("interactive", "read", "whole")  # performance marks that the page sets
 
@@ -108,10 +103,14 @@ def measure_server(
     """
     if min(clients, workers, rounds) < 1:
         raise BadInput(f"{clients} clients, {workers} workers, {rounds} rounds are too few; give at least 1 of each")
-    with tempfile.TemporaryDirectory(prefix="everthread-serve-") as folder, _run_process(_run_model) as model_port:
+    with (
+        tempfile.TemporaryDirectory(prefix="everthread-serve-") as folder,
+        run_process(run_model, PIECE_INTERVAL_S) as model,
+    ):
         progress(f"{clients} banks: building")
-        _fill(Path(folder), clients, embedder)
-        with _run_process(_run_server, folder, f"http://{HOST}:{model_port}/v1", embedder, workers=workers) as port:
+        fill_banks(Path(folder), clients, embedder)
+        with run_process(run_server, folder, f"http://{HOST}:{model.port}/v1", embedder, workers=workers) as server:
+            port = server.port
             page = asyncio.run(_measure_page_files(port))
             opened = _measure_visits(port) if browser and page else None
             results = []
@@ -130,7 +129,7 @@ def _summarize(
     opened: tuple[PageVisit, PageVisit] | None,
 ) -> ServerResult:
     done = [client_times for client_times in times if client_times is not None]
-    accepted, first, whole = (_percentiles([client_times[index] for client_times in done]) for index in range(3))
+    accepted, first, whole = (get_percentiles([client_times[index] for client_times in done]) for index in range(3))
     return ServerResult(
         clients,
         workers,
@@ -144,7 +143,7 @@ def _summarize(
     )
 
 
-def _percentiles(seconds: list[float]) -> Percentiles:
+def get_percentiles(seconds: list[float]) -> Percentiles:
     times_ms = [1000 * value for value in seconds]
     return Percentiles(percentile(times_ms, 50), percentile(times_ms, 95), percentile(times_ms, 99))
 
@@ -179,7 +178,7 @@ def as_json(rounds: list[ServerResult]) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------ banks
 
 
-def _fill(folder: Path, clients: int, embedder: str | None) -> None:
+def fill_banks(folder: Path, clients: int, embedder: str | None) -> None:
     """Create a bank for each client, in which a conversation has just begun."""
     model, store = factory.open_embedder(embedder), SQLiteStore(folder)
     texts = synthetic.lines(clients * LINES_PER_BANK)
@@ -193,11 +192,12 @@ def _fill(folder: Path, clients: int, embedder: str | None) -> None:
             )
             for index, line in enumerate(islice(texts, LINES_PER_BANK))
         ]
-        Memory(_bank(number), store, model, factory.open_recipe("default")).observe_many(lines)
+        Memory(name_bank(number), store, model, factory.open_recipe("default")).observe_many(lines)
     store.close()
 
 
-def _bank(number: int) -> str:
+def name_bank(number: int) -> str:
+    """Return the name of a client's bank."""
     return f"client-{number}"
 
 
@@ -207,7 +207,7 @@ def _bank(number: int) -> str:
 async def _send_all(port: int, clients: int, number: int) -> list[tuple[float, float, float] | None]:
     """Return the times of each client: to the response's head, the first piece, and the end; None after an error."""
     return await asyncio.gather(
-        *(_send_message(port, _bank(client), number * clients + client) for client in range(clients))
+        *(_send_message(port, name_bank(client), number * clients + client) for client in range(clients))
     )
 
 
@@ -218,7 +218,7 @@ async def _send_message(port: int, bank: str, number: int) -> tuple[float, float
     ).encode()
     head = f"POST /api/v1/banks/{bank}/chat/current/reply HTTP/1.1\r\nHost: {HOST}:{port}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    client = _Client(head.encode() + body)
+    client = TimedClient(head.encode() + body)
     try:
         transport, _ = await asyncio.get_running_loop().create_connection(lambda: client, HOST, port)
         async with asyncio.timeout(TIMEOUT_S):
@@ -229,7 +229,7 @@ async def _send_message(port: int, bank: str, number: int) -> tuple[float, float
     return (client.accepted, client.first, ended) if client.done and client.first else None
 
 
-class _Client(asyncio.Protocol):
+class TimedClient(asyncio.Protocol):
     """Sends a request and reads its response. It is minimal because it shares the processors with the server."""
 
     def __init__(self, request: bytes) -> None:
@@ -307,104 +307,3 @@ def _measure_visits(port: int) -> tuple[PageVisit, PageVisit]:
         PageVisit(*(median(times) for times in zip(*visits[1:], strict=True))) for visits in (first_times, reload_times)
     )
     return first, again
-
-
-# -------------------------------------------------------------------- processes
-
-
-@contextmanager
-def _run_process(target: Callable[..., None], *arguments: object, workers: int = 1) -> Iterator[int]:
-    """Run a server process until the block ends, alone or with workers of its own; yield its port."""
-    from everthread.server import runner
-
-    with runner.open_socket(HOST, 0, workers) as listening:
-        port = listening.getsockname()[1]
-        process = multiprocessing.get_context("spawn").Process(
-            target=target, args=(listening, workers, *arguments), daemon=workers == 1
-        )
-        process.start()
-    try:
-        _wait_for_server(port)
-        yield port
-    finally:
-        process.terminate()
-        process.join(TIMEOUT_S)
-
-
-def _wait_for_server(port: int) -> None:
-    """Wait until a server responds. Raises ModelError if none does."""
-    end = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < end:
-        with suppress(OSError), socket.create_connection((HOST, port), timeout=TIMEOUT_S) as client:
-            client.sendall(f"GET /api/v1/about HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
-            if client.recv(1):
-                return
-        time.sleep(0.05)
-    raise ModelError(f"no server responds at port {port} after {TIMEOUT_S:.0f} seconds")
-
-
-def _run_server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
-    """Run the server."""
-    from everthread.server import runner
-    from everthread.server.settings import Settings
-
-    app_factory = runner.AppFactory(
-        folder, embedder, "default", f"{model}#m", Settings(), "warning", multi_process=workers > 1
-    )
-    runner.run(app_factory, listening, workers=workers)
-
-
-def _run_model(listening: socket.socket, workers: int) -> None:
-    """Run a language model's server, which streams a piece every PIECE_INTERVAL_S."""
-
-    async def serve() -> None:
-        async with await asyncio.get_running_loop().create_server(_Model, sock=listening):
-            await asyncio.Event().wait()
-
-    with suppress(KeyboardInterrupt):
-        asyncio.run(serve())
-
-
-class _Model(asyncio.Protocol):
-    """The model's side of one connection, which answers one request. It is minimal like the client."""
-
-    def __init__(self) -> None:
-        self._request = b""
-        self._started_at = 0.0
-        self._sent_pieces = 0
-        self._transport: asyncio.WriteTransport
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._request += data
-        head, end, body = self._request.partition(b"\r\n\r\n")
-        length = re.search(rb"content-length: (\d+)", head.lower())
-        if end and not self._started_at and len(body) >= int(length[1] if length else 0):
-            self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-            self._started_at = asyncio.get_running_loop().time()
-            self._schedule_piece()
-
-    def _schedule_piece(self) -> None:
-        asyncio.get_running_loop().call_at(
-            self._started_at + (self._sent_pieces + 1) * PIECE_INTERVAL_S, self._send_piece
-        )
-
-    def _send_piece(self) -> None:
-        if self._transport.is_closing():  # the client has disconnected
-            return
-        self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {self._sent_pieces} "}}]}))
-        self._sent_pieces += 1
-        if self._sent_pieces < REPLY_PIECES:
-            self._schedule_piece()
-            return
-        self._transport.write(_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
-        usage = {"prompt_tokens": 100, "completion_tokens": 2 * REPLY_PIECES}
-        self._transport.write(_chunk({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
-        self._transport.close()
-
-
-def _chunk(data: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(data).encode() + b"\n\n"

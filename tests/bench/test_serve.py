@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
-import socket
 from dataclasses import replace
 
 import pytest
@@ -57,21 +54,6 @@ def test_counts_that_are_too_small_are_refused() -> None:
     with pytest.raises(BadInput, match="0 clients"):
         serve.measure_server(clients=0)
     assert CliRunner().invoke(main, ["bench", "serve", "--rounds", "0"]).exit_code != 0
-
-
-def test_the_model_stops_streaming_to_a_disconnected_client(caplog: pytest.LogCaptureFixture) -> None:
-    async def leave() -> None:
-        with socket.create_server((serve.HOST, 0)) as listening:
-            async with await asyncio.get_running_loop().create_server(serve._Model, sock=listening):
-                with socket.create_connection(listening.getsockname()) as client:
-                    client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
-                    await asyncio.sleep(2.5 * serve.PIECE_INTERVAL_S)
-                    assert b"word 0" in client.recv(1000)
-                await asyncio.sleep(12 * serve.PIECE_INTERVAL_S)  # asyncio warns at the fifth piece without a reader
-
-    with caplog.at_level(logging.WARNING, "asyncio"):
-        asyncio.run(leave())
-    assert not caplog.records
 
 
 def test_the_page_sets_the_marks_that_are_measured() -> None:
