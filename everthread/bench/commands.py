@@ -19,8 +19,10 @@ from everthread.bench import (
     datasets,
     facts,
     goodai,
+    kills,
     load,
     noisy_neighbour,
+    proxy,
     recipes,
     refusals,
     serve,
@@ -460,6 +462,27 @@ def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Measure the server while many talk at once, with a language model that streams at a steady pace."""
     rounds = serve.measure_server(**options, embedder=ctx.find_root().obj["embedder"], progress=show_step)
     show(serve.as_json(rounds), serve.table(rounds), as_json)
+
+
+@bench.command("proxy")
+@click.option("--lines", default=proxy.BANK_LINES, show_default=True, help="Lines in the bank at the start.")
+@click.option("--turns", default=proxy.TURN_COUNT, show_default=True, help="Turns of each length.")
+@click.option("--streams", default=proxy.STREAM_COUNT, show_default=True, help="Replies at the same moment.")
+@click.option("--kills", "kill_count", default=0, help="Instead, kill the server this often while it streams replies.")
+@json_option
+@click.pass_context
+def proxy_(ctx: click.Context, /, lines: int, turns: int, streams: int, kill_count: int, as_json: bool) -> None:
+    """Measure the memory proxy beside a direct connection to the same model: the time to the first byte.
+
+    With --kills, count which lines are stored after the server was killed.
+    """
+    embedder = ctx.find_root().obj["embedder"]
+    if kill_count:
+        killed = kills.measure_kills(kill_count, embedder, show_step)
+        show(kills.as_json(killed), kills.table(killed), as_json)
+        return
+    result = proxy.measure_proxy(lines, turns, streams, embedder, show_step)
+    show(proxy.as_json(result), proxy.table(result), as_json)
 
 
 @bench.command("speed")
