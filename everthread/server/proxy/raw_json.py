@@ -15,6 +15,7 @@ from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 MAX_FAST_MARKS = 200_000  # brackets and commas up to which C code parses, during which no other thread runs
+HALF_SURROGATE_PAIR = re.compile("[\ud800-\udfff]")
 WHITESPACE = re.compile(r"[ \t\n\r]*")
 WHITESPACE_START = frozenset(" \t\n\r")
 
@@ -148,5 +149,6 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def to_json(value: object) -> str:
-    """Write a value as JSON."""
-    return json.dumps(value, ensure_ascii=False)
+    """Write a value as JSON. Characters are escaped only if half a surrogate pair is among them."""
+    text = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if HALF_SURROGATE_PAIR.search(text) else text

@@ -22,6 +22,8 @@ from hardship.llm import Cut, Mute, Raw, Reply, Stall, Status
 from hardship.loopback import serve_app
 from hardship.served import wait_until
 from hardship.workers import two_workers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from everthread import Line, Memory, NewLine
 from everthread.common.keys import SETTING_REMEMBER
@@ -289,11 +291,11 @@ def test_many_streams_run_at_once(proxy: Proxy) -> None:
 
     async def ask_all() -> list[str]:
         async with openai.AsyncOpenAI(base_url=f"{proxy.url}/v1", api_key="x", max_retries=0) as client:
-            return await asyncio.gather(*(ask(client, number) for number in range(30)))
+            return await asyncio.gather(*(ask(client, number) for number in range(100)))
 
     assert set(asyncio.run(ask_all())) == {"One two three four."}
-    assert len(proxy.lines) == 60
-    assert len({line.session for line in proxy.lines}) == 30
+    assert len(proxy.lines) == 200
+    assert len({line.session for line in proxy.lines}) == 100
 
 
 # ----------------------------------------------------------------------------- the answers
@@ -469,6 +471,37 @@ def test_a_body_that_is_not_understood_is_the_upstreams_to_refuse(proxy: Proxy) 
         )
         assert (answer.status_code, answer.json()["error"]["message"]) == (400, "what?")
         assert proxy.upstream.requests[-1].data == body
+
+
+JSON_TYPE = {"Content-Type": "application/json"}
+PARTS = st.text(max_size=6) | st.none() | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": st.text()}))
+CHAT_MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "system", "tool", "?"])},
+        optional={"content": PARTS, "name": st.text(max_size=4), "tool_calls": st.none() | st.lists(st.integers())},
+    ),
+    max_size=5,
+)
+FIELDS = st.fixed_dictionaries(
+    {"messages": CHAT_MESSAGES},
+    optional={
+        "model": st.text(alphabet="m@\ud800é1", max_size=6) | st.integers(),
+        "user": st.text(max_size=4) | st.integers(),
+        "metadata": st.none() | st.dictionaries(st.sampled_from(["bank", "session_id"]), st.text(max_size=3)),
+        "everthread": st.none() | st.dictionaries(st.sampled_from(["bank", "session", "x"]), st.text(max_size=3)),
+    },
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(FIELDS, st.booleans())
+def test_any_body_gets_an_answer_or_an_error_of_the_api(proxy: Proxy, fields: dict[str, Any], stream: bool) -> None:
+    content = json.dumps({**fields, "stream": stream}).encode()
+    answer = httpx.post(f"{proxy.url}/v1/chat/completions", content=content, headers=JSON_TYPE, timeout=PATIENCE)
+    assert answer.status_code in (200, 400)
+    if answer.status_code == 400:
+        assert answer.json()["error"].keys() == {"message", "type", "param", "code"}
+    assert "not-stored" not in answer.headers.get("x-everthread-error", "")
 
 
 # ------------------------------------------------------------------- a memory that fails
