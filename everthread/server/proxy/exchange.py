@@ -155,7 +155,12 @@ class Exchange:
 
     def _note_failure(self, name: str, error: Exception) -> None:
         fields = {"bank": hash_bank_id(self._destination.bank)}
-        log.warning("the proxy's memory failed: %s", name, extra={"fields": fields}, exc_info=error)
+        log.warning(
+            "the proxy's memory failed: %s",
+            name,
+            extra={"fields": fields},
+            exc_info=None if isinstance(error, TimeoutError) else error,
+        )
         self._failures.append(name)
 
     def _build_metadata(self) -> Metadata:
