@@ -39,13 +39,12 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from everthread import factory
 from everthread.bank import corrections, damage, deletion, validation
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
-from everthread.bank.line_keys import find_by_key
+from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
 from everthread.bank.settings import check_setting
 from everthread.embedders.base import Embedder
@@ -350,7 +349,7 @@ class Memory:
     # ------------------------------------------------------- lines and sessions
 
     def get(self, seq: int | None = None, *, key: str | None = None) -> Line | None:
-        """Return the line with a number or a key; None if it does not exist or was retracted.
+        """Return the line with a number or a key, also without words; None if it does not exist or was retracted.
 
         Args:
             seq: the line's number.
@@ -359,13 +358,16 @@ class Memory:
         Raises:
             BadQuery: not exactly one argument is given, or its value is invalid.
         """
-        seq, key = validation.check_line_id(seq, key)
-        if key is not None:
-            return find_by_key(self.store, self.bank, key)
-        return next(iter(self.store.get(self.bank, [] if seq is None else [seq])), None)
+        return find_line(self.store, self.bank, *validation.check_line_id(seq, key))
 
     def lines(
-        self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, include_retracted: bool = False
+        self,
+        where: Filter | None = None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        include_retracted: bool = False,
+        include_wordless: bool = False,
     ) -> Iterator[Line]:
         """Iterate over the lines by number.
 
@@ -373,13 +375,13 @@ class Memory:
             where: a filter.
             after: skip lines up to this number.
             limit: the maximum number of lines.
-            include_retracted: whether to include retracted lines.
+            include_retracted, include_wordless: whether to include retracted lines, and lines without words.
 
         Raises:
             BadQuery: an argument is invalid.
         """
-        after = validation.check_page(after, limit)
-        return self.store.lines(self.bank, where, after=after, limit=limit, include_retracted=include_retracted)
+        options = {"include_retracted": include_retracted, "include_wordless": include_wordless}
+        return self.store.lines(self.bank, where, after=validation.check_page(after, limit), limit=limit, **options)
 
     def sessions(self) -> list[Session]:
         """Return the sessions, in the order in which they began."""
@@ -592,7 +594,5 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

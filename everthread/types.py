@@ -35,7 +35,8 @@ class NewLine:
     """A line before it is stored and numbered.
 
     Attributes:
-        text: its text, verbatim.
+        text: its text, verbatim; empty for a line without words, such as a tool call, which needs metadata. Such a line
+            is stored in its place, but neither counted nor recalled.
         speaker: the name of its speaker.
         role: the speaker's role.
         said_at: its time, with the UTC offset of the speaker; None means now, or for an undated line unknown.

@@ -49,7 +49,7 @@ def find_branch(store: LineStore, bank: str, seq: int) -> Branch:
     if line is None:
         raise NotFound(f"bank {bank!r} has no line {seq} to restore")
     where = Filter(session=line.session)
-    record = {each.seq: each for each in store.lines(bank, where, include_retracted=True)}
+    record = {each.seq: each for each in store.lines(bank, where, include_retracted=True, include_wordless=True)}
     current = sort_by_position([each for each in record.values() if each.retracted_at is None])
     positions = {_find_original(each, record): position for position, each in enumerate(current)}
     position = positions.get(_find_original(line, record))

@@ -53,7 +53,7 @@ class EmbeddingBacklog:
     def add(self, lines: Iterable[Line]) -> None:
         """Add lines of the embedded roles to the backlog."""
         with self._lock:
-            self._seqs.update(line.seq for line in lines if line.role in self._roles)
+            self._seqs.update(line.seq for line in lines if line.text and line.role in self._roles)
 
     def has_pending(self, exclude: Collection[int] = ()) -> bool:
         """Return whether any line is pending that is not among these."""

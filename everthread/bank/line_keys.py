@@ -57,6 +57,14 @@ def _resolve(store: LineStore, bank: str, holder: Line, new: NewLine, replaces: 
     return find_current_version(store, bank, holder, replaces) if releases_key(holder, new) else holder
 
 
+def find_line(store: LineStore, bank: str, seq: int | None, key: str | None) -> Line | None:
+    """Return the current line with a number or a key; None if the bank has no such line."""
+    if key is not None:
+        return find_by_key(store, bank, key)
+    line = None if seq is None else get_recorded(store, bank, seq)
+    return line if line is not None and line.retracted_at is None else None
+
+
 def find_by_key(store: LineStore, bank: str, key: str) -> Line | None:
     """Return the current line with a key; of a line that version 0.1.0 corrected, its correction."""
     holder = store.get_by_key(bank, [key]).get(key)

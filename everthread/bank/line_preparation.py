@@ -25,7 +25,7 @@ def prepare_lines(
         The prepared lines, in the same order.
     """
     texts = [remove_quotes(line.text, line.metadata) for line in lines]
-    chosen = [index for index, line in enumerate(lines) if line.role in roles]
+    chosen = [index for index, line in enumerate(lines) if line.text and line.role in roles]
     embedded = embed([texts[index] for index in chosen]) if chosen else None
     vectors = dict(zip(chosen, embedded, strict=True)) if embedded else {}
     return [

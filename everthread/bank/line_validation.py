@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from reprlib import repr as shortly
 from typing import get_args
 
-from everthread.common.keys import META_REPLACED_CHARACTERS, META_REPLACES, META_UNDATED
+from everthread.common.keys import META_PREFIX, META_REPLACED_CHARACTERS, META_REPLACES, META_UNDATED
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadLine
 from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
@@ -52,7 +52,7 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     """
     if not isinstance(new, NewLine):
         raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
-    text, in_text = replace_unstorable(_check_text(new.text))
+    text, in_text = replace_unstorable(_check_text(new.text, new.metadata))
     speaker, in_speaker = _clean_name(new.speaker, "speaker")
     session, in_session = (None, 0) if new.session is None else _clean_name(new.session, "session")
     key, in_key = (None, 0) if new.key is None else _clean_name(new.key, "key")
@@ -93,16 +93,25 @@ def _clean_parent(parent: int | str | None) -> int | str | None:
     return parent
 
 
-def _check_text(text: str) -> str:
+def _check_text(text: str, metadata: Metadata) -> str:
     if not isinstance(text, str):
         raise BadLine(f"text must be a str, got {type(text).__name__}")
+    if not text and _has_payload(metadata):
+        return text
     if not text.strip():
-        raise BadLine(f"text is empty: {text!r}; a line needs at least one character that is not blank")
+        raise BadLine(
+            f"text is empty: {text!r}; a line needs at least one character that is not blank, or metadata and no text"
+        )
     if len(text) > MAX_TEXT_CHARS:
         raise BadLine(
             f"text has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are allowed in a line; import it in parts"
         )
     return text
+
+
+def _has_payload(metadata: Metadata) -> bool:
+    """Return whether metadata has a name that is not Everthread's own."""
+    return isinstance(metadata, Mapping) and any(not str(name).startswith(META_PREFIX) for name in metadata)
 
 
 def replace_unstorable(text: str) -> tuple[str, int]:

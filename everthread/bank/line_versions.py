@@ -50,7 +50,9 @@ def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | 
 
 def _find_linked(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
     """Return the line that a line's metadata names, and the lines whose metadata name it."""
-    later = store.lines(bank, Filter(session=line.session, metadata={name: line.seq}), include_retracted=True)
+    later = store.lines(
+        bank, Filter(session=line.session, metadata={name: line.seq}), include_retracted=True, include_wordless=True
+    )
     return [*_find_named(store, bank, line, name), *later]
 
 
@@ -60,7 +62,7 @@ def _find_replaced(store: LineStore, bank: str, line: Line) -> list[Line]:
     if line.retracted_at is None or line.key is not None:  # a line that was replaced has passed on its key
         return replaced
     where = Filter(metadata={META_REPLACES: line.seq})
-    return [*replaced, *store.lines(bank, where, after=line.seq, include_retracted=True)]
+    return [*replaced, *store.lines(bank, where, after=line.seq, include_retracted=True, include_wordless=True)]
 
 
 def _find_named(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
@@ -79,5 +81,5 @@ def _is_version(line: Line, other: Line) -> bool:
 
 def get_recorded(store: LineStore, bank: str, seq: int) -> Line | None:
     """Return the line with this number, retracted or not."""
-    line = next(iter(store.lines(bank, after=seq - 1, limit=1, include_retracted=True)), None)
+    line = next(iter(store.lines(bank, after=seq - 1, limit=1, include_retracted=True, include_wordless=True)), None)
     return line if line is not None and line.seq == seq else None

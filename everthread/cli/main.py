@@ -550,7 +550,7 @@ def _move_bank(name: str, stores: tuple[Store, Store], embedder: Embedder) -> tu
 def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
     """Write a bank as JSON Lines, which `import` can read."""
     with open_memory(ctx, bank) as memory:
-        exported = memory.lines(include_retracted=retracted)
+        exported = memory.lines(include_retracted=retracted, include_wordless=True)
         if output is None:
             jsonl.write(exported, sys.stdout)
             return

@@ -220,7 +220,13 @@ class Client:
     # -------------------------------------------------------------------- reading
 
     def lines(
-        self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, include_retracted: bool = False
+        self,
+        where: Filter | None = None,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        include_retracted: bool = False,
+        include_wordless: bool = False,
     ) -> Iterator[Line]:
         """Yield lines by seq, fetched as they are read. Raises the same errors as `Memory.lines`.
 
@@ -229,9 +235,15 @@ class Client:
             after: yield lines with greater numbers.
             limit: the maximum number of lines.
             include_retracted: whether to include retracted lines.
+            include_wordless: whether to include lines without words, such as tool calls.
         """
         after = validation.check_page(after, limit)
-        query = {**decode.encode_list_filter(where), "retracted": include_retracted, "after_seq": after}
+        query = {
+            **decode.encode_list_filter(where),
+            "retracted": include_retracted,
+            "wordless": include_wordless,
+            "after_seq": after,
+        }
         return islice(map(decode.line, self._list_items("lines", **query)), limit)
 
     def get(self, seq: int | None = None, *, key: str | None = None) -> Line | None:
@@ -246,7 +258,7 @@ class Client:
         seq, key = validation.check_line_id(seq, key)
         if key is None and seq is None:
             return None
-        query = {"key": key} if seq is None else {"after_seq": seq - 1, "limit": 1}
+        query = {"key": key} if seq is None else {"after_seq": seq - 1, "limit": 1, "wordless": True}
         items = self._connection.request("GET", build_path("banks", self.bank, "lines"), **query)["items"]
         return next((line for line in map(decode.line, items) if seq in (None, line.seq)), None)
 

@@ -276,6 +276,7 @@ class LineStore(Protocol):
         after: int = 0,
         limit: int | None = None,
         include_retracted: bool = False,
+        include_wordless: bool = False,
     ) -> Iterator[Line]:
         """Iterate over lines, ascending by seq.
 
@@ -285,10 +286,11 @@ class LineStore(Protocol):
             after: start after this number.
             limit: the largest number of lines.
             include_retracted: retracted lines too.
+            include_wordless: lines without text too.
         """
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
-        """Return these lines, ascending by seq, without retracted and missing ones."""
+        """Return these lines, ascending by seq, without retracted, wordless and missing ones."""
 
     def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         """Return the lines under these keys, retracted ones too."""

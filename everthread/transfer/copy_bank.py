@@ -44,7 +44,7 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
     for scope, name in _find_forgotten(source, target, last, copied):
         target.store.forget(target.bank, scope, name, now())
     _copy_retractions(source, target)  # first, because new lines may take their keys
-    lines = source.lines(after=copied, include_retracted=True)
+    lines = _all_lines(source, copied)
     while batch := list(islice(lines, BATCH_LINES)):
         _write_lines(target, batch)
         if progress is not None:
@@ -53,6 +53,11 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
     target.store.reserve_seqs(target.bank, last)
     _copy_bank_data(source, target)
     return _verify(source, target, last)
+
+
+def _all_lines(memory: Memory, after: int = 0) -> Iterator[Line]:
+    """Iterate over the lines after a number, with retracted and wordless ones."""
+    return memory.lines(after=after, include_retracted=True, include_wordless=True)
 
 
 def _last_seq(memory: Memory) -> int:
@@ -74,8 +79,8 @@ def _find_forgotten(source: Memory, target: Memory, last: int, copied: int) -> l
     """
     forgotten: list[Line] = []
     any_equal = False
-    ours = takewhile(lambda line: line.seq <= copied, source.lines(include_retracted=True))
-    for line, other in _pair_by_seq(ours, target.lines(include_retracted=True)):
+    ours = takewhile(lambda line: line.seq <= copied, _all_lines(source))
+    for line, other in _pair_by_seq(ours, _all_lines(target)):
         if line is None and other is not None and other.seq <= last:
             forgotten.append(replace(other, text=""))
             continue
@@ -124,7 +129,10 @@ _DIFFERS = (
 
 def _copy_retractions(source: Memory, target: Memory) -> None:
     """Retract the target's copies of retracted lines, with the same times."""
-    for line, other in _pair_by_seq(source.lines(include_retracted=True), target.lines(include_retracted=True)):
+    for line, other in _pair_by_seq(
+        _all_lines(source),
+        _all_lines(target),
+    ):
         if line and other and line.retracted_at is not None and other.retracted_at is None:
             target.store.retract(target.bank, line.seq, line.retracted_at)
 
@@ -209,7 +217,10 @@ def _verify(source: Memory, target: Memory, last: int) -> tuple[int, str]:
         StoreError: something differs.
     """
     count, digest = 0, sha256()
-    for line, other in _pair_by_seq(source.lines(include_retracted=True), target.lines(include_retracted=True)):
+    for line, other in _pair_by_seq(
+        _all_lines(source),
+        _all_lines(target),
+    ):
         _check_same(source.bank, line, other)
         count += 1
         digest.update(repr(line).encode())

@@ -187,5 +187,5 @@ def _find_exported(memory: Memory, key: int | str | None) -> Line | None:
     seq = exported_seq(key) if isinstance(key, str) else None
     if seq is None:
         return None
-    line = next(memory.lines(after=seq - 1, limit=1, include_retracted=True), None)
+    line = next(memory.lines(after=seq - 1, limit=1, include_retracted=True, include_wordless=True), None)
     return line if line is not None and export_key(line) == key else None

@@ -218,7 +218,7 @@ def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str
     if name not in value:
         raise file_error(path, where, 'neither "text" nor "content"', "give the line's text")
     text = require_text(value, name, path, where)
-    if not text.strip():
+    if not text.strip() and not (text == "" and value.get("metadata")):
         raise file_error(path, where, "the text is empty", "remove the line, or give its text")
     return text
 

@@ -42,15 +42,16 @@ def store(database: str) -> Iterator[PostgresStore]:
 
 @st.composite
 def lines(draw: st.DrawFn) -> NewLine:
+    wordless = draw(st.sampled_from([False, False, False, True]))
     return NewLine(
-        text=" ".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))),
+        text="" if wordless else " ".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))),
         speaker=draw(st.sampled_from(["Ann", "Bob"])),
         role=draw(st.sampled_from(["user", "assistant"])),
         said_at=BEGUN + timedelta(minutes=draw(st.integers(0, 300))),
         session=draw(st.sampled_from([None, None, "a", "b"])),
-        metadata=draw(
-            st.sampled_from([{}, {META_UNDATED: True}, {"n": 1}, {"n": 1.0, "deep": {"b": [1], "a": "ü\\"}}])
-        ),
+        metadata={"call": {"name": "look"}}
+        if wordless
+        else draw(st.sampled_from([{}, {META_UNDATED: True}, {"n": 1}, {"n": 1.0, "deep": {"b": [1], "a": "ü\\"}}])),
         parent=draw(st.sampled_from([None, None, None, 1, 2, "k1"])),
         key=draw(st.sampled_from([None, None, "k1", "k2", "k3"])),
         retracted_at=draw(st.sampled_from([None, None, None, BEGUN])),
@@ -110,7 +111,12 @@ def timeless(line: Line) -> Line:
 def read_all(memory: Memory) -> object:
     """Return lines, sessions and counts of a bank."""
     stats = replace(memory.stats(), bytes=0)
-    every = [timeless(line) for line in memory.lines(include_retracted=True)]
+    every = [timeless(line) for line in memory.lines(include_retracted=True, include_wordless=True)]
+    said = [line for line in memory.lines(include_wordless=True) if line.text]
+    assert said == list(memory.lines()) == memory.store.get(memory.bank, range(1, 99))
+    assert len(said) == stats.lines == sum(session.lines for session in memory.sessions())
+    assert stats.retracted == sum(bool(line.text and line.retracted_at) for line in every)
+    assert stats.pending == 0
     corpus = memory.store.corpus_stats(memory.bank)
     return stats, memory.sessions(), every, list(memory.lines()), corpus.last_seq, memory.store.check(memory.bank)
 

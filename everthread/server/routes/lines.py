@@ -126,6 +126,7 @@ def lines(
     condition: Annotated[str | None, Query(description="A condition in JSON, as in `where` of a recall.")] = None,
     key_prefix: Annotated[str | None, Query(description="Only lines whose key begins with this.")] = None,
     retracted: Annotated[bool, Query(description="Include retracted lines.")] = False,
+    wordless: Annotated[bool, Query(description="Include lines without words, such as tool calls.")] = False,
     key: Annotated[str | None, Query(description="Only the line with this key.")] = None,
     around: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Lines around this one, of its session.")] = None,
     after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="Only lines with greater numbers.")] = 0,
@@ -152,7 +153,13 @@ def lines(
         key_prefix=key_prefix,
     )
     previous = decode_cursor(after, (int,)) or [0]
-    following = memory.lines(where, after=max(after_seq, previous[0]), limit=limit + 1, include_retracted=retracted)
+    following = memory.lines(
+        where,
+        after=max(after_seq, previous[0]),
+        limit=limit + 1,
+        include_retracted=retracted,
+        include_wordless=wordless,
+    )
     return build_page(following, limit, lambda line: [line.seq])
 
 

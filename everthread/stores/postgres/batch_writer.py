@@ -106,7 +106,7 @@ class BatchWriter:
         session = self._get_or_add_session(new.session, at, seq)
         speaker = self._get_or_add_speaker(new.speaker, new.role)
         self.last = seq
-        session.add_line(self.last, at, entry.terms.length)
+        session.add_line(self.last, at, entry.terms.length, int(bool(new.text)))
         self.latest = session
         line = Line(
             seq=self.last,
@@ -213,7 +213,7 @@ class BatchWriter:
             insert(self.db, self.bank, into, list(columns.values()), rows, end)
 
     def _send_sessions(self) -> None:
-        rows = [session.row() for session in self.sessions.values() if session.lines]
+        rows = [session.row() for session in self.sessions.values() if session.is_changed]
         self._insert(
             "session",
             _SESSIONS,
@@ -242,7 +242,7 @@ class BatchWriter:
                 row["offset"].item(),
                 row["length"].item(),
                 row["head_length"].item(),
-                row.tobytes(),
+                row.tobytes() if line.text else None,
                 line.key,
                 canonical_json(line.metadata),
                 line.text,
@@ -253,7 +253,7 @@ class BatchWriter:
         self._insert("line", _LINES, rows)
 
     def _send_counts(self) -> None:
-        counts = [entry.terms for _, entry, _ in self.written]
+        counts = [entry.terms for line, entry, _ in self.written if line.text]
         self.db.execute(
             """UPDATE everthread.bank SET last_seq = %s, lines = lines + %s, terms = terms + %s,
                head_terms = head_terms + %s, sessions = %s, speakers = %s WHERE bank_id = %s""",
@@ -319,11 +319,12 @@ class _Session:
     ended_at: int | None = None
     lines: int = 0
     terms: int = 0
+    is_changed: bool = False
 
-    def add_line(self, seq: int, at: int, terms: int) -> None:
+    def add_line(self, seq: int, at: int, terms: int, lines: int) -> None:
         self.started_at, self.last_at = min(self.started_at, at), max(self.last_at, at)
         self.last_seq = seq
-        self.lines, self.terms = self.lines + 1, self.terms + terms
+        self.lines, self.terms, self.is_changed = self.lines + lines, self.terms + terms, True
 
     def row(self) -> tuple[Any, ...]:
         return (

@@ -18,14 +18,24 @@ from everthread.types import Comparison, Filter, Seqs
 _IS_DATED = f"""line.metadata = '{{}}' OR (line.metadata::json ->> '{META_UNDATED}') IS DISTINCT FROM 'true'"""
 
 
-def build_condition(where: Filter | None, as_of: datetime | None = None, retracted: bool = False) -> SQLCondition:
+def build_condition(
+    where: Filter | None, as_of: datetime | None = None, *, retracted: bool = False, wordless: bool = False
+) -> SQLCondition:
     """Translate a filter into a condition (joined by AND, never empty) and its values.
+
+    Args:
+        where: the filter.
+        as_of: only lines said by then.
+        retracted: retracted lines too.
+        wordless: lines without words too.
 
     Raises:
         BadQuery: a value of the filter is invalid.
     """
     where = check_filter(where, as_of)
     parts: list[str] = ["true" if retracted else "line.retracted_at IS NULL"]
+    if not wordless:
+        parts.append("line.text <> ''")
     values: list[object] = []
     for name, column, wanted in (
         ("session", "session.session_id", where.session),

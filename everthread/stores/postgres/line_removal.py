@@ -65,7 +65,9 @@ def replace_lines(
     retracted: list[int] = []
     if seqs:
         bank_rows.lock_bank(db, bank, at)
-        retracted = [line.seq for line in bank_rows.get_lines(db, bank, array_literal(np.array(seqs, np.int64)))]
+        wanted = array_literal(np.array(seqs, np.int64))
+        current = bank_rows.get_lines(db, bank, wanted, "line.retracted_at IS NULL")
+        retracted = [line.seq for line in current]
     with update_summaries_and_pins(db, bank, retracted) as corrections:
         for seq in retracted:
             retract(db, bank, seq, at)
@@ -77,7 +79,11 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
     remove_from_indexes(db, bank, [seq])
     units.retract(db, bank, seq, at)
     with db.pipeline():
-        db.execute("UPDATE everthread.bank SET retracted = retracted + 1 WHERE bank_id = %s", (bank,))
+        db.execute(
+            """UPDATE everthread.bank SET retracted = retracted + (SELECT count(*) FROM everthread.line
+               WHERE line.bank_id = %s AND seq = %s AND text <> '') WHERE bank_id = %s""",
+            (bank, seq, bank),
+        )
         db.execute(
             "UPDATE everthread.line SET retracted_at = %s, gist = NULL WHERE bank_id = %s AND seq = %s", (at, bank, seq)
         )
@@ -115,7 +121,7 @@ def _delete_rows(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[
     with db.pipeline():
         db.execute(
             """UPDATE everthread.bank SET retracted = retracted - (SELECT count(retracted_at) FROM everthread.line
-               WHERE line.bank_id = %s AND seq = ANY(%s)) WHERE bank_id = %s""",
+               WHERE line.bank_id = %s AND seq = ANY(%s) AND text <> '') WHERE bank_id = %s""",
             (bank, seqs, bank),
         )
         db.execute("DELETE FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)", (bank, seqs))
@@ -196,7 +202,7 @@ def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
     """Remove the postings, vectors and counts of lines."""
     rows = db.execute(
         """SELECT seq, session, text, metadata FROM everthread.line
-           WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL ORDER BY seq""",
+           WHERE bank_id = %s AND seq = ANY(%s) AND gist IS NOT NULL ORDER BY seq""",
         (bank, list(seqs)),
     )
     counts = count_lines(rows)

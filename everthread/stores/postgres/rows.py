@@ -86,16 +86,16 @@ def lines_without_vectors(
     db: Connection, bank: str, model: str, dim: int, limit: int, after: int, roles: Collection[Role]
 ) -> list[Line]:
     """Return lines of these roles after the number `after` without a vector of a model, ascending by seq."""
-    condition = f"""line.retracted_at IS NULL AND line.seq > %s AND speaker.role = ANY(%s) AND NOT EXISTS (
+    condition = f"""line.gist IS NOT NULL AND line.seq > %s AND speaker.role = ANY(%s) AND NOT EXISTS (
         SELECT 1 FROM everthread.vector WHERE vector.bank_id = line.bank_id AND vector.seq = line.seq
         AND vector.model = {vector_index.SELECT_MODEL})"""
     return read_lines(db, bank, condition, (after, list(roles), bank, model, dim), f"LIMIT {limit:d}")
 
 
-def get_lines(db: Connection, bank: str, seqs: str) -> list[Line]:
-    """Return the lines with these seqs (an array literal) that are not retracted."""
+def get_lines(db: Connection, bank: str, seqs: str, is_wanted: str = "line.gist IS NOT NULL") -> list[Line]:
+    """Return the lines with these seqs (an array literal) that meet a condition: neither retracted nor wordless."""
     query = f"""SELECT {LINE_COLUMNS} FROM {LINES_BY_SEQ} {LINE_JOINS}
-        WHERE line.bank_id = %s AND line.retracted_at IS NULL ORDER BY line.seq"""
+        WHERE line.bank_id = %s AND {is_wanted} ORDER BY line.seq"""
     return [parse_line(row) for row in db.execute(query, (seqs, bank, bank))]
 
 
@@ -171,7 +171,7 @@ def corpus_stats(db: Connection, bank: str, condition: str, values: Sequence[obj
         counted = db.execute(
             f"""SELECT count(*), coalesce(sum(length), 0)::bigint, coalesce(sum(head_length), 0)::bigint,
                 count(DISTINCT session), array_agg(DISTINCT speaker) FROM everthread.line
-                WHERE bank_id = %s AND retracted_at IS NULL {condition}""",
+                WHERE bank_id = %s AND gist IS NOT NULL {condition}""",
             (bank, *values),
         ).fetchone()
         lines, terms, head_terms, sessions, speaker_numbers = counted or (0, 0, 0, 0, None)
@@ -242,7 +242,7 @@ def _average_line_bytes(db: Connection, bank: str) -> float:
 def _count_pending(db: Connection, bank: str, model: str, roles: Collection[Role]) -> int:
     """Count the lines of these roles that have no vector of the newest model of this name."""
     row = db.execute(
-        """SELECT count(*) FROM everthread.line WHERE bank_id = %s AND retracted_at IS NULL
+        """SELECT count(*) FROM everthread.line WHERE bank_id = %s AND gist IS NOT NULL
            AND speaker IN (SELECT number FROM everthread.speaker WHERE bank_id = %s AND role = ANY(%s))
            AND NOT EXISTS (SELECT 1 FROM everthread.vector WHERE vector.bank_id = line.bank_id
            AND vector.model = (SELECT max(number) FROM everthread.model WHERE bank_id = %s AND name = %s)
@@ -263,6 +263,8 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
     live = retracted = total = records = highest = 0
     for seq, text, metadata, is_live in _read_texts(db, bank):
         highest = seq
+        if not text:
+            continue
         if is_live:
             terms = count_terms(remove_quotes_json(text, metadata))
             live, total, records = live + 1, total + terms.length, records + len(terms.terms)
@@ -286,7 +288,7 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
     )
     orphans = db.execute(
         """SELECT count(*) FROM everthread.vector WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.line
-           WHERE line.bank_id = vector.bank_id AND line.seq = vector.seq AND retracted_at IS NULL)""",
+           WHERE line.bank_id = vector.bank_id AND line.seq = vector.seq AND gist IS NOT NULL)""",
         (bank,),
     ).fetchone()
     if orphans and orphans[0]:
@@ -347,7 +349,7 @@ def _reanalyze(db: Connection, bank: str) -> None:
     last = terms = head_terms = 0
     while rows := db.execute(
         """SELECT seq, text, metadata, gist FROM everthread.line
-           WHERE bank_id = %s AND seq > %s AND retracted_at IS NULL ORDER BY seq LIMIT 1000""",
+           WHERE bank_id = %s AND seq > %s AND gist IS NOT NULL ORDER BY seq LIMIT 1000""",
         (bank, last),
     ).fetchall():
         last = int(rows[-1][0])

@@ -39,8 +39,8 @@ CREATE TABLE everthread.speaker (
     name text COLLATE "C" NOT NULL, role text COLLATE "C" NOT NULL,
     PRIMARY KEY (bank_id, number), UNIQUE (bank_id, name, role));
 
--- gist is the line's record of stores.base.LINE_DTYPE; null once it is retracted. batch is a random number of the
--- write, by which a client that got no answer to its commit recognises its lines.
+-- gist is the line's record of stores.base.LINE_DTYPE; null once it is retracted, or if it has no words. batch is a
+-- random number of the write, by which a client that got no answer to its commit recognises its lines.
 CREATE TABLE everthread.line (
     bank_id text COLLATE "C" NOT NULL, seq bigint NOT NULL, session int NOT NULL, parent_seq bigint,
     speaker int NOT NULL, said_at bigint NOT NULL, said_offset int NOT NULL, length int NOT NULL,

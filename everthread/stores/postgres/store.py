@@ -440,8 +440,9 @@ class PostgresStore(Store):
         after: int = 0,
         limit: int | None = None,
         include_retracted: bool = False,
+        include_wordless: bool = False,
     ) -> Iterator[Line]:
-        condition, values = build_condition(where, retracted=include_retracted)
+        condition, values = build_condition(where, retracted=include_retracted, wordless=include_wordless)
         condition += " AND line.seq > %s"
 
         def read_page(after: int, size: int) -> list[Line]:
@@ -497,7 +498,7 @@ class PostgresStore(Store):
             db.execute("SET LOCAL enable_sort = off")  # forces the ordered primary key; see rows.LINES_BY_SEQ
             packed = db.execute(
                 """SELECT string_agg(gist, ''::bytea) FROM (SELECT gist FROM everthread.line WHERE bank_id = %s
-                   AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL ORDER BY seq) AS found""",
+                   AND seq = ANY(%s::bigint[]) AND gist IS NOT NULL ORDER BY seq) AS found""",
                 (bank, array_literal(wanted)),
                 binary=True,
             ).fetchone()
@@ -510,7 +511,7 @@ class PostgresStore(Store):
                 condition, mask = seq_bitmap(within)
                 sessions = db.execute(
                     f"""SELECT session, min(seq), max(seq), sum(length)::bigint FROM everthread.line
-                        WHERE bank_id = %s AND session = ANY(%s) AND retracted_at IS NULL {condition}
+                        WHERE bank_id = %s AND session = ANY(%s) AND gist IS NOT NULL {condition}
                         GROUP BY session ORDER BY session""",
                     (bank, numbers, *mask),
                 ).fetchall()

@@ -15,18 +15,29 @@ from everthread.stores.sql_conditions import COLUMNS, SQLCondition, join_any, to
 from everthread.stores.sqlite.line_columns import ColumnFilter
 from everthread.types import Comparison, Filter
 
+_NOT_RETRACTED, _HAS_WORDS = "line.retracted_at IS NULL", "line.text <> ''"
+LIVE = f"{_NOT_RETRACTED} AND {_HAS_WORDS}"
+
 # NULL for an undated line.
 _DATED_AT = f"""CASE WHEN line.metadata = '{{}}' OR json_extract(line.metadata, '$."{META_UNDATED}"') IS NOT 1
     THEN line.said_at END"""
 
 
-def build_condition(where: Filter | None, as_of: datetime | None = None) -> SQLCondition:
+def build_condition(
+    where: Filter | None, as_of: datetime | None = None, *, retracted: bool = False, wordless: bool = False
+) -> SQLCondition:
     """Translate a filter into a condition (joined by AND, never empty) and its values.
+
+    Args:
+        where: the filter.
+        as_of: only lines said by then.
+        retracted: retracted lines too.
+        wordless: lines without words too.
 
     Raises:
         BadQuery: a value of the filter is invalid.
     """
-    parts: list[str] = ["line.retracted_at IS NULL"]
+    parts: list[str] = ["1" if retracted else _NOT_RETRACTED, "1" if wordless else _HAS_WORDS]
     values: list[object] = []
 
     def add(part: str, *new_values: object) -> None:

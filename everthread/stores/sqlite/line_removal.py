@@ -32,6 +32,7 @@ _IN_SCOPE = {
     "speaker": "speaker IN (SELECT number FROM speaker WHERE name = ?)",
 }
 _IS_CHOSEN_LINE = "seq IN (SELECT value FROM json_each(?))"
+_COUNT_SAID = f"SELECT count(*) FROM line WHERE text <> '' AND {_IS_CHOSEN_LINE}"
 _IS_CHOSEN_NUMBER = "number IN (SELECT value FROM json_each(?))"
 
 
@@ -49,7 +50,8 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
 def retract_lines_only(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
     """Retract lines and units without updating summaries and pins; see `update_summaries_and_pins`."""
     remove_from_indexes(db, sorted(times))
-    db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
+    chosen = json.dumps(list(times))
+    db.execute(f"UPDATE bank SET retracted = retracted + ({_COUNT_SAID})", (chosen,))
     for seq, at in times.items():
         db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (at, seq))
     units.retract(db, times)
@@ -92,7 +94,7 @@ def _delete_rows(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     speakers = _select_affected(db, "speaker", chosen)
     remove_from_indexes(db, seqs)
     db.execute(
-        f"UPDATE bank SET retracted = retracted - (SELECT count(retracted_at) FROM line WHERE {_IS_CHOSEN_LINE})",
+        f"UPDATE bank SET retracted = retracted - ({_COUNT_SAID} AND retracted_at IS NOT NULL)",
         (chosen,),
     )
     db.execute(f"DELETE FROM line WHERE {_IS_CHOSEN_LINE}", (chosen,))
@@ -124,7 +126,8 @@ def _select_affected(db: sqlite3.Connection, column: str, chosen: str) -> str:
 def remove_from_indexes(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove the postings, vectors and counts of lines."""
     rows = db.execute(
-        f"SELECT seq, session, text, metadata FROM line WHERE retracted_at IS NULL AND {_IS_CHOSEN_LINE} ORDER BY seq",
+        f"""SELECT seq, session, text, metadata FROM line
+            WHERE retracted_at IS NULL AND text <> '' AND {_IS_CHOSEN_LINE} ORDER BY seq""",
         (json.dumps(list(seqs)),),
     )
     counts = count_lines(rows)

@@ -144,7 +144,7 @@ def _count_pending(db: sqlite3.Connection, model: str, roles: Collection[Role]) 
     """Count the lines of these roles that have no vector of the newest model of this name."""
     newest = db.execute("SELECT coalesce(max(number), 0) FROM model WHERE name = ?", (model,)).fetchone()[0]
     row = db.execute(
-        """SELECT count(*) FROM line WHERE retracted_at IS NULL
+        """SELECT count(*) FROM line WHERE retracted_at IS NULL AND text <> ''
            AND speaker IN (SELECT number FROM speaker WHERE role IN (SELECT value FROM json_each(?)))
            AND NOT EXISTS (SELECT 1 FROM vector WHERE id BETWEEN ? + (seq << 12) AND ? + (seq << 12) + 4095)""",
         (json.dumps(list(roles)), newest << 44, newest << 44),
@@ -282,7 +282,8 @@ def reanalyze(db: sqlite3.Connection) -> None:
     db.execute("UPDATE bank SET (terms, head_terms) = (?, ?)", _sum_terms(lines))
 
 
-_SELECT_TEXTS = "SELECT seq, text, metadata FROM line WHERE retracted_at IS NULL AND seq BETWEEN ? AND ? ORDER BY seq"
+_SELECT_TEXTS = """SELECT seq, text, metadata FROM line
+    WHERE retracted_at IS NULL AND text <> '' AND seq BETWEEN ? AND ? ORDER BY seq"""
 
 
 def find_contradictions(db: sqlite3.Connection) -> list[str]:
@@ -296,6 +297,8 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
         highest = seq
         if not isinstance(json.loads(metadata), dict):
             return [f"line {seq} has metadata that are not an object; export the lines into a new bank"]
+        if not text:
+            continue
         if retracted_at is None:
             counts = count_terms(remove_quotes_json(text, metadata))
             live_columns.append(pack_line(seq, said_at, offset_s, session, speaker, counts, 0)[:-1])

@@ -67,7 +67,7 @@ from everthread.stores.sqlite.bank_file import (
     remove_orphan_logs,
 )
 from everthread.stores.sqlite.cache import BankCache
-from everthread.stores.sqlite.filters import build_column_filter, build_condition, needs_rows
+from everthread.stores.sqlite.filters import LIVE, build_column_filter, build_condition, needs_rows
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.types import (
@@ -175,7 +175,8 @@ class SQLiteStore(Store):
         corrects: int | None = None,
     ) -> list[Line]:
         with self._bank(bank).file.write_transaction() as db:
-            replaced = [line.seq for line in self._get(db, replaces)] if replaces else []
+            current = self._get(db, replaces, "line.retracted_at IS NULL") if replaces else []
+            replaced = [line.seq for line in current]
             with line_removal.update_summaries_and_pins(db, replaced) as corrections:
                 if replaced:
                     line_removal.retract_lines_only(db, dict.fromkeys(replaced, to_micros(now())))
@@ -203,18 +204,22 @@ class SQLiteStore(Store):
             if entry.follows and written:
                 entry = replace(entry, line=replace(entry.line, parent=written[-1][0]))
             last = next_seq(entry, last)
-            packed.append(self._insert(db, last, entry))
+            columns = self._insert(db, last, entry)
+            if entry.line.text:
+                packed.append(columns)
             written.append((last, entry))
             result.append(last)
             if key is not None:
                 known[key] = last
         if written:
+            db.execute("UPDATE bank SET last_seq = max(last_seq, ?)", (last,))
+        if packed:
             column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, np.array(packed, LINE_DTYPE))
-            self._index(db, written, model)
+            self._index(db, [(seq, entry) for seq, entry in written if entry.line.text], model)
         retractions = {seq: to_micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
         if retractions:
             line_removal.retract_lines_only(db, retractions)
-        lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
+        lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], "1")}
         resolved = [lines[item] if isinstance(item, int) else item for item in result]
         return resolved, next(iter(lines.values()), None)
 
@@ -227,10 +232,11 @@ class SQLiteStore(Store):
         terms = entry.terms
         session_number = db.execute(
             """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
-               VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (session_id) DO UPDATE SET
+               VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET
                started_at = min(started_at, excluded.started_at), last_at = max(last_at, excluded.last_at),
-               last_seq = excluded.last_seq, lines = lines + 1, terms = terms + excluded.terms RETURNING number""",
-            (session_name, at, at, seq, seq, terms.length),
+               last_seq = excluded.last_seq, lines = lines + excluded.lines, terms = terms + excluded.terms
+               RETURNING number""",
+            (session_name, at, at, seq, seq, bool(new.text), terms.length),
         ).fetchone()[0]
         speaker = bank_rows.get_or_create_speaker(db, new.speaker, new.role)
         offset_s = utc_offset_s(entry.said_at)
@@ -246,10 +252,8 @@ class SQLiteStore(Store):
         bank_rows.put_vectors(db, model, vectors, are_new=True)
         counts = [entry.terms for _, entry in written]
         db.execute(
-            """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
-               head_terms = head_terms + ?""",
+            "UPDATE bank SET lines = lines + ?, terms = terms + ?, head_terms = head_terms + ?",
             (
-                written[-1][0],
                 len(written),
                 sum(count.length for count in counts),
                 sum(count.head_length for count in counts),
@@ -386,10 +390,9 @@ class SQLiteStore(Store):
         after: int = 0,
         limit: int | None = None,
         include_retracted: bool = False,
+        include_wordless: bool = False,
     ) -> Iterator[Line]:
-        condition, values = build_condition(where)
-        if include_retracted:
-            condition = condition.replace("line.retracted_at IS NULL", "1", 1)
+        condition, values = build_condition(where, retracted=include_retracted, wordless=include_wordless)
         query = f"SELECT {_LINE} {_FROM} WHERE line.seq > ? AND {condition} ORDER BY line.seq LIMIT ?"
 
         def read_page(after: int, size: int) -> list[Line]:
@@ -402,9 +405,9 @@ class SQLiteStore(Store):
         with self._bank(bank).file.read_once() as db:
             return self._get(db, seqs)
 
-    def _get(self, db: sqlite3.Connection, seqs: Sequence[int], retracted: bool = False) -> list[Line]:
+    def _get(self, db: sqlite3.Connection, seqs: Sequence[int], condition: str = LIVE) -> list[Line]:
         rows = db.execute(
-            f"""SELECT {_LINE} {_FROM} WHERE {"1" if retracted else "line.retracted_at IS NULL"}
+            f"""SELECT {_LINE} {_FROM} WHERE {condition}
                 AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
             (json.dumps([int(seq) for seq in seqs]),),
         )
