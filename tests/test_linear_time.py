@@ -17,6 +17,7 @@ from everthread.chat.group_chat import _find_name
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import BadFile, BadLine
+from everthread.hooks import transcript as hook_transcript
 from everthread.recall import excerpt, query_parsing
 from everthread.recipes import general_knowledge
 from everthread.recipes.goodai import dialogue, tokenizers
@@ -125,6 +126,7 @@ FUNCTIONS: list[Callable[[str], object]] = [
         parse_moment,
         SMS.find_command,
     ),
+    hook_transcript.remove_inserted,
     *(dialogue.split_last_turn, general_knowledge.split_paragraphs),
     *(SMS.split, segments.count_fitting, segments.count_segments, tokenizers.words, join_row),
     *(SCRIBE.categorize, SCRIBE.redact, SCRIBE.rate_importance),

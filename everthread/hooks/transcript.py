@@ -21,7 +21,7 @@ from everthread.types import NewLine, Role
 
 MAX_READ_BYTES = 2_000_000  # from the end: a turn may contain large results of tools
 MAX_LINES = 100  # more than one turn, so that a turn is kept even if an earlier hook failed
-INSERTED_TEXT = re.compile(r"<(system-reminder|ide_\w+)>.*?</\1>", re.DOTALL)  # by Claude Code, in what the user said
+INSERTED_TAG = re.compile(r"<(/?)(system-reminder|ide_\w+)>")  # of texts that Claude Code inserts in what the user said
 COMMAND_TEXT = re.compile(r"\s*(<(command|local-command|bash|user-memory|task-notification)\b|\[Request interrupted)")
 CODEX_ROLES: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
 
@@ -74,10 +74,29 @@ def _parse_claude(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None
     message, uuid = entry.get("message"), entry.get("uuid")
     text = _join_texts(message.get("content")) if isinstance(message, dict) else ""
     if role == "user":
-        text = "" if COMMAND_TEXT.match(text) else INSERTED_TEXT.sub("", text).strip()
+        text = "" if COMMAND_TEXT.match(text) else remove_inserted(text).strip()
     if not text.strip() or not isinstance(uuid, str):
         return None
     return NewLine(text, role, role, said_at, metadata={"via": "claude-code"}, key=_key("claude-code", uuid))
+
+
+def remove_inserted(text: str) -> str:
+    """Remove the texts that Claude Code inserted; one without its closing tag is left."""
+    closings: dict[str, list[int]] = {}  # name -> the ends of its closing tags, the first last
+    for tag in reversed(list(INSERTED_TAG.finditer(text))):
+        if tag[1]:
+            closings.setdefault(tag[2], []).append(tag.end())
+    parts, end = [], 0
+    for tag in INSERTED_TAG.finditer(text):
+        if tag[1] or tag.start() < end:
+            continue
+        ends = closings.get(tag[2], [])
+        while ends and ends[-1] <= tag.start():
+            ends.pop()
+        if ends:
+            parts.append(text[end : tag.start()])
+            end = ends[-1]
+    return "".join([*parts, text[end:]])
 
 
 def _join_texts(content: object) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.hooks.transcript import MAX_LINES, MAX_READ_BYTES, read_lines
+from everthread.hooks.transcript import MAX_LINES, MAX_READ_BYTES, read_lines, remove_inserted
 
 NOON = "2026-11-20T12:00:00.000Z"
 
@@ -112,3 +112,18 @@ def test_any_bytes_and_any_values_are_read_without_an_error(
     file = write(tmp_path_factory.mktemp("t"), claude("user", value), codex("user_message", value), value)
     file.write_bytes(file.read_bytes() + raw)
     assert all(line.text for line in read_lines(file, "s"))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a <ide_x>b</ide_x> c", "a  c"),
+        ("<system-reminder>a\nb</system-reminder>c", "c"),
+        ("<ide_x>a<ide_y>b</ide_x>c</ide_y>", "c</ide_y>"),
+        ("</ide_x>a<ide_x>b", "</ide_x>a<ide_x>b"),
+        ("<ide_x>a<ide_x>b</ide_x>c</ide_x>", "c</ide_x>"),
+        ("<ide_x>a</ide_x><ide_x>b</ide_x>", ""),
+    ],
+)
+def test_inserted_texts_are_removed_up_to_their_next_closing_tag(text: str, left: str) -> None:
+    assert remove_inserted(text) == left
