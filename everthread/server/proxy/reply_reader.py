@@ -87,7 +87,7 @@ class Reply:
             if isinstance(audio, dict) and isinstance(audio.get("transcript"), str):
                 self._transcript.append(audio["transcript"])
             self._calls_tools |= calls_tools(message)
-        if (reason := choice.get("finish_reason")) is not None:
+        if reason := choice.get("finish_reason"):  # some upstreams send an empty one with every chunk
             self._reason = reason
 
 

@@ -61,6 +61,16 @@ def test_a_stream_that_breaks_off_is_partial_and_one_that_only_lacks_a_reason_is
     assert not read(events(chunk({"content": "She"}))).is_partial
 
 
+def test_an_empty_reason_ends_no_reply() -> None:
+    reply = read(events(chunk({"content": "She moves "}, ""), chunk({"content": "in May."}, "")))
+    assert (reply.text, reply.is_partial) == ("She moves in May.", False)
+    reader = open_reader(STREAM_TYPE, "")
+    assert reader is not None
+    reader.feed(events(chunk({"content": "She moves "}, ""), done=False))
+    assert not reader.reply.is_finished
+    assert not read_body({"content": "She moves."}, "").is_partial
+
+
 def test_only_the_first_choice_is_read() -> None:
     reply = read(
         events(chunk({"content": "One"}), chunk({"content": "Two"}, "stop", 1), chunk({"content": "."}, "stop"))
