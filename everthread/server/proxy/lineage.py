@@ -19,7 +19,7 @@ from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED
 from everthread.common.timestamps import to_micros
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, is_same, key_prefix, new_key, normalize
-from everthread.server.proxy.transcript import Transcript
+from everthread.server.proxy.transcript import Transcript, is_dated
 from everthread.stores.shared_rows import new_session_name
 from everthread.types import Filter, Line, Metadata, NewLine, now
 
@@ -188,23 +188,26 @@ class Lineage:
 
     def _recognise(self, history: Sequence[ChatMessage], newest: ChatMessage) -> Transcript:
         """Return the session that a history continues, or a new one."""
-        if not any(message.role == "assistant" for message in history):
-            return self._find_opening([*history, newest][0]) or self._create()
         transcripts = [self._open(session) for session in self._find_sessions(history)]
+        if not transcripts:
+            return self._find_opening([*history, newest]) or self._create()
         rated = []
         for transcript in transcripts:
-            alignment = transcript.align(history)
+            alignment = transcript.align(history, only_dated=True)
             if alignment is not None or transcript.find_branch(history) is not None:
                 last = max((line.seq for line in transcript.current), default=0)
                 rated.append((alignment.matches if alignment else 0, last, transcript))
         return max(rated, key=lambda each: each[:2])[2] if rated else self._create()
 
     def _find_sessions(self, history: Sequence[ChatMessage]) -> list[str]:
-        """Find the latest sessions that contain one of the last replies of a history."""
+        """Find the latest sessions in which one of the last replies of a history was given.
+
+        Replies that were only resent, such as the greeting of a character and examples, are in many conversations.
+        """
         replies = [message for message in reversed(history) if message.role == "assistant"]
         found: dict[str, int] = {}
         for message in replies[:ANCHORS]:
-            for line in self._find_lines(message):
+            for line in filter(is_dated, self._find_lines(message)):
                 found[line.session] = max(found.get(line.session, 0), line.seq)
         return sorted(found, key=lambda session: -found[session])[:MAX_CANDIDATE_SESSIONS]
 
@@ -212,15 +215,21 @@ class Lineage:
         where = Filter(key_prefix=key_prefix(message.role, message.normalized))
         return self.memory.lines(where, include_retracted=True)
 
-    def _find_opening(self, newest: ChatMessage) -> Transcript | None:
-        """Return the session that began a moment ago with the same message, and has at most one reply."""
+    def _find_opening(self, messages: Sequence[ChatMessage]) -> Transcript | None:
+        """Return the session that began a moment ago with the same messages, and in which one reply was given at most.
+
+        Messages before the first reply are compared by the first of them alone: the others may be new.
+        """
+        shown = messages if any(message.role == "assistant" for message in messages) else messages[:1]
         earliest = now() - timedelta(seconds=REPEATED_OPENING_S)
-        for line in sorted(self._find_lines(newest), key=lambda line: -line.seq):
+        for line in sorted(self._find_lines(messages[0]), key=lambda line: -line.seq):
             if line.retracted_at is None and line.said_at >= earliest:
                 transcript = self._open(line.session)
                 current = transcript.current
-                replies = sum(each.role == "assistant" for each in current)
-                if replies <= 1 and current and current[0].seq == line.seq:
+                replies = sum(each.role == "assistant" and is_dated(each) for each in current)
+                begins = [(each.role, normalize(each.text)) for each in current[: len(shown)]]
+                is_opening = begins == [(each.role, each.normalized) for each in shown]
+                if replies <= 1 and is_opening and current[0].seq == line.seq:
                     return transcript
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from everthread.bank.corrections import sort_by_position
+from everthread.common.keys import META_UNDATED
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, is_same, normalize
 from everthread.types import Filter, Line, Role
@@ -29,6 +30,11 @@ class Alignment:
 
     offset: int
     matches: int
+
+
+def is_dated(line: Line) -> bool:
+    """Return whether a line was stored when it was said, not found in the history that a client resends."""
+    return META_UNDATED not in line.metadata
 
 
 @dataclass
@@ -61,19 +67,22 @@ class Transcript:
             self.discarded = {seq: line for seq, line in lines.items() if seq not in seqs}
         self._last_seq = max([self._last_seq, *(line.seq for line in added)])
 
-    def align(self, history: Sequence[ChatMessage], role: Role = "assistant") -> Alignment | None:
+    def align(
+        self, history: Sequence[ChatMessage], role: Role = "assistant", *, only_dated: bool = False
+    ) -> Alignment | None:
         """Find the distance at which most replies of a history are equal to current ones; of several, the latest.
 
         Args:
             history: the messages before the newest.
             role: "user" compares the person's messages instead.
+            only_dated: whether current lines that were only resent are ignored.
 
         Returns:
             The alignment; None if no reply is equal.
         """
         positions: dict[str, list[int]] = {}
         for position, line in enumerate(self.current):
-            if line.role == role:
+            if line.role == role and (is_dated(line) or not only_dated):
                 positions.setdefault(normalize(line.text), []).append(position)
         offsets = Counter(
             position - index

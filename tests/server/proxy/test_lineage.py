@@ -234,6 +234,25 @@ def test_conversations_that_begin_alike_stay_apart(memory: Memory, lineage: Line
     assert texts(memory, second) == ["Hello", "Good morning.", "And you?", "Well."]
 
 
+@pytest.mark.parametrize(
+    "opening",
+    [[bot("Welcome to the inn!")], [user("Cat?"), bot("Chat."), user("Dog?"), bot("Chien.")]],
+    ids=["greeting", "examples"],
+)
+def test_conversations_with_the_same_greeting_or_examples_stay_apart(
+    memory: Memory, lineage: Lineage, opening: list[ChatMessage]
+) -> None:
+    one, two = list(opening), list(opening)
+    say(lineage, one, "A room, please.", "Upstairs.")
+    first = say(lineage, one, "Thanks.", "Sleep well.")
+    second = say(lineage, two, "An ale, please.", "Here.")
+    assert texts(memory, first) == [message.text for message in one]
+    assert texts(memory, second) == [message.text for message in two]
+    again = lineage.begin(two[:-1])
+    assert again.line == second.line, "its only reply is regenerated"
+    assert texts(memory, say(lineage, one, "Good morning.", "Breakfast?")) == [message.text for message in one]
+
+
 def test_an_edited_message_discards_those_after_it(
     memory: Memory, lineage: Lineage, history: list[ChatMessage]
 ) -> None:
