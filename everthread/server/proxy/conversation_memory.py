@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from everthread.bank.settings import remember_policy
@@ -28,6 +28,8 @@ LEASE_PREFIX = "proxy:"  # a lease of its own, because that of the bank is held 
 LEASE_TIMEOUT_S = 5.0
 NO_BLOCK = MemoryBlock("", ())
 
+Texts = dict[tuple[str, int], str]  # of lines, by an empty kind and number, and of units, by kind and id
+
 
 class ConversationMemory:
     """The conversations that pass through the proxy. Thread-safe."""
@@ -39,7 +41,8 @@ class ConversationMemory:
         self._registry, self._services, self._leases = registry, registry.services, registry.leases
         self._stores_history = stores_history
         self._lineages: OrderedDict[str, Lineage] = OrderedDict()
-        self._blocks: OrderedDict[tuple[str, int], MemoryBlock] = OrderedDict()  # by bank and line
+        # By bank and line, each block with the stored texts that it was made of.
+        self._blocks: OrderedDict[tuple[str, int], tuple[MemoryBlock, Texts]] = OrderedDict()
         self._lock = threading.Lock()
 
     def is_read_only(self, bank: str) -> bool:
@@ -102,6 +105,7 @@ class ConversationMemory:
             TimeoutError: nothing was found without a model that did not answer in time.
         """
         if not self._services.store.exists(bank):
+            self._drop_blocks(bank)
             return NO_BLOCK
         key = None if turn is None else (bank, turn.line.seq)
         if person_turn.continues and (block := self._find_block(key)) is not None:
@@ -116,20 +120,48 @@ class ConversationMemory:
             raise TimeoutError
         block = MemoryBlock(context.text, tuple(line.seq for line in context.lines)) if context.text else NO_BLOCK
         if key is not None:
-            with self._lock:
-                self._blocks[key] = block
-                while len(self._blocks) > MAX_BLOCKS:
-                    self._blocks.popitem(last=False)
+            units = [(found.unit.kind, found.unit.id) for found in context.units]
+            sources = [*(("", line.seq) for line in context.lines), *units]
+            self._keep_block(key, block, sources)
         return block
 
-    def _find_block(self, key: tuple[str, int] | None) -> MemoryBlock | None:
-        """Return the block recalled for a line, unless one of its lines has been retracted or forgotten since."""
+    def _keep_block(self, key: tuple[str, int], block: MemoryBlock, sources: Collection[tuple[str, int]]) -> None:
+        """Keep the block recalled for a line while tools are called, unless one of its sources has already gone."""
+        texts = self._read_texts(key[0], sources)
         with self._lock:
-            block = self._blocks.get(key) if key is not None else None
-        if key is None or block is None:
+            self._blocks.pop(key, None)
+            if texts.keys() == set(sources):
+                self._blocks[key] = block, texts
+            while len(self._blocks) > MAX_BLOCKS:
+                self._blocks.popitem(last=False)
+
+    def _find_block(self, key: tuple[str, int] | None) -> MemoryBlock | None:
+        """Return the block recalled for a line, unless one of its sources has been changed or forgotten since."""
+        with self._lock:
+            kept = self._blocks.get(key) if key is not None else None
+        if key is None or kept is None:
             return None
-        current = {line.seq for line in self._services.store.get(key[0], block.seqs) if line.retracted_at is None}
-        return block if current.issuperset(block.seqs) else None
+        block, texts = kept
+        if self._read_texts(key[0], texts) == texts:
+            return block
+        self._drop_blocks(key[0])
+        return None
+
+    def _drop_blocks(self, bank: str) -> None:
+        """Drop the blocks of a bank in which something has been forgotten."""
+        with self._lock:
+            for key in [key for key in self._blocks if key[0] == bank]:
+                del self._blocks[key]
+
+    def _read_texts(self, bank: str, sources: Collection[tuple[str, int]]) -> Texts:
+        """Return the texts that the lines and units have now, without retracted and forgotten ones."""
+        store = self._services.store
+        lines = store.get(bank, [seq for kind, seq in sources if not kind])
+        kinds = sorted({kind for kind, _ in sources if kind})
+        units = store.units(bank, kinds, ids=[number for kind, number in sources if kind]) if kinds else []
+        texts = {("", line.seq): line.text for line in lines}
+        texts |= {(unit.kind, unit.id): unit.text for unit in units}
+        return {source: texts[source] for source in sources if source in texts}
 
     @contextmanager
     def _use(self, bank: str, *, create: bool = True) -> Iterator[Lineage]:

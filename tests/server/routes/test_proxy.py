@@ -255,6 +255,28 @@ def test_memories_keep_their_place_while_tools_are_called(proxy: Proxy) -> None:
     assert session == [QUESTION, "She lives in Lisbon.", "Thanks.", "Bye."]
 
 
+TOOL_LOOP = (
+    {
+        "role": "assistant",
+        "content": "Let me see.",
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "Lisbon"},
+)
+
+
+def test_a_bank_that_was_forgotten_while_tools_are_called_is_not_sent(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    lines = proxy.lines
+    proxy.post(user(QUESTION))
+    assert FACT in proxy.blocks[0]
+    proxy.memory.forget(everything=True)
+    for number in range(len(lines)):  # their lines have the numbers of the forgotten ones
+        proxy.memory.observe(f"The train number {number} leaves at noon.")
+    proxy.post(user(QUESTION), *TOOL_LOOP)
+    assert FACT not in json.dumps(proxy.upstream.bodies[-1])
+
+
 # --------------------------------------------------------------------------- the clients
 
 
