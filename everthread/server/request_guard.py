@@ -28,7 +28,7 @@ from everthread.server.problems import Problem
 from everthread.server.rate_limit import RateLimiter, client_address
 from everthread.server.settings import Settings
 
-API = "/api/"
+APIS = ("/api/", "/v1/", "/bank/")  # paths to which no page of another site may link
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in any browser on it
 MAX_TARGET_BYTES = 8_000  # of path and query: enough for two names of 200 characters, each of 12 bytes when escaped
 MIN_BODY_BYTES_PER_S = 16_000  # bytes a second: a body may take as long as on a connection of this speed
@@ -159,7 +159,7 @@ class RequestGuard:
         if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
             return
         link = scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
-        if not link or headers.get("sec-fetch-dest") != "document" or scope["path"].startswith(API):
+        if not link or headers.get("sec-fetch-dest") != "document" or scope["path"].startswith(APIS):
             raise Problem(403, "foreign-origin", "requests from pages of other sites are refused")
 
     def _check_rate(self, headers: Headers, scope: Scope) -> None:
