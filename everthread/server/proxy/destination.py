@@ -57,11 +57,15 @@ def find_destination(
         options.bank or request.get_metadata(BANK_FIELD),
         suffix,
         path_bank,
-        headers.get("x-openwebui-user-id"),
-        request.get_text("user"),
+        *filter(_is_usable, (headers.get("x-openwebui-user-id"), request.get_text("user"))),
     )
     bank = check_bank_id(next((name for name in named if name), default_bank))
     return Destination(bank, _find_session(headers, request, options), model)
+
+
+def _is_usable(name: str | None) -> bool:
+    """Return whether a name that is not meant for us can be that of a bank or a session; if not, it counts as absent."""
+    return name is not None and name.strip() != "" and len(name) <= MAX_NAME_CHARS and name.isprintable()
 
 
 def _find_session(headers: Headers, request: ChatRequest, options: BodyOptions) -> str | None:
@@ -69,7 +73,7 @@ def _find_session(headers: Headers, request: ChatRequest, options: BodyOptions) 
     if own:
         return check_storable(_check_length(own), "the session", BadInput)
     others = (*(headers.get(name) for name in SESSION_HEADERS), request.find_session())
-    return next((name for name in others if name and len(name) <= MAX_NAME_CHARS and name.isprintable()), None)
+    return next(filter(_is_usable, others), None)
 
 
 def _check_length(session: str) -> str:
