@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncIterator, Iterable
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import httpx
 
@@ -41,7 +42,8 @@ HOP_BY_HOP_HEADERS = frozenset(  # headers that apply to one connection only (RF
         *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"),
     )
 )
-KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key")
+KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")  # of the services that offer models
+OWN_KEY = re.compile(rf"\b{KEY_PREFIX}[\w-]{{20,}}".encode())
 DROPPED_HEADERS = HOP_BY_HOP_HEADERS | {  # of requests
     *(b"host", b"accept-encoding"),  # the upstream gets its own
     *(b"cookie", b"origin", b"referer", b"forwarded", b"x-real-ip"),  # not meant for the upstream
@@ -50,6 +52,7 @@ DROPPED_PREFIXES = (b"x-everthread-", b"x-forwarded-", b"sec-", b"access-control
 DROPPED_ANSWER_HEADERS = HOP_BY_HOP_HEADERS | {b"date"}  # uvicorn adds its own date
 DROPPED_ANSWER_PREFIXES = (b"access-control-", b"x-everthread-")
 MAX_IDLE_CONNECTIONS = 100
+UNREACHABLE = "upstream-unreachable"  # the name of a problem
 
 
 class Upstream:
@@ -84,6 +87,11 @@ class Upstream:
         self._timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
         self._client: httpx.AsyncClient | None = None
 
+    @property
+    def address(self) -> str:
+        """The base URL without a password."""
+        return str(httpx.URL(self.url).copy_with(userinfo=b"", query=None))
+
     def list_roles(self) -> list[BlockRole]:
         """List the roles in which to offer memories, in order."""
         return [self.role] if self._takes_role or self.role == "user-prefix" else [self.role, "user-prefix"]
@@ -104,8 +112,9 @@ class Upstream:
             content: the body; an iterator if it is the client's own, unchanged.
 
         Raises:
-            Problem: 502 or 504 in place of an answer.
+            Problem: 502 or 504 in place of an answer; 400 for a path that leads above the base URL.
         """
+        check_path(target.path)
         base = httpx.URL(self.url.removesuffix("/v1") if target.is_root else self.url)
         url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + target.path)
         passed = self._build_headers(url, headers)
@@ -140,7 +149,7 @@ class Upstream:
         passed = [
             (name, value)
             for name, value in passed
-            if name.lower() not in KEY_HEADERS or not (self._key or is_own_key(value.decode("latin-1")))
+            if not OWN_KEY.search(value) and not (self._key and name.lower() in KEY_HEADERS)
         ]
         if self._key:
             passed.append((b"Authorization", f"Bearer {self._key}".encode()))
@@ -157,9 +166,10 @@ async def read_answer(answer: httpx.Response) -> bytes:
         await answer.aclose()
 
 
-def is_own_key(value: str) -> bool:
-    """Return whether the value of a header is a key of this server."""
-    return value.strip().rpartition(" ")[2].startswith(KEY_PREFIX)
+def check_path(path: bytes) -> None:
+    """Reject a path that leads above the base URL at servers that decode it before they split it. Raises Problem 400."""
+    if not {b".", b".."}.isdisjoint(unquote_to_bytes(path.partition(b"?")[0]).split(b"/")):
+        raise Problem(400, "bad-path", "no part of the path may be . or .., not even beside an escaped slash")
 
 
 def drop_headers(
@@ -194,4 +204,5 @@ def find_upstream(settings: Settings, services: Services) -> Upstream:
 
 
 def _unreachable(error: Exception) -> Problem:
-    return Problem(502, "upstream-unreachable", f"the model's server can't be reached ({type(error).__name__})")
+    reason = f"the model's server can't be reached ({type(error).__name__})"
+    return Problem(502, UNREACHABLE, f"{reason}; start it, or set proxy_url to its address")

@@ -27,7 +27,7 @@ from everthread.server.proxy.exchange import Exchange
 from everthread.server.proxy.model_names import add_banks, remove_bank, rename, split_model
 from everthread.server.proxy.own_embeddings import embed, is_own
 from everthread.server.proxy.passed_answer import PassedAnswer
-from everthread.server.proxy.upstream import Target, Upstream, read_answer
+from everthread.server.proxy.upstream import UNREACHABLE, Target, Upstream, read_answer
 from everthread.server.proxy.wire import OPTIONS_FIELD, BodyOptions, ChatRequest
 from everthread.server.request_body import MAX_INLINE_JSON_BYTES
 from everthread.server.request_guard import decode_path, raw_path
@@ -50,7 +50,9 @@ def with_api_errors(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except Problem as problem:
-            return model_api.build_error(path, problem.status, problem.name, problem.detail, problem.headers)
+            shows_address = problem.name == UNREACHABLE and not request.app.state.authenticator.needs_key(request)
+            detail = f"{problem.detail}; it is {_get_upstream(request).address}" if shows_address else problem.detail
+            return model_api.build_error(path, problem.status, problem.name, detail, problem.headers)
         except EverthreadError as error:
             status = 400 if isinstance(error, BadInput) else problems.get_status(error)
             document = problems.build_error_document(error)

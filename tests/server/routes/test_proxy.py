@@ -454,7 +454,11 @@ def test_an_upstream_that_does_not_answer_is_an_error_of_the_api(tmp_path: Path)
         answer = proxy.post(user("Hello?"))
         assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_unreachable")
         assert answer.json()["error"].keys() == {"message", "type", "param", "code"}
+        assert f"proxy_url to its address; it is http://127.0.0.1:{port}/v1" in answer.json()["error"]["message"]
         assert proxy.texts == ["Hello?"]
+        key = KeyStore(get_path(proxy.services.store)).create("remote")
+        remote = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "192.0.2.7"}
+        assert str(port) not in proxy.post(user("Hello?"), headers=remote).text
     with serve_proxy(tmp_path / "b", proxy_timeout_s=0.2) as proxy:
         proxy.upstream.behaviours[:] = [Mute()]
         answer = proxy.post(user("Hello?"))
@@ -638,9 +642,20 @@ def test_invalid_hints_are_named(proxy: Proxy) -> None:
     assert len(proxy.upstream.asked) == asked
 
 
+@pytest.mark.parametrize("name", ["   ", "u" * 201, "a\nb"])
+def test_a_user_that_is_no_name_counts_as_not_given(proxy: Proxy, name: str) -> None:
+    fields = {"model": "m", "user": name}
+    headers = {"X-OpenWebUI-User-Id": name} if name.isprintable() and name.strip() else {}
+    assert proxy.post(user("Hi."), headers=headers, **fields).status_code == 200
+    assert "user" in proxy.upstream.bodies[-1]
+    named = {"X-OpenWebUI-User-Id": proxy.bank}
+    assert proxy.post(user("Hi."), headers=named, **fields).status_code == 200
+    assert proxy.texts[:1] == ["Hi."]
+
+
 def test_a_key_of_ours_is_for_its_banks_and_never_sent_on(proxy: Proxy) -> None:
     key = KeyStore(get_path(proxy.services.store)).create(f"key of {proxy.bank}", [proxy.bank], ["chat"])
-    own = {"Authorization": f"Bearer {key}", "X-Api-Key": key}
+    own = {"Authorization": f"Bearer {key}", "X-Api-Key": key, "X-Goog-Api-Key": key, "X-Other": f"key={key}"}
     assert proxy.post(user("Hi."), headers=own).status_code == 200
     assert not any("et_" in value for value in proxy.upstream.asked[-1].headers.values())
     for other in (
@@ -662,8 +677,10 @@ def test_where_keys_are_required_a_key_of_the_upstream_is_not_enough(tmp_path: P
             assert proxy.post(user("Hi."), headers=headers).status_code == 401
             assert httpx.get(f"{proxy.url}/v1/models", headers=headers).status_code == 401
         key = KeyStore(get_path(proxy.services.store)).create("all")
-        assert proxy.post(user("Hi."), headers={"Authorization": f"Bearer {key}"}).status_code == 200
+        others = dict.fromkeys(("X-Api-Key", "Api-Key", "X-Goog-Api-Key"), "sk-client")
+        assert proxy.post(user("Hi."), headers={"Authorization": f"Bearer {key}", **others}).status_code == 200
         assert proxy.upstream.asked[-1].headers["authorization"] == "Bearer sk-upstream"
+        assert "sk-client" not in proxy.upstream.asked[-1].headers.values()
 
 
 def test_a_client_that_another_proxy_names_needs_a_key_of_ours(proxy: Proxy) -> None:
@@ -814,6 +831,18 @@ def test_other_paths_are_passed_on_untouched(proxy: Proxy) -> None:
         assert sent.headers["authorization"] == "Bearer sk-client"
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["v1/..%2Fapi%2Fdelete", "v1/x/..%2f%2E%2e%2Fapi", "v1/models/..%2F..%2Fapi%2Fps@{}", "bank/x/v1/%2e%2Fadmin"],
+)
+def test_a_path_that_leads_above_the_upstreams_is_refused(proxy: Proxy, path: str) -> None:
+    proxy.post(user("Hi."))  # creates the bank
+    asked = len(proxy.upstream.requests)
+    answer = httpx.get(f"{proxy.url}/{path.format(proxy.bank)}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_path")
+    assert len(proxy.upstream.requests) == asked
+
+
 def test_a_form_with_a_file_is_passed_on(proxy: Proxy) -> None:
     httpx.post(f"{proxy.url}/v1/audio/transcriptions", files={"file": b"sound" * 50_000}, data={"model": "m"})
     sent = proxy.upstream.requests[-1]
@@ -856,3 +885,11 @@ def test_no_page_of_another_site_is_allowed_by_default(proxy: Proxy) -> None:
     answer = proxy.post(user("Hi."), headers={"Origin": "https://chat.example.org"})
     assert answer.status_code == 403
     assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["v1/models", "bank/x/v1/models", "%76%31/models", "bank/a%2Fb/v1/x", "api/tags"])
+def test_no_page_of_another_site_can_link_to_the_upstream(proxy: Proxy, path: str) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    asked = len(proxy.upstream.requests)
+    assert httpx.get(f"{proxy.url}/{path}", headers=link).status_code == 403
+    assert len(proxy.upstream.requests) == asked
