@@ -64,7 +64,7 @@ def find_destination(
 
 
 def _is_usable(name: str | None) -> bool:
-    """Return whether a name that is not meant for us can be that of a bank or a session; if not, it counts as absent."""
+    """Return whether a name that is not meant for us can be that of a bank or a session."""
     return name is not None and name.strip() != "" and len(name) <= MAX_NAME_CHARS and name.isprintable()
 
 

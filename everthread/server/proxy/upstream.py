@@ -167,7 +167,7 @@ async def read_answer(answer: httpx.Response) -> bytes:
 
 
 def check_path(path: bytes) -> None:
-    """Reject a path that leads above the base URL at servers that decode it before they split it. Raises Problem 400."""
+    """Reject a path that leads above the base URL once its escapes are decoded. Raises Problem 400."""
     if not {b".", b".."}.isdisjoint(unquote_to_bytes(path.partition(b"?")[0]).split(b"/")):
         raise Problem(400, "bad-path", "no part of the path may be . or .., not even beside an escaped slash")
 
