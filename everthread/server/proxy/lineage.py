@@ -19,7 +19,7 @@ from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED
 from everthread.common.timestamps import to_micros
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, is_same, key_prefix, new_key, normalize
-from everthread.server.proxy.transcript import Transcript, is_dated
+from everthread.server.proxy.transcript import Transcript, is_dated, is_recorded
 from everthread.stores.shared_rows import new_session_name
 from everthread.types import Filter, Line, Metadata, NewLine, now
 
@@ -122,7 +122,7 @@ class Lineage:
             The line; None if the text is blank, or the turn was forgotten.
         """
         store, bank = self.memory.store, self.memory.bank
-        if not text.strip() or not store.exists(bank) or get_recorded(store, bank, turn.line.seq) is None:
+        if not text.strip() or not store.exists(bank) or not is_recorded(self.memory, turn.line):
             return None
         new = NewLine(
             text,

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from everthread.bank.corrections import sort_by_position
+from everthread.bank.line_versions import get_recorded
 from everthread.common.keys import META_UNDATED
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, is_same, normalize
@@ -32,6 +34,26 @@ class Alignment:
     matches: int
 
 
+def is_recorded(memory: Memory, line: Line) -> bool:
+    """Return whether a bank still has a line, retracted or not. Another line may have its number by now, if the bank
+    was deleted and created again."""
+    stored = get_recorded(memory.store, memory.bank, line.seq)
+    return stored is not None and _identify(stored) == _identify(line)
+
+
+def _identify(line: Line) -> tuple[str, str, datetime]:
+    """Return what never changes about a line."""
+    return line.session, line.text, line.said_at
+
+
+def _is_of_former_bank(memory: Memory, line: Line) -> bool:
+    """Return whether the bank was deleted after it had this line; a line may also have been forgotten alone."""
+    stored = get_recorded(memory.store, memory.bank, line.seq)
+    if stored is None:
+        return memory.store.corpus_stats(memory.bank).last_seq < line.seq
+    return _identify(stored) != _identify(line)
+
+
 def is_dated(line: Line) -> bool:
     """Return whether a line was stored when it was said, not found in the history that a client resends."""
     return META_UNDATED not in line.metadata
@@ -44,20 +66,20 @@ class Transcript:
     Attributes:
         session: the session's name.
         current: the lines that are not retracted, in the order of the conversation.
-        discarded: retracted lines, by number.
+        discarded: retracted and forgotten lines, by number.
     """
 
     session: str
     current: list[Line] = field(default_factory=list)
     discarded: dict[int, Line] = field(default_factory=dict)
-    _last_seq: int = 0
+    _last: Line | None = None  # that was read
 
     def refresh(self, memory: Memory) -> None:
-        """Read what was stored, retracted or forgotten since the last call."""
-        where = Filter(session=self.session)
-        added = [
-            line for line in memory.lines(where, after=self._last_seq, include_retracted=True) if line.role in ROLES
-        ]
+        """Read what was stored, retracted or forgotten since the last call; all, if the bank was created again."""
+        if self._last is not None and _is_of_former_bank(memory, self._last):
+            self.current, self.discarded, self._last = [], {}, None
+        where, last_seq = Filter(session=self.session), self._last.seq if self._last is not None else 0
+        added = [line for line in memory.lines(where, after=last_seq, include_retracted=True) if line.role in ROLES]
         found = memory.store.filter_seqs(memory.bank, where, None)
         seqs = set() if found is None else set(found.tolist())
         known = {line.seq: line for line in self.current}
@@ -65,7 +87,7 @@ class Transcript:
             lines = {**self.discarded, **known, **{line.seq: line for line in added}}
             self.current = sort_by_position([lines[seq] for seq in sorted(lines) if seq in seqs])
             self.discarded = {seq: line for seq, line in lines.items() if seq not in seqs}
-        self._last_seq = max([self._last_seq, *(line.seq for line in added)])
+        self._last = added[-1] if added else self._last
 
     def align(
         self, history: Sequence[ChatMessage], role: Role = "assistant", *, only_dated: bool = False

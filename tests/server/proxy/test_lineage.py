@@ -358,3 +358,40 @@ def test_lines_stored_by_others_are_seen(memory: Memory, lineage: Lineage, histo
     memory.retract(6)
     turn = say(lineage, history[:4], "Another question?", "Another answer.")
     assert texts(memory, turn)[2:] == ["Question 2?", "Answer 2.", "Another question?", "Another answer."]
+
+
+def test_a_deleted_bank_begins_empty(memory: Memory, lineage: Lineage) -> None:
+    for _ in range(2):
+        turns = [say(lineage, [], f"Question {number}?", f"Answer {number}.", session="desk") for number in (1, 2, 3)]
+        memory.forget(everything=True)
+    for number in (1, 2):
+        turns.append(say(lineage, [], f"New question {number}?", f"New answer {number}.", session="desk"))
+    assert texts(memory, turns[-1]) == ["New question 1?", "New answer 1.", "New question 2?", "New answer 2."]
+    assert memory.stats().retracted == 0
+
+
+def test_a_longer_bank_under_the_same_name_is_read_again(memory: Memory, lineage: Lineage) -> None:
+    say(lineage, [], "Question 1?", "Answer 1.", session="desk")
+    memory.forget(everything=True)
+    other, history = Lineage(memory), list[ChatMessage]()
+    for number in (7, 8, 9):
+        say(other, history, f"Question {number}?", f"Answer {number}.", session="desk")
+    turn = say(lineage, history, "Question 10?", "Answer 10.", session="desk")
+    assert texts(memory, turn) == [message.text for message in history]
+    assert memory.stats().retracted == 0
+
+
+def test_the_reply_to_a_line_of_a_deleted_bank_is_not_stored(memory: Memory, lineage: Lineage) -> None:
+    turn = lineage.begin([user("Question 1?")], "desk")
+    memory.forget(everything=True)
+    memory.observe("Another line.")
+    assert lineage.finish(turn, "Answer 1.") is None
+    assert [line.text for line in memory.lines(include_retracted=True)] == ["Another line."]
+
+
+def test_a_forgotten_last_reply_is_not_stored_again(
+    memory: Memory, lineage: Lineage, history: list[ChatMessage]
+) -> None:
+    memory.forget(seq=6)
+    turn = say(lineage, history, "Question 4?", "Answer 4.")
+    assert texts(memory, turn)[4:] == ["Question 3?", "Question 4?", "Answer 4."]
