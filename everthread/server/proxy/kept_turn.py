@@ -27,8 +27,8 @@ def keep_turn(lineage: Lineage, messages: Sequence[ChatMessage], session: str | 
     newest = max((place for place, message in enumerate(messages) if message.role == "user"), default=None)
     if newest is None:
         raise BadInput("invalid messages: got none of role user, expected at least one")
-    turn = lineage.begin(messages[: newest + 1], session)
     reply = "\n\n".join(message.text for message in messages[newest + 1 :])
+    turn = lineage.begin(messages[: newest + 1], session, reply)
     stored = lineage.memory.store.get(lineage.memory.bank, sorted(turn.replaces))
     if normalize(reply) not in {normalize(line.text) for line in stored}:
         lineage.finish(turn, reply)

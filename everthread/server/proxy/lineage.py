@@ -79,12 +79,13 @@ class Lineage:
         self._transcripts: OrderedDict[str, Transcript] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, messages: Sequence[ChatMessage], session: str | None = None) -> Turn:
+    def begin(self, messages: Sequence[ChatMessage], session: str | None = None, reply: str = "") -> Turn:
         """Store what is new in a request, and discard what the client has discarded, in one transaction.
 
         Args:
             messages: the messages of the person and the assistant that have words; the last is the person's.
             session: the session, if the client names it; None: it is recognised by its replies.
+            reply: the reply, if it is known already.
 
         Raises:
             BadLine, StoreUnavailable: as in `Memory.replace_lines`.
@@ -92,7 +93,7 @@ class Lineage:
         *history, newest = messages
         with self._lock:
             transcript = self._open(session) if session is not None else self._recognise(history, newest)
-            plan = make_plan(transcript, history, newest, named=session is not None)
+            plan = make_plan(transcript, history, newest, named=session is not None, reply=reply)
             if not self._stores_history:
                 plan.added = [each for each in plan.added if isinstance(each, Line)]
             return self._apply(transcript, plan, newest)
@@ -297,7 +298,9 @@ def _is_replaceable(line: Line, turn: Turn) -> bool:
 # ----------------------------------------------------------------------- planning
 
 
-def make_plan(transcript: Transcript, history: Sequence[ChatMessage], newest: ChatMessage, *, named: bool) -> Plan:
+def make_plan(
+    transcript: Transcript, history: Sequence[ChatMessage], newest: ChatMessage, *, named: bool, reply: str = ""
+) -> Plan:
     """Compare a request with a session.
 
     Args:
@@ -305,6 +308,7 @@ def make_plan(transcript: Transcript, history: Sequence[ChatMessage], newest: Ch
         history: the messages before the newest.
         newest: the person's newest message.
         named: whether the client named the session.
+        reply: the reply to it, if it is known.
     """
     alignment = transcript.align(history)
     if alignment is None and (branch := transcript.find_branch(history)) is not None:
@@ -322,6 +326,7 @@ def make_plan(transcript: Transcript, history: Sequence[ChatMessage], newest: Ch
         plan = _compare(transcript, history, alignment.offset)
     else:  # a client that names its session may send its newest message only
         keep = len(transcript.current) if named and not _is_opening(transcript, newest) else 0
+        keep -= _count_repeated(transcript, newest, reply) if keep and not history else 0
         plan = Plan(keep, first=keep)
         plan.added = list(history)
     if not plan.added:
@@ -335,6 +340,13 @@ def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
     """Return whether a message repeats the only message of a session."""
     current = transcript.current
     return 0 < len(current) <= 2 and normalize(current[0].text) == newest.normalized
+
+
+def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str) -> int:
+    """Return how many lines at the end of a session a turn repeats: the message without a reply, or with this one."""
+    turn = [("user", newest.normalized), ("assistant", normalize(reply))]
+    end = [(line.role, normalize(line.text)) for line in transcript.current[-2:]]
+    return 2 if end == turn else 1 if end[-1:] == turn[:1] else 0
 
 
 def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:

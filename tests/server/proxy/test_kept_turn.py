@@ -40,6 +40,15 @@ def test_a_message_may_wait_for_its_reply(lineage: Lineage) -> None:
     assert texts(lineage) == ["Where is Mia?", "In Lisbon."]
 
 
+def test_a_later_turn_of_a_named_session_is_stored_once(lineage: Lineage) -> None:
+    keep_turn(lineage, [QUESTION, ANSWER], "desk")
+    for _ in range(2):
+        keep_turn(lineage, [ChatMessage("user", "And Ann?"), ChatMessage("assistant", "In Porto.")], "desk")
+    assert texts(lineage) == ["Where is Mia?", "In Lisbon.", "And Ann?", "In Porto."]
+    keep_turn(lineage, [ChatMessage("user", "And Ann?"), ChatMessage("assistant", "Still there.")], "desk")
+    assert texts(lineage)[4:] == ["And Ann?", "Still there."]
+
+
 def test_replies_without_a_message_of_the_person_are_refused(lineage: Lineage) -> None:
     with pytest.raises(BadInput, match="got none of role user"):
         keep_turn(lineage, [ANSWER])

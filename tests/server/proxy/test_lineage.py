@@ -336,6 +336,15 @@ def test_a_named_session_is_continued_by_its_newest_message_alone(memory: Memory
     assert texts(memory, turn) == ["Question 1?", "Answer 1.", "Question 2?", "Answer 2.", "Question 3?", "Answer 3."]
 
 
+def test_a_repeated_message_to_a_named_session_is_stored_once(memory: Memory, lineage: Lineage) -> None:
+    for number in (1, 2):
+        say(lineage, [], f"Question {number}?", f"Answer {number}.", session="desk")
+    first, again = lineage.begin([user("Question 3?")], "desk"), lineage.begin([user("Question 3?")], "desk")
+    assert first.line == again.line
+    lineage.finish(again, "Answer 3.")
+    assert texts(memory, again)[4:] == ["Question 3?", "Answer 3."]
+
+
 def test_messages_are_recognised_after_a_restart(memory: Memory, history: list[ChatMessage]) -> None:
     turn = say(Lineage(memory), history, "Question 4?", "Answer 4.")
     assert texts(memory, turn) == [message.text for message in history]
