@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import threading
+from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -84,11 +85,15 @@ def run(action: str, options: dict[str, Any], global_options: dict[str, Any]) ->
                 return ACTIONS[action](event, client)
         except (ConfigError, StoreUnavailable):
             pass  # another program, or a server that requires another key
+    from everthread import factory
     from everthread.memory import Memory
 
     place = options["store"] or global_options.get("store")
-    with Memory.open(options["bank"], **{**global_options, "store": place}) as memory:
-        return ACTIONS[action](event, memory)
+    with closing(factory.open_store(place, create=action != "recall")) as store:
+        if action == "recall" and not store.exists(options["bank"]):
+            return None
+        with Memory.open(options["bank"], **{**global_options, "store": store}) as memory:
+            return ACTIONS[action](event, memory)
 
 
 def is_listening(url: str) -> bool:

@@ -60,6 +60,15 @@ def test_without_a_server_the_banks_are_read_directly(tmp_path: Path, no_ollama:
     assert SAID in added(run(*arguments, before=("--embedder", "hash", "--store", str(tmp_path))))
 
 
+def test_recalling_from_a_bank_that_does_not_exist_creates_nothing(tmp_path: Path) -> None:
+    for place in (tmp_path / "gone", tmp_path):
+        before = [each for each in tmp_path.rglob("*") if each.is_file()]
+        done = run("recall", "--bank", "nosuch", "--store", str(place), "--deadline", "60")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert [each for each in tmp_path.rglob("*") if each.is_file()] == before
+        assert not (tmp_path / "gone").exists()
+
+
 @pytest.mark.parametrize(
     ("action", "event"),
     [("recall", "no JSON"), ("recall", "[]"), ("remember", '{"session_id": "s", "transcript_path": "/gone"}')],
