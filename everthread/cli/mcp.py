@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from everthread import factory
+from everthread import config, factory
 from everthread.cli.common import to_flag
 from everthread.common.json_logs import JSONFormatter
 from everthread.errors import BadInput
@@ -109,6 +109,12 @@ def _program() -> list[str]:
     return [sys.executable, "-m", "everthread"] if path.name == "__main__.py" else [str(path)]
 
 
+def _configured_store() -> str | None:
+    """Return the location of the banks if it is set for this shell; hosts start programs without its environment."""
+    store = config.load().store
+    return None if store == config.Config().store else store
+
+
 def _print_config(host: str, options: dict[str, Any], banks: Sequence[str], read_only: bool, tools: str | None) -> None:
     """Print a configuration to standard output, and where it belongs to standard error."""
     arguments = []
@@ -116,7 +122,7 @@ def _print_config(host: str, options: dict[str, Any], banks: Sequence[str], read
         if options[name] is not None:
             arguments += [to_flag(name), options[name]]
     arguments.append("mcp")
-    store = options["store"]
+    store = options["store"] or _configured_store()
     for bank in banks or (DEFAULT_BANK,):
         arguments += [to_flag("bank"), bank]
     if store is not None:

@@ -122,6 +122,14 @@ def test_a_configuration_starts_this_program_with_absolute_paths(tmp_path: Path)
     assert "--embedder hash mcp --bank default" in with_embedder.stdout
 
 
+def test_a_configuration_names_the_banks_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "--store" not in run("--print-config", "claude-code").stdout
+    monkeypatch.setenv("EVERTHREAD_STORE", "/banks/mine")
+    assert "mcp --bank default --store /banks/mine" in run("--print-config", "claude-code").stdout
+    monkeypatch.setenv("EVERTHREAD_STORE", "postgresql://me@host/memories")
+    assert "--store postgresql://me@host/memories" in run("--print-config", "claude-code").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
