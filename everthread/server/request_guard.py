@@ -36,6 +36,7 @@ HOST_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.A
 DEFAULT_PORTS = {"http": 80, "https": 443}
 JSON_TYPES = frozenset({"application/json"})
 FORM_TYPES = frozenset({"multipart/form-data", "application/octet-stream"})
+CURL_TYPES = frozenset({"application/x-www-form-urlencoded", ""})  # of JSON in the examples of Ollama's API
 METHODS_WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
 
 SECURITY_HEADERS = {
@@ -175,7 +176,8 @@ class RequestGuard:
 
     def _check_body(self, headers: Headers, scope: Scope) -> int:
         check_framing(headers)
-        limits = self._find_body_limits(decode_path(scope))
+        path = decode_path(scope)
+        limits = self._find_body_limits(path)
         max_bytes = self.settings.max_body_bytes if limits.max_bytes is None else limits.max_bytes
         length = headers.get("content-length", "0")
         if not length.isdecimal():
@@ -184,7 +186,9 @@ class RequestGuard:
             raise body_too_large(max_bytes)
         if scope["method"] in METHODS_WITH_BODY and (int(length) or "transfer-encoding" in headers):
             media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            if media_type not in limits.types:
+            # A page of another site can send a form, but not without Origin.
+            is_from_curl = "origin" not in headers and media_type in CURL_TYPES
+            if media_type not in limits.types and not (is_from_curl and model_api.OLLAMA_PATH.fullmatch(path)):
                 expected = " or ".join(sorted(limits.types))
                 raise Problem(415, "wrong-type", f"invalid Content-Type: got {media_type[:100]!r}, expected {expected}")
         return max_bytes

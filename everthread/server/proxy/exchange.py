@@ -33,7 +33,6 @@ log = logging.getLogger("everthread.server")
 REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its memories elsewhere, or without them
 TASK_HEADER = "x-everthread-task"  # the task that the front end performs; nothing of it is remembered
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
-MEMORY_HEADER = "x-everthread-memory"  # "off": no memories are recalled
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
 
 
@@ -73,7 +72,7 @@ class Exchange:
             store = None if continued is None else partial(self._extend_reply, continued)
             return await self._pass_on(request, target, raw_headers, store)
         turn, block = await self._begin(person_turn), NO_BLOCK
-        if self._headers.get(MEMORY_HEADER, "").lower() != "off" and options.memory is not False:
+        if options.memory is not False:
             block = await self._recall(person_turn, turn, options.budget, patience_s)
         answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
         store = None if turn is None else partial(self._finish, turn)

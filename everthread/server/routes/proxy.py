@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 from urllib.parse import quote
@@ -37,6 +38,9 @@ router = APIRouter(include_in_schema=False)
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 BANK_SEGMENT, OLLAMA_SEGMENT = b"bank", b"api"
+
+MEMORY_HEADER = "x-everthread-memory"  # whether memories are recalled
+SWITCHES = dict.fromkeys(("", "on", "true", "1", "yes"), True) | dict.fromkeys(("off", "false", "0", "no"), False)
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -76,7 +80,7 @@ async def complete_chat(request: Request) -> Response:
         chat = parse(body) if len(body) <= MAX_INLINE_JSON_BYTES else await run_in_threadpool(parse, body)
     except (ValueError, RecursionError):  # the upstream says what is wrong with it
         return await _pass_on(request, key, body)
-    options = BodyOptions.parse(chat.get(OPTIONS_FIELD))
+    options = _read_options(request, chat)
     services, settings = get_services(request), request.app.state.settings
     destination = await run_in_threadpool(
         find_destination,
@@ -199,6 +203,18 @@ async def _authenticate(request: Request) -> ApiKey | None:
     return (
         await run_in_threadpool(authenticate, request) if "authorization" in request.headers else authenticate(request)
     )
+
+
+def _read_options(request: Request, chat: ChatRequest) -> BodyOptions:
+    """Return the options of a request: those in its body, without memories if the header switches them off.
+
+    Raises:
+        BadInput: an option is invalid.
+    """
+    options, value = BodyOptions.parse(chat.get(OPTIONS_FIELD)), request.headers.get(MEMORY_HEADER, "")
+    if (switch := SWITCHES.get(value.strip().lower())) is None:
+        raise BadInput(f"invalid X-Everthread-Memory: got {value[:40]!r}, expected on or off")
+    return options if switch else replace(options, memory=False)
 
 
 def _get_upstream(request: Request) -> Upstream:

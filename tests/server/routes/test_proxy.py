@@ -204,8 +204,11 @@ def test_a_block_that_comes_back_is_removed(proxy: Proxy) -> None:
 
 def test_a_client_may_do_without_memories(proxy: Proxy) -> None:
     proxy.post(user(FACT))
-    proxy.post(user(QUESTION), headers={"X-Everthread-Memory": "off"})
-    assert proxy.blocks == []
+    for value in ("off", "False", "0", "no"):
+        proxy.post(user(QUESTION), headers={"X-Everthread-Memory": value})
+        assert proxy.blocks == []
+    proxy.post(user(QUESTION), headers={"X-Everthread-Memory": "on"})
+    assert proxy.blocks != []
     proxy.post(user(QUESTION), everthread={"memory": False})
     assert proxy.blocks == []
     assert QUESTION in proxy.texts
@@ -634,6 +637,7 @@ def test_invalid_hints_are_named(proxy: Proxy) -> None:
     for headers, fields, named in (
         ({"X-Everthread-Bank": "b" * 201}, {}, "201 characters"),
         ({"X-Everthread-Session": "s" * 201}, {}, "201 characters"),
+        ({"X-Everthread-Memory": "maybe"}, {}, "invalid X-Everthread-Memory: got 'maybe', expected on or off"),
         ({}, {"everthread": {"budget": "much"}}, "everthread.budget"),
     ):
         answer = proxy.post(user("Hi."), headers=headers, **fields)
@@ -800,6 +804,19 @@ def test_other_paths_of_ollama_are_passed_on_without_the_bank(proxy: Proxy) -> N
         httpx.get(f"{proxy.url}/api/{path}")
         assert proxy.upstream.requests[-1].path == f"/api/{path}"
     assert proxy.texts == []
+
+
+@pytest.mark.parametrize("given", [{"Content-Type": "application/x-www-form-urlencoded"}, {}])
+def test_ollama_takes_json_as_curl_sends_it_and_no_form_of_a_page(proxy: Proxy, given: dict[str, str]) -> None:
+    for path in ("chat", "generate"):
+        body = json.dumps({"model": f"m@{proxy.bank}", "messages": [user(FACT)], "prompt": "Hi."})
+        asked = f"{proxy.url}/api/{path}"
+        assert httpx.post(asked, content=body, headers=given).status_code != 415
+        assert proxy.upstream.requests[-1].path == f"/api/{path}"
+        assert httpx.post(asked, content=body, headers={**given, "Origin": proxy.url}).status_code == 415
+        assert httpx.post(asked, content=body, headers={**given, "Origin": "null"}).status_code == 403
+    assert proxy.texts[0] == FACT
+    assert httpx.post(f"{proxy.url}/v1/chat/completions", content=b"{}", headers=given).status_code == 415
 
 
 def test_errors_for_clients_of_ollama_have_its_shape(proxy: Proxy) -> None:
