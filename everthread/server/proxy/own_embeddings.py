@@ -6,11 +6,11 @@ Source: OpenAI's API reference, "Create embeddings".
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
+from everthread.server.proxy.raw_json import Scanner
 from everthread.text.tokens import TokenCounter
 from everthread.types import Vector
 
@@ -18,20 +18,22 @@ MODEL = "everthread"  # a name for the embedder of the memory, whichever it is
 MAX_TEXTS = 2048  # as at OpenAI
 
 
-def is_own(body: bytes, embedder: Embedder) -> bool:
-    """Return whether a request is for the embedder of the memory."""
+def read_own(body: bytes, embedder: Embedder) -> dict[str, Any] | None:
+    """Read a request if it is for the embedder of the memory; return None for another."""
     try:
-        request = json.loads(body)
+        scanner = Scanner(body.decode())
+        request = scanner.read_value().value
+        scanner.require_end()
     except (ValueError, RecursionError):
-        return False
-    return isinstance(request, dict) and request.get("model") in (MODEL, embedder.name)
+        return None
+    return request if isinstance(request, dict) and request.get("model") in (MODEL, embedder.name) else None
 
 
-def embed(body: bytes, embedder: Embedder, count: TokenCounter) -> dict[str, Any]:
+def embed(request: dict[str, Any], embedder: Embedder, count: TokenCounter) -> dict[str, Any]:
     """Return the answer to a request.
 
     Args:
-        body: the request, for which `is_own` is true.
+        request: as `read_own` returns it.
         embedder: of the memory.
         count: counts tokens.
 
@@ -39,7 +41,6 @@ def embed(body: bytes, embedder: Embedder, count: TokenCounter) -> dict[str, Any
         BadInput: the request is invalid.
         ModelError: the embedder fails.
     """
-    request = json.loads(body)
     texts = _read_texts(request.get("input"))
     encoding = request.get("encoding_format") or "float"
     if encoding not in ("float", "base64"):

@@ -26,7 +26,7 @@ from everthread.server.problems import Problem
 from everthread.server.proxy.destination import find_destination
 from everthread.server.proxy.exchange import Exchange
 from everthread.server.proxy.model_names import add_banks, remove_bank, rename, split_model
-from everthread.server.proxy.own_embeddings import embed, is_own
+from everthread.server.proxy.own_embeddings import embed, read_own
 from everthread.server.proxy.passed_answer import PassedAnswer
 from everthread.server.proxy.upstream import UNREACHABLE, Target, Upstream, read_answer
 from everthread.server.proxy.wire import OPTIONS_FIELD, BodyOptions, ChatRequest
@@ -134,11 +134,12 @@ async def create_embeddings(request: Request) -> Response:
     """Embed texts with the embedder of the memory if the request names it, or else pass the request on."""
     key = await _authenticate(request)
     body, services = await request.body(), get_services(request)
-    if not await run_in_threadpool(is_own, body, services.embedder):
+    own = await run_in_threadpool(read_own, body, services.embedder)
+    if own is None:
         return await _pass_on(request, key, body)
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
-    return JSONResponse(await run_in_threadpool(embed, body, services.embedder, services.count))
+    return JSONResponse(await run_in_threadpool(embed, own, services.embedder, services.count))
 
 
 @router.post("/api/generate")
