@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 from urllib.parse import quote
 
 import anyio
@@ -26,7 +27,10 @@ from everthread.server.proxy.place import BlockRole, write_request
 from everthread.server.proxy.reply_reader import Reply
 from everthread.server.proxy.upstream import RawHeaders, Target, Upstream
 from everthread.server.proxy.wire import BodyOptions, ChatRequest, PersonTurn
+from everthread.server.request_body import MAX_INLINE_JSON_BYTES
 from everthread.types import Metadata
+
+Read = TypeVar("Read")
 
 log = logging.getLogger("everthread.server")
 
@@ -67,8 +71,9 @@ class Exchange:
         """
         if self._headers.get(TASK_HEADER):
             return await self._pass_on(request, target, raw_headers, None)
-        if (person_turn := request.find_turn(self._build_metadata())) is None:
-            continued = request.find_continued_reply()
+        person_turn = await _read(request, partial(request.find_turn, self._build_metadata()))
+        if person_turn is None:
+            continued = await _read(request, request.find_continued_reply)
             store = None if continued is None else partial(self._extend_reply, continued)
             return await self._pass_on(request, target, raw_headers, store)
         turn, block = await self._begin(person_turn), NO_BLOCK
@@ -124,14 +129,15 @@ class Exchange:
         model = self._destination.model
         roles: list[BlockRole] = self._upstream.list_roles() if block.text else []
         for role in roles:
-            content = write_request(request, model, block.text, index, role)
+            content = await _read(request, partial(write_request, request, model, block.text, index, role))
             answer = await self._upstream.send("POST", target, raw_headers, content)
             if answer.status_code not in REFUSED_STATUSES:
                 if answer.is_success:
                     self._upstream.learn_role(role)
                 return answer, block
             await answer.aclose()
-        answer = await self._upstream.send("POST", target, raw_headers, write_request(request, model))
+        content = await _read(request, partial(write_request, request, model))
+        answer = await self._upstream.send("POST", target, raw_headers, content)
         if roles and answer.is_success:
             self._failures.append("memories-refused")
         return answer, NO_BLOCK
@@ -176,3 +182,8 @@ class Exchange:
         if self._failures:
             headers["X-Everthread-Error"] = ", ".join(self._failures)
         return headers
+
+
+async def _read(request: ChatRequest, read: Callable[[], Read]) -> Read:
+    """Call a function that reads a whole request: in a thread if that takes long."""
+    return read() if len(request.body) <= MAX_INLINE_JSON_BYTES else await anyio.to_thread.run_sync(read)

@@ -32,26 +32,28 @@ def write_request(
     Returns:
         The body; the very same one if nothing has to change.
     """
-    edits = [*_remove_own_fields(request), *_remove_blocks(request)]
+    scanner = Scanner(request.text)
+    edits = [*_remove_own_fields(request, scanner), *_remove_blocks(request, scanner)]
     if model != request.get_text("model"):
         span = request.members["model"]
         edits.append(Edit(span.value_start, span.end, to_json(model)))
     if block:
-        edits.append(_insert_block(request, block, request.messages[index], role))
+        edits.append(_insert_block(scanner, block, request.messages[index], role))
     return apply_edits(request.text, edits).encode() if edits else request.body
 
 
-def _remove_own_fields(request: ChatRequest) -> Iterator[Edit]:
+def _remove_own_fields(request: ChatRequest, scanner: Scanner) -> Iterator[Edit]:
     """Remove the options, and the bank in the metadata."""
     names = list(request.members)
     if OPTIONS_FIELD in names:
         yield from remove(list(request.members.values()), {names.index(OPTIONS_FIELD)})
     if request.get_metadata(BANK_FIELD):
-        members = Scanner(request.text, request.members[METADATA_FIELD].value_start).read_members()
-        yield from remove(list(members.values()), {list(members).index(BANK_FIELD)})
+        pairs = scanner.move_to(request.members[METADATA_FIELD].value_start).read_pairs()
+        banks = {index for index, (name, _) in enumerate(pairs) if name == BANK_FIELD}
+        yield from remove([span for _, span in pairs], banks)
 
 
-def _remove_blocks(request: ChatRequest) -> Iterator[Edit]:
+def _remove_blocks(request: ChatRequest, scanner: Scanner) -> Iterator[Edit]:
     """Remove blocks that the client sends back: whole messages, or the beginnings of the person's."""
     found = [
         index
@@ -62,22 +64,27 @@ def _remove_blocks(request: ChatRequest) -> Iterator[Edit]:
     yield from remove(request.messages, whole)
     for index in found:
         if request.messages[index].value.get("role") == "user":
-            yield from _remove_prefix(request.text, request.messages[index])
+            yield from _remove_prefix(scanner, request.messages[index])
 
 
-def _remove_prefix(text: str, message: Span) -> Iterator[Edit]:
+def _remove_prefix(scanner: Scanner, message: Span) -> Iterator[Edit]:
     """Remove the block at the beginning of a message's text."""
-    content = Scanner(text, message.start).read_members()["content"]
+    content = scanner.move_to(message.start).read_members()["content"]
     if isinstance(content.value, str):
-        yield from _remove_from_string(text, content)
+        yield from _remove_from_string(scanner.text, content)
         return
-    parts = Scanner(text, content.value_start).read_items()
-    blocks = [index for index, part in enumerate(parts) if begins_with_block(read_content([part.value])[0])]
-    whole = {index for index in blocks if read_content([parts[index].value])[0].rstrip().endswith(CLOSING)}
+    parts = scanner.move_to(content.value_start).read_items()
+    whole = {index for index, part in enumerate(parts) if _is_block(part.value)}
     yield from remove(parts, whole)
-    for index in blocks:
-        if index not in whole:
-            yield from _remove_from_string(text, Scanner(text, parts[index].start).read_members()["text"])
+    for index, part in enumerate(parts):
+        if index not in whole and begins_with_block(read_content([part.value])[0]):
+            yield from _remove_from_string(scanner.text, scanner.move_to(part.start).read_members()["text"])
+
+
+def _is_block(part: object) -> bool:
+    """Return whether a part of a message is a block and nothing else."""
+    text = read_content([part])[0]
+    return begins_with_block(text) and text.rstrip().endswith(CLOSING)
 
 
 def _remove_from_string(text: str, string: Span) -> Iterator[Edit]:
@@ -89,11 +96,12 @@ def _remove_from_string(text: str, string: Span) -> Iterator[Edit]:
         yield Edit(string.value_start + 1, end + len(separator) * text.startswith(separator, end))
 
 
-def _insert_block(request: ChatRequest, block: str, message: Span, role: BlockRole) -> Edit:
+def _insert_block(scanner: Scanner, block: str, message: Span, role: BlockRole) -> Edit:
     if role != "user-prefix":
         return Edit(message.start, message.start, f"{to_json({'role': role, 'content': block})}, ")
-    content = Scanner(request.text, message.start).read_members()["content"]
+    content = scanner.move_to(message.start).read_members()["content"]
     at = content.value_start + 1  # after the quotation mark, or the bracket of a list
     if isinstance(content.value, str):
         return Edit(at, at, to_json(block + SEPARATOR)[1:-1])
-    return Edit(at, at, f"{to_json({'type': 'text', 'text': block})}, ")
+    comma = "" if all(map(_is_block, content.value)) else ", "
+    return Edit(at, at, to_json({"type": "text", "text": block}) + comma)

@@ -51,14 +51,18 @@ class Scanner:
     Methods raise ValueError for invalid JSON, and RecursionError if it is nested too deeply.
     """
 
-    def __init__(self, text: str, at: int = 0) -> None:
+    def __init__(self, text: str) -> None:
         """Args:
-        text: the JSON.
-        at: the position to begin at."""
-        self.text, self.at = text, at
+        text: the JSON."""
+        self.text, self.at = text, 0
         decoder: Any = json.JSONDecoder()
         is_fast = sum(map(text.count, "[{,")) <= MAX_FAST_MARKS
         self._scan = decoder.scan_once if is_fast else py_make_scanner(decoder)
+
+    def move_to(self, at: int) -> Scanner:
+        """Go to a position at which a value begins, and return the same scanner."""
+        self.at = at
+        return self
 
     def read_value(self, start: int | None = None) -> Span:
         """Read the next value.
@@ -84,11 +88,20 @@ class Scanner:
 
     def read_members(self) -> dict[str, Span]:
         """Read the members of the next object; of several with one name, the last."""
-        return {name: self.read_value(start) for name, start in self.read_names()}
+        return dict(self.read_pairs())
 
-    def read_items(self) -> list[Span]:
-        """Read the items of the next array."""
-        return [self.read_value() for _ in self._read_elements("[", "]")]
+    def read_pairs(self) -> list[tuple[str, Span]]:
+        """Read the names and members of the next object, also several with one name."""
+        return [(name, self.read_value(start)) for name, start in self.read_names()]
+
+    def read_items(self, max_items: int | None = None) -> list[Span]:
+        """Read the items of the next array. Raises ValueError if there are more than `max_items`."""
+        items: list[Span] = []
+        for _ in self._read_elements("[", "]"):
+            if len(items) == max_items:
+                raise ValueError(f"more than {max_items} items")
+            items.append(self.read_value())
+        return items
 
     def require_end(self) -> None:
         """Check that nothing else follows."""
@@ -140,11 +153,12 @@ def remove(spans: Sequence[Span], removed: Collection[int]) -> list[Edit]:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with edits, which must not overlap; those at one position are applied in their order."""
+    """Return a text with edits. Those at one position are applied in their order, insertions first; of a part that two
+    replace, only what the first leaves is replaced by the second."""
     parts, at = [], 0
-    for edit in sorted(edits, key=lambda edit: edit.start):
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end > edit.start)):
         parts += [text[at : edit.start], edit.text]
-        at = edit.end
+        at = max(at, edit.end)
     return "".join([*parts, text[at:]])
 
 

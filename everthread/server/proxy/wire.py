@@ -21,6 +21,7 @@ METADATA_FIELD = "metadata"
 TEXT_PARTS = ("text", "input_text", "output_text")
 INSTRUCTION_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
+MAX_MESSAGES = 20_000  # of a request; a longer one is not read
 META_OTHER_PARTS = "other_parts"  # the number of parts of a message without words, such as pictures
 META_MESSAGE_ID = "message_id"  # the client's
 
@@ -100,7 +101,8 @@ class ChatRequest:
         """Parse a body.
 
         Raises:
-            ValueError, RecursionError: it is not an object with an array of messages.
+            ValueError, RecursionError: it is not an object with an array of messages, or there are more than
+                MAX_MESSAGES.
         """
         text = body.decode()
         scanner = Scanner(text)
@@ -110,7 +112,7 @@ class ChatRequest:
             if name in members:
                 raise ValueError(f"two members are named {name}")
             if name == "messages":
-                messages = scanner.read_items()
+                messages = scanner.read_items(MAX_MESSAGES)
                 members[name] = Span(start, scanner.at, None, start)
             else:
                 members[name] = scanner.read_value(start)
@@ -185,21 +187,23 @@ def calls_tools(message: dict[str, Any]) -> bool:
 
 def _read_history(values: Sequence[dict[str, Any]], metadata: Metadata) -> Iterator[ChatMessage]:
     """Read the messages with words. Words before a call of a tool count only if no later words end the turn."""
-    for index, value in enumerate(values):
-        if value.get("role") == "assistant" and calls_tools(value) and _is_followed_by_words(values[index + 1 :]):
+    for value, is_followed in zip(values, _are_followed_by_words(values), strict=True):
+        if value.get("role") == "assistant" and calls_tools(value) and is_followed:
             continue
         if (message := _read_message(value, metadata)) is not None:
             yield message
 
 
-def _is_followed_by_words(values: Sequence[dict[str, Any]]) -> bool:
-    """Return whether the assistant says something before the person does."""
-    for value in values:
+def _are_followed_by_words(values: Sequence[dict[str, Any]]) -> list[bool]:
+    """Return for each message whether the assistant says something after it before the person does."""
+    followed, is_followed = [], False
+    for value in reversed(values):
+        followed.append(is_followed)
         if value.get("role") == "user":
-            return False
-        if value.get("role") == "assistant" and read_content(value.get("content"))[0].strip():
-            return True
-    return False
+            is_followed = False
+        elif value.get("role") == "assistant" and read_content(value.get("content"))[0].strip():
+            is_followed = True
+    return followed[::-1]
 
 
 def _read_message(value: dict[str, Any], metadata: Metadata) -> ChatMessage | None:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from hardship.pumps import Pump, grows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,6 +97,33 @@ def test_a_block_that_another_program_has_serialised_is_removed(escape: bool) ->
     ]
     body = json.dumps({"model": "m", "messages": sent}, ensure_ascii=escape).encode()
     assert json.loads(write(body))["messages"] == [user("Hi."), user("Who is Mia?"), user([])]
+
+
+@pytest.mark.parametrize("role", BLOCK_ROLES)
+def test_a_block_that_comes_back_in_the_newest_message_is_replaced(role: BlockRole) -> None:
+    old = MemoryBlock("Nora: Hello.", (1,)).text
+    texts = [f"{old}\n\nHi.", [{"type": "text", "text": old}, {"type": "text", "text": "Hi."}]]
+    for content in [*texts, [{"type": "text", "text": f"{old}\n\nHi."}], [{"type": "text", "text": old}] * 2]:
+        written = json.loads(write(body_with(user(content)), BLOCK, 0, role))
+        assert BLOCK in str(written["messages"]).replace("\\n", "\n").replace("\\'", "'")
+        assert "Nora: Hello." not in str(written)
+
+
+def test_the_blocks_of_messages_are_removed_in_linear_time() -> None:
+    message = json.dumps(user(f"{BLOCK}\n\nHi."))
+    part = json.dumps({"type": "text", "text": f"{BLOCK}\n\nHi."})
+    for begin, again, end in (
+        ('{"model": "m", "messages": [', f"{message}, ", f"{message}]}}"),
+        ('{"model": "m", "messages": [{"role": "user", "content": [', f"{part}, ", f"{part}]}}]}}"),
+    ):
+        assert not grows(lambda text: write(text.encode()), Pump(begin, again, end), 1_000_000)
+
+
+def test_fields_of_ours_that_are_doubled_are_removed() -> None:
+    body = (
+        b'{"model":"m","metadata":{"bank":"a","x":1,"bank":"b","bank":"c"},"messages":[{"role":"user","content":""}]}'
+    )
+    assert write(body) == body.replace(b'"bank":"a",', b"").replace(b',"bank":"b","bank":"c"', b"")
 
 
 def test_fields_of_ours_are_removed_and_others_stay() -> None:

@@ -69,3 +69,8 @@ def test_json_with_very_many_marks_is_read_by_the_scanner_that_lets_others_run(m
 
 def test_edits_are_applied_by_position() -> None:
     assert apply_edits("abcdef", [Edit(4, 5, "E"), Edit(0, 2), Edit(2, 2, "X"), Edit(2, 2, "Y")]) == "XYcdEf"
+
+
+def test_edits_that_overlap_leave_nothing_twice() -> None:
+    assert apply_edits("abcdef", [Edit(1, 3), Edit(1, 1, "X"), Edit(2, 4, "Y")]) == "aXYef"
+    assert apply_edits("abcdef", [Edit(0, 5), Edit(1, 2)]) == "f"

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from hardship.pumps import Pump, grows
 from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput
 from everthread.server.proxy.front_end_tasks import is_task
 from everthread.server.proxy.memory_block import MemoryBlock
-from everthread.server.proxy.wire import BodyOptions, ChatRequest, PersonTurn
+from everthread.server.proxy.wire import MAX_MESSAGES, BodyOptions, ChatRequest, PersonTurn
 
 CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "f"}}]}
 RESULT = {"role": "tool", "tool_call_id": "1", "content": "It is 17:00."}
@@ -173,3 +174,18 @@ def test_invalid_options_are_named(value: object, message: str) -> None:
 def test_options_may_be_left_out() -> None:
     assert BodyOptions.parse(None) == BodyOptions()
     assert BodyOptions.parse({"memory": False, "budget": 800, "bank": None}) == BodyOptions(memory=False, budget=800)
+
+
+def test_the_calls_of_tools_in_a_turn_are_read_in_linear_time() -> None:
+    call, newest = json.dumps({"role": "assistant", "tool_calls": [1]}), json.dumps(user("Hi."))
+
+    def find(text: str) -> None:
+        assert ChatRequest.parse(text.encode()).find_turn({}) is not None
+
+    assert not grows(find, Pump('{"messages": [', f"{call}, ", f"{newest}]}}"), 600_000)
+
+
+def test_a_request_with_too_many_messages_is_not_read() -> None:
+    assert len(request(*[user("Hi.")] * MAX_MESSAGES).messages) == MAX_MESSAGES
+    with pytest.raises(ValueError, match="more than 20000 items"):
+        request(*[user("Hi.")] * (MAX_MESSAGES + 1))

@@ -536,6 +536,16 @@ def test_any_body_gets_an_answer_or_an_error_of_the_api(proxy: Proxy, fields: di
 # ------------------------------------------------------------------- a memory that fails
 
 
+@pytest.mark.parametrize("name", ["\ud800@{bank}", "\ud800"])
+def test_a_model_whose_name_cannot_be_encoded_fails_no_reply(proxy: Proxy, name: str) -> None:
+    proxy.memory.observe(FACT)
+    body = json.dumps({"model": name.format(bank=proxy.bank), "messages": [user(QUESTION)]})
+    for hint in ({}, {"X-Everthread-Bank": proxy.bank}):
+        headers = {"Content-Type": "application/json", **hint}
+        answer = httpx.post(f"{proxy.url}/v1/chat/completions", content=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+
+
 def test_a_recall_that_takes_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     released = threading.Event()
     recall = ConversationMemory.recall
