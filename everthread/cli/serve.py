@@ -16,6 +16,7 @@ from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server import app, logs, runner, server_db
 from everthread.server.keys import KeyStore
+from everthread.server.proxy.upstream import find_upstream
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms.twilio import get_host
@@ -81,7 +82,7 @@ def serve(
         services = app_factory.build_services()
         with closing(services.store):
             url = runner.local_url(listener)
-            on_listening = partial(_announce, _greeting(services, url), url, opens)
+            on_listening = partial(_announce, _greeting(services, settings, url), url, opens)
             logs.install(level)
             if workers == 1:
                 runner.run(lambda: app.create_app(services, settings, closes=True), listener, on_listening=on_listening)
@@ -129,13 +130,15 @@ def _check_key(location: str | None, host: str) -> None:
             raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(host))
 
 
-def _greeting(services: Services, url: str) -> str:
+def _greeting(services: Services, settings: Settings, url: str) -> str:
     llm = services.llm
     if llm is None:
         model = "no language model: it shows what it remembers (see https://ollama.com, or --model)"
     else:
         model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
-    return f"Everthread is at {url}\n  replies by  {model}\n  memories in {services.store.location}\nCtrl-C stops it."
+    proxy = f"{url}/v1, passed on to {find_upstream(settings, services).address}"
+    rows = (f"replies by  {model}", f"memories in {services.store.location}", f"proxy at    {proxy}")
+    return "\n  ".join((f"Everthread is at {url}", *rows)) + "\nCtrl-C stops it."
 
 
 def _announce(greeting: str, url: str, opens: bool) -> None:

@@ -117,6 +117,17 @@ def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path
         assert running.stop() == 0
 
 
+def test_the_greeting_names_the_proxy_and_the_server_behind_it_without_its_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVERTHREAD_PROXY_URL", "http://me:secret@127.0.0.1:9/v1")
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
+        assert running.process.stdout is not None
+        greeting = [running.process.stdout.readline().strip() for _ in range(3)]
+        assert running.stop() == 0
+    assert greeting[-1] == f"proxy at    {running.url}/v1, passed on to http://127.0.0.1:9/v1"
+
+
 def test_a_key_can_be_required_on_this_machine_too(tmp_path: Path) -> None:
     with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
         assert get(f"{running.url}/api/v1/models").status_code == 401
