@@ -1,0 +1,34 @@
+"""The block of a turn is the same while tools are called, unless something that it was made of is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from everthread import NewUnit
+from everthread.recipes.snapshots import Snapshots
+from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.proxy.conversation_memory import ConversationMemory
+from everthread.server.proxy.message_text import ChatMessage
+from everthread.server.proxy.wire import PersonTurn
+from everthread.server.services import Services
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+
+QUESTION = PersonTurn([ChatMessage("user", "Where does Mara work?")], 0, continues=True)
+
+
+def test_a_unit_that_was_forgotten_while_tools_are_called_is_not_recalled(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    services = Services(store, HashEmbedder(64), None, Snapshots())
+    proxied = ConversationMemory(ConversationRegistry(services), stores_history=False)
+    memory = services.get_memory("nora", create=True)
+    line = memory.observe("They hired me.")
+    unit = memory.add_unit(NewUnit("note", "Mara works at the library.", line.seq, line.seq, line.said_at))
+    turn = proxied.begin("nora", QUESTION, None)
+    block = proxied.recall("nora", QUESTION, turn)
+    assert unit.text in block.text
+    memory.observe("Where Mara works is a quiet place.")
+    assert proxied.recall("nora", QUESTION, turn) is block
+    memory.forget_unit("note", unit.id)
+    assert unit.text not in proxied.recall("nora", QUESTION, turn).text
+    store.close()
