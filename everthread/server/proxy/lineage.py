@@ -163,6 +163,7 @@ class Lineage:
         so_far = messages[-1]
         with self._lock:
             transcript = self._open(session) if session is not None else self._recognise(messages, so_far)
+            messages = transcript.skip_removed(messages)
             alignment = transcript.align(messages)
             line = transcript.current[-1] if transcript.current else None
             is_last = alignment is not None and alignment.offset + len(messages) == len(transcript.current)
@@ -310,6 +311,7 @@ def make_plan(
         named: whether the client named the session.
         reply: the reply to it, if it is known.
     """
+    history = transcript.skip_removed(history)
     alignment = transcript.align(history)
     if alignment is None and (branch := transcript.find_branch(history)) is not None:
         lines, position, index = branch

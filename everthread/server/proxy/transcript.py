@@ -54,6 +54,11 @@ def _is_of_former_bank(memory: Memory, line: Line) -> bool:
     return _identify(stored) != _identify(line)
 
 
+def _is_shown(message: ChatMessage, line: Line) -> bool:
+    """Return whether a message is a line, perhaps in a template."""
+    return line.role == message.role and is_same(message.normalized, normalize(line.text))
+
+
 def is_dated(line: Line) -> bool:
     """Return whether a line was stored when it was said, not found in the history that a client resends."""
     return META_UNDATED not in line.metadata
@@ -116,6 +121,35 @@ class Transcript:
             return None
         offset, matches = max(offsets.items(), key=lambda pair: (pair[1], pair[0]))
         return Alignment(offset, matches)
+
+    def skip_removed(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
+        """Leave out the messages of lines that were retracted or forgotten alone, between lines that are current.
+
+        A client that discards a line discards what follows as well; then no current line follows a discarded one.
+        """
+        seqs = {line.seq for line in self.current}
+        skipped: set[int] = set()
+        for position, line in enumerate(self.current):
+            if position and line.parent is not None and line.parent not in seqs:
+                skipped |= self._find_removed(history, position)
+        return [message for index, message in enumerate(history) if index not in skipped]
+
+    def _find_removed(self, history: Sequence[ChatMessage], position: int) -> set[int]:
+        """Return the indexes of the messages between a current line and the one before, if all of them were removed."""
+        before, line = self.current[position - 1], self.current[position]
+        replies = {normalize(each.text) for each in self.current[position:] if each.role == "assistant"}
+        last = max(
+            (n for n, each in enumerate(history) if each.role == "assistant" and each.normalized in replies), default=0
+        )
+        for end in range(last, 0, -1):
+            if not _is_shown(history[end], line):
+                continue
+            starts = [index for index in range(end) if _is_shown(history[index], before)]
+            removed = range(starts[-1] + 1, end) if starts else range(0)
+            is_unknown = line.parent not in self.discarded  # it was forgotten before this process began
+            if removed and all(is_unknown or self.find_discarded(history[index]) is not None for index in removed):
+                return set(removed)
+        return set()
 
     def find_discarded(self, message: ChatMessage, parent: int | None = None) -> Line | None:
         """Find the discarded line of a message: one with its text, preferably after the line `parent` and late, or else

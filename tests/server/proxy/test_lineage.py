@@ -404,3 +404,24 @@ def test_a_forgotten_last_reply_is_not_stored_again(
     memory.forget(seq=6)
     turn = say(lineage, history, "Question 4?", "Answer 4.")
     assert texts(memory, turn)[4:] == ["Question 3?", "Question 4?", "Answer 4."]
+
+
+@pytest.mark.parametrize("forgets", [False, True], ids=["retracted", "forgotten"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["same process", "restarted"])
+@pytest.mark.parametrize("removed", [(2,), (3,), (4,), (3, 4), (2, 3), (2, 4)])
+def test_a_removed_line_between_others_stays_removed(
+    memory: Memory,
+    lineage: Lineage,
+    history: list[ChatMessage],
+    forgets: bool,
+    restarts: bool,
+    removed: tuple[int, ...],
+) -> None:
+    for seq in removed:
+        memory.forget(seq=seq) if forgets else memory.retract(seq)
+    lineage = Lineage(memory) if restarts else lineage
+    for number in (4, 5):
+        turn = say(lineage, history, f"Question {number}?", f"Answer {number}.")
+    kept = [message.text for index, message in enumerate(history, 1) if index not in removed]
+    assert texts(memory, turn) == kept
+    assert memory.stats().retracted == (0 if forgets else len(removed))
