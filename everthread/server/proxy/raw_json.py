@@ -95,7 +95,14 @@ class Scanner:
         return [(name, self.read_value(start)) for name, start in self.read_names()]
 
     def read_items(self, max_items: int | None = None) -> list[Span]:
-        """Read the items of the next array. Raises ValueError if there are more than `max_items`."""
+        """Read the items of the next array.
+
+        Args:
+            max_items: how many there may be; None for any number.
+
+        Raises:
+            ValueError: there are more.
+        """
         items: list[Span] = []
         for _ in self._read_elements("[", "]"):
             if len(items) == max_items:
@@ -153,8 +160,10 @@ def remove(spans: Sequence[Span], removed: Collection[int]) -> list[Edit]:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with edits. Those at one position are applied in their order, insertions first; of a part that two
-    replace, only what the first leaves is replaced by the second."""
+    """Return a text with edits.
+
+    At each position insertions come first, in their order. Where two edits overlap, the part is replaced once.
+    """
     parts, at = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end > edit.start)):
         parts += [text[at : edit.start], edit.text]
