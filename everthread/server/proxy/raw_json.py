@@ -162,7 +162,7 @@ def remove(spans: Sequence[Span], removed: Collection[int]) -> list[Edit]:
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """Return a text with edits.
 
-    At each position insertions come first, in their order. Where two edits overlap, the part is replaced once.
+    At each position insertions come first, in their order. Edits may overlap.
     """
     parts, at = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end > edit.start)):
