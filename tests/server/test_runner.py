@@ -117,7 +117,7 @@ def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path
         assert running.stop() == 0
 
 
-def test_the_greeting_names_the_proxy_and_the_server_behind_it_without_its_password(
+def test_the_greeting_names_the_proxy_and_its_upstream_without_a_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVERTHREAD_PROXY_URL", "http://me:secret@127.0.0.1:9/v1")

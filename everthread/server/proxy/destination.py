@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from urllib.parse import unquote
 
 from starlette.datastructures import Headers
@@ -57,10 +58,18 @@ def find_destination(
         options.bank or request.get_metadata(BANK_FIELD),
         suffix,
         path_bank,
-        *filter(_is_usable, (headers.get("x-openwebui-user-id"), request.get_text("user"))),
+        _name_user(headers.get("x-openwebui-user-id")),
+        _name_user(request.get_text("user")),
     )
     bank = check_bank_id(next((name for name in named if name), default_bank))
     return Destination(bank, _find_session(headers, request, options), model)
+
+
+def _name_user(user: str | None) -> str:
+    """Return the bank of a client's user: the id itself, or a hash of one that can't name a bank."""
+    if user is None or not user.strip():
+        return ""
+    return user if _is_usable(user) else f"user-{sha256(user.encode('utf-8', 'replace')).hexdigest()}"
 
 
 def _is_usable(name: str | None) -> bool:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -656,15 +657,19 @@ def test_invalid_hints_are_named(proxy: Proxy) -> None:
     assert len(proxy.upstream.asked) == asked
 
 
-@pytest.mark.parametrize("name", ["   ", "u" * 201, "a\nb"])
-def test_a_user_that_is_no_name_counts_as_not_given(proxy: Proxy, name: str) -> None:
-    fields = {"model": "m", "user": name}
-    headers = {"X-OpenWebUI-User-Id": name} if name.isprintable() and name.strip() else {}
-    assert proxy.post(user("Hi."), headers=headers, **fields).status_code == 200
-    assert "user" in proxy.upstream.bodies[-1]
-    named = {"X-OpenWebUI-User-Id": proxy.bank}
-    assert proxy.post(user("Hi."), headers=named, **fields).status_code == 200
+def test_a_blank_user_counts_as_not_given(proxy: Proxy) -> None:
+    fields = {"model": "m", "user": "   "}
+    assert proxy.post(user("Hi."), headers={"X-OpenWebUI-User-Id": proxy.bank}, **fields).status_code == 200
+    assert proxy.upstream.bodies[-1]["user"] == "   "
     assert proxy.texts[:1] == ["Hi."]
+
+
+@pytest.mark.parametrize("name", ["u" * 201, "a\nb"])
+def test_users_whose_ids_are_no_names_have_banks_of_their_own(proxy: Proxy, name: str) -> None:
+    for each in (name, f"{name}2"):
+        assert proxy.post(user("Hi."), model="m", user=each).status_code == 200
+        bank = f"user-{sha256(each.encode()).hexdigest()}"
+        assert next(proxy.services.get_memory(bank).lines()).text == "Hi."
 
 
 def test_a_key_of_ours_is_for_its_banks_and_never_sent_on(proxy: Proxy) -> None:
