@@ -115,6 +115,7 @@ def test_a_message_sent_before_the_scripts_are_loaded_is_sent_once_they_are(page
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     expect(page.locator(".from-person .line-text")).to_have_text([MIA])
     expect(page.locator("#message")).to_have_value("And one thing\nmore.")
+    expect(page.locator("#send")).to_have_text("Send")  # the reply has ended, and what was typed meanwhile is saved
     assert stored_texts(url, f"unread-{sent}") == [MIA]
     page.reload()
     expect(page.locator("#message")).to_have_value("And one thing\nmore.")
