@@ -11,6 +11,8 @@ from everthread.bench import kills, proxy
 from everthread.errors import BadInput
 from everthread.memory import Memory
 
+pytestmark = pytest.mark.slow  # servers are started, killed and asked
+
 
 def test_the_first_byte_is_measured_through_the_proxy_and_directly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy, "LONG_MESSAGES", 30)
