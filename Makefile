@@ -15,7 +15,7 @@ chat: $(VENV)/installed
 serve: $(VENV)/installed-server
 	@$(BIN)/everthread serve
 
-# The tests that need neither Postgres, a browser nor another process. They take less than a minute on two cores.
+# The tests that need neither Postgres, a browser nor another process. They take about a minute on two cores.
 unit: $(VENV)/installed-unit
 	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $$($(BIN)/python -c 'import os; print(min(os.cpu_count() or 1, 6))')
 
