@@ -26,6 +26,7 @@ MAX_CPU_S = 2.0  # for one call
 MIN_CPU_S = 0.03  # below it, growth is not measured
 LENGTH_RATIO = 4  # of the longer text to the shorter one
 MAX_TIME_RATIO = 8.0  # of their times; 4 is linear, 16 quadratic
+MAX_SHORT_RATIO = 5.0  # of the times of texts LENGTH_RATIO times shorter
 # For a set of characters one of these is written, if the set has any.
 CHARACTERS = " a1.好-\n\t\"',:;!?[](<{_/\\=@A0é我’。，\u0301\u00a0#*|~+zZ9x"
 ENDS = ("", "!", "\n", "a", "\x00")  # what ends a pumped text, so that nothing may match in the end
@@ -220,6 +221,8 @@ def grows(work: Callable[[str], object], pump: Pump, size: int) -> bool:
 
     It is measured up to three times, because other processes may evict caches.
     """
+    if not _may_grow(work, pump, size // LENGTH_RATIO):
+        return False
     for _ in range(3):
         more = _spent(work, pump.text(size))
         if more == float("inf"):
@@ -229,6 +232,18 @@ def grows(work: Callable[[str], object], pump: Pump, size: int) -> bool:
         ):
             return False
     return True
+
+
+def _may_grow(work: Callable[[str], object], pump: Pump, size: int) -> bool:
+    """Return whether shorter texts leave open that the time grows too fast up to LENGTH_RATIO times this size.
+
+    They don't if even a quadratic function would stay below MIN_CPU_S there, nor if their times have a ratio below
+    MAX_SHORT_RATIO: a time a·n + b·n² that grows by MAX_TIME_RATIO there grows by 5.3 here.
+    """
+    spent = _spent(work, pump.text(size))
+    if spent < MIN_CPU_S / LENGTH_RATIO**2:
+        return False
+    return spent > MAX_SHORT_RATIO * min(_spent(work, pump.text(size // LENGTH_RATIO)) for _ in range(3))
 
 
 def _spent(work: Callable[[str], object], text: str) -> float:
