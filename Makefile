@@ -15,15 +15,17 @@ chat: $(VENV)/installed
 serve: $(VENV)/installed-server
 	@$(BIN)/everthread serve
 
-# The tests that need neither Postgres, a browser nor another process. They take about a minute on two cores.
-unit: $(VENV)/installed-unit
-	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $$($(BIN)/python -c 'import os; print(min(os.cpu_count() or 1, 6))')
+# One worker more than there are cores, because many tests wait; at most six, because each of them may start a Postgres
+# server.
+WORKERS = $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + 1, 6))')
 
-# One worker more than there are cores, because many tests wait; at most six, because each starts a Postgres server. The
-# tests of a file run in one worker.
+# The tests that need neither Postgres, a browser nor another process. They take less than a minute on two cores.
+unit: $(VENV)/installed-unit
+	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $(WORKERS)
+
+# All tests. Those of a file run in one worker.
 test: $(VENV)/installed-test browser check docs
-	$(BIN)/pytest --dist loadfile \
-	  --numprocesses $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + 1, 6))')
+	$(BIN)/pytest --dist loadfile --numprocesses $(WORKERS)
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .

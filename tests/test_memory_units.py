@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Filter, Memory, NewLine
@@ -166,7 +167,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(steps=STEPS)
 def test_units_are_removed_with_their_lines_and_at_most_one_note_is_current(
     steps: list[tuple[str, int, int]],

@@ -35,7 +35,7 @@ from everthread.mcp import resources
 from everthread.mcp.banks import Banks
 from everthread.mcp.chatgpt import CHATGPT_TOOLS, CLIENT_NAMES
 from everthread.mcp.prompts import INSTRUCTIONS, add_prompts
-from everthread.mcp.tools import TOOLS, add_tool
+from everthread.mcp.tools import TOOLS
 
 log = logging.getLogger("everthread.mcp")
 
@@ -69,6 +69,7 @@ class MemoryServer(MCPServer[Banks]):
             title="Everthread",
             version=__version__,
             instructions=INSTRUCTIONS,
+            tools=[ALL_TOOLS[name].tool for name in (*names, *CHATGPT_TOOLS)],
             log_level="WARNING",  # at INFO the SDK logs the messages of errors, which quote arguments
             lifespan=lifespan,
             request_state_security=RequestStateSecurity(keys=[banks.secret]),
@@ -77,8 +78,6 @@ class MemoryServer(MCPServer[Banks]):
         )
         # No spans: an OpenTelemetry set up in this process would receive names of tools and of people.
         self.middleware[:] = [each for each in self.middleware if type(each).__module__ != "mcp.server._otel"]
-        for name in [*names, *CHATGPT_TOOLS]:
-            add_tool(self, ALL_TOOLS[name])
         add_prompts(self)
 
     async def call_tool(

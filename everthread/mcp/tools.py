@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from hashlib import sha256
 from inspect import cleandoc
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import AcceptedElicitation, Context, ElicitationResult, MCPServer, Resolve
+from mcp.server.mcpserver import AcceptedElicitation, Context, ElicitationResult, Resolve
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -196,7 +198,7 @@ def forget(
     return _result(ForgetView(forgotten=False, confirm=token), f'{request} If they agree, pass confirm="{token}".')
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolSpec:
     """A tool with the permission that it needs and its annotations for the host."""
 
@@ -204,6 +206,13 @@ class ToolSpec:
     title: str
     verb: Verb
     annotations: ToolAnnotations
+
+    @cached_property
+    def tool(self) -> Tool:
+        """The tool, built once a process because that takes milliseconds."""
+        paragraphs = cleandoc(self.run.__doc__ or "").split("\n\n")
+        description = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+        return Tool.from_function(self.run, title=self.title, description=description, annotations=self.annotations)
 
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -221,13 +230,6 @@ TOOLS = {
         ToolSpec(forget, "Forget", "forget", DELETES),
     )
 }
-
-
-def add_tool(server: MCPServer[Banks], spec: ToolSpec) -> None:
-    """Add a tool to a server."""
-    paragraphs = cleandoc(spec.run.__doc__ or "").split("\n\n")
-    description = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
-    server.add_tool(spec.run, title=spec.title, description=description, annotations=spec.annotations)
 
 
 def _result(view: BaseModel, *texts: str) -> CallToolResult:

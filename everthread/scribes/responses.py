@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 
 from everthread.text.word_lists import load_word_lists
 
-MAX_ANSWER_CHARS = 100_000  # repairing an answer of nothing but braces takes quadratic time
+MAX_ANSWER_CHARS = 40_000  # several times the longest that is asked for; 40,000 braces take seconds to repair
 
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # the reasoning before an answer
 _BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")

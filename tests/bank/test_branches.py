@@ -10,7 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import BadQuery, Filter, Line, Memory, NewLine, NotFound
@@ -202,7 +203,7 @@ def test_readers_see_the_lines_before_or_after_restoring_only(tmp_path: Path) ->
 ACTS = st.lists(st.tuples(st.sampled_from(["say", "undo", "restore"]), st.integers(0, 9)), max_size=14)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(ACTS)
 def test_any_line_ever_said_can_be_restored_with_the_lines_before_it(store: Store, acts: list[tuple[str, int]]) -> None:
     bank = open_bank(store)

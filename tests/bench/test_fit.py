@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.bench.fit import MAX_NEGATIVES, RIDGE, Example, fit, logistic, prune_candidates
@@ -119,7 +120,7 @@ def fit_by_gradient_descent(values: Floats, wanted: npt.NDArray[np.bool_], impor
     return np.array([weights[0] - slope @ middle, *slope])
 
 
-@settings(max_examples=5, deadline=None)
+@examples(5)
 @given(st.integers(0, 1000))
 def test_the_logistic_curve_is_that_of_gradient_descent(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hardship.llm import Reply, llm_server
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Filter, Hit, Memory, NewLine
@@ -103,7 +104,7 @@ STEPS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=6),
     query=st.sampled_from(WORDS),

@@ -11,6 +11,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from effort import examples
 from hardship import PATIENCE
 from hardship.llm import (
     HTML,
@@ -29,7 +30,7 @@ from hardship.llm import (
     closed_port,
     llm_server,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
@@ -181,7 +182,7 @@ def test_a_message_with_a_lone_surrogate_can_be_sent() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(pieces=st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0")), max_size=5))
 def test_all_pieces_sent_are_received(pieces: list[str]) -> None:
     with llm_server(Reply(pieces)) as server:

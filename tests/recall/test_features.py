@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.embedders.calibration import measure_calibration as scale_of
@@ -183,7 +184,7 @@ def banks(draw: st.DrawFn) -> list[NewLine]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     lines=banks(),
     asked=st.lists(st.sampled_from([*WORDS, "When", "unheard-of", "Bob"]), max_size=9).map(" ".join),

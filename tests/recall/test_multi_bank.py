@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadBankId, BadQuery, EmbedderUnavailable, NotFound
@@ -242,7 +243,7 @@ def fill_banks() -> Iterator[FillBanks]:
         yield fill
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(talks=st.lists(st.lists(TEXTS, max_size=8), min_size=1, max_size=4), query=TEXTS, k=st.integers(1, 20))
 def test_the_hits_of_each_bank_are_the_first_of_its_own_recall(
     fill_banks: FillBanks, talks: list[list[str]], query: str, k: int

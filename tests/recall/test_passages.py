@@ -7,7 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.common.keys import META_CORRECTS
@@ -85,7 +86,7 @@ def test_a_passage_without_neighbours_is_the_line_alone(width: int) -> None:
     assert build_passage(hit_line, 7, {7: hit_line}, width) == (hit_line,)
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     sessions=st.lists(st.sampled_from(["a", "b"]), min_size=4, max_size=10),
     retracted=st.sets(st.integers(1, 10), max_size=3),

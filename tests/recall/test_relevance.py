@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.recall.query_parsing import parse_query
@@ -138,7 +139,7 @@ def thresholded(threshold: float) -> Recipe:
     )
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(st.lists(st.floats(0, 1.01), min_size=4, max_size=4).map(sorted))
 def test_a_stricter_threshold_never_adds_lines(thresholds: list[float]) -> None:
     with tempfile.TemporaryDirectory() as folder, open_filled(folder, ["I built a kite.", "It rains."]) as memory:

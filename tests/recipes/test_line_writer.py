@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import BadLine, Filter, Line, Memory, NewLine
@@ -218,7 +219,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
         opened.close()
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(ACTIONS)
 def test_every_key_has_the_line_that_was_last_stored_under_it(
     store: Store, actions: list[tuple[str, str, str]]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.chat.character import Character
@@ -508,7 +509,7 @@ def bank() -> Iterator[Callable[[list[tuple[str, str]], Membot], Memory]]:
 Make = Callable[[list[tuple[str, str]], Membot], Memory]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(talk=TALKS, turns=TURNS, blocks=st.integers(1, 10), threshold=st.sampled_from([0.0, 0.3, 0.6]))
 def test_no_line_is_shown_twice_in_any_sequence_of_turns(
     bank: Make, talk: list[tuple[str, str]], turns: list[tuple[str, set[int]]], blocks: int, threshold: float
@@ -529,7 +530,7 @@ def test_no_line_is_shown_twice_in_any_sequence_of_turns(
         assert {hit.line.seq for hit in context.cut}.isdisjoint(shown)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(talk=TALKS, query=TEXTS, thresholds=st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted))
 def test_a_higher_threshold_never_finds_more(
     bank: Make, talk: list[tuple[str, str]], query: str, thresholds: list[float]
@@ -541,7 +542,7 @@ def test_a_higher_threshold_never_finds_more(
     assert set(seqs(few)) <= set(seqs(many))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(talk=TALKS, turns=TURNS, budget=st.integers(1, 200))
 def test_contexts_fit_the_budget_and_their_figures_are_correct(
     bank: Make, talk: list[tuple[str, str]], turns: list[tuple[str, set[int]]], budget: int

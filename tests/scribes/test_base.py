@@ -124,7 +124,7 @@ def test_wrapped_and_damaged_answers_are_parsed(answer: str) -> None:
         "null",
         "{{{{",
         '{"points":' * 9999,
-        "{" * 9999,
+        "{" * 999,
         "{" * 999_999,
         '{"zanzibar": "zanzibar"}',
         "<think>hm",

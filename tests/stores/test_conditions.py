@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import AllOf, AnyOf, BadQuery, Comparison, Filter, Line, Memory, NewLine, NewUnit, Not
@@ -174,7 +175,7 @@ conditions: Any = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(conditions)
 def test_a_condition_allows_the_lines_that_it_is_true_of(bank: Memory, condition: Condition) -> None:
     allowed = {line.seq for line in bank.lines() if fits(line, condition)}
@@ -185,7 +186,7 @@ def test_a_condition_allows_the_lines_that_it_is_true_of(bank: Memory, condition
     assert set(seqs.tolist()) == allowed
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(conditions)
 def test_a_condition_survives_json(condition: Condition) -> None:
     parsed = parse_condition(condition_to_json(condition))

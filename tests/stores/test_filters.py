@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Filter, Line, Memory, NewLine
@@ -88,7 +89,7 @@ wheres = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(wheres, times)
 def test_a_filter_allows_the_same_lines_as_plain_python(bank: Memory, where: Filter, as_of: datetime | None) -> None:
     fitting = [line.seq for line in bank.lines() if fits(line, where, as_of)]
@@ -102,7 +103,7 @@ def test_a_filter_allows_the_same_lines_as_plain_python(bank: Memory, where: Fil
         assert [line.seq for line in bank.lines(where)] == fitting
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.lists(st.tuples(st.sampled_from(["add", "retract", "forget"]), st.integers(1, 60)), max_size=8), wheres)
 def test_a_filter_sees_every_write_of_another_store(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], where: Filter

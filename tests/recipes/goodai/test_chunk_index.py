@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
 from hardship.embedders import Moody
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine, NewUnit
@@ -118,7 +119,7 @@ def do(memory: Memory, what: str, value: Any) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(steps=st.lists(STEPS, min_size=1, max_size=8), overlap=st.sampled_from([0.5, 0.25, 0.0]))
 def test_chunks_always_equal_those_cut_from_the_active_lines(steps: list[tuple[str, Any]], overlap: float) -> None:
     recipe = goodai(overlap=overlap)

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput, NotFound
@@ -301,7 +302,7 @@ OPERATION = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.lists(OPERATION, max_size=25),
     st.integers(1, 7),

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
 from hardship import llm as servers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
@@ -187,7 +188,7 @@ def widened(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(steps=st.lists(STEPS, min_size=1, max_size=8))
 def test_rewritten_chunks_always_equal_those_of_the_active_lines(steps: list[tuple[str, Any]]) -> None:
     recipe = rewriting(Upper())

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError, NotFound
@@ -519,7 +520,7 @@ OPERATION = st.tuples(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(OPERATION, max_size=20))
 def test_after_any_sequence_retrieval_finds_what_a_fresh_memory_would(operations: list[tuple[str, int, str]]) -> None:
     memory = make(chunk_capacity=4, queue_capacity=6)

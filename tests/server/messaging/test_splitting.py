@@ -1,6 +1,7 @@
 """Splitting texts into messages, whatever a channel's limit."""
 
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.server.messaging.splitting import split, split_reply
@@ -8,7 +9,7 @@ from everthread.server.messaging.splitting import split, split_reply
 TEXTS = st.lists(st.text(alphabet="abcé你，😀 \n", min_size=1, max_size=12), max_size=40).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(TEXTS, st.integers(1, 60))
 def test_joined_messages_are_the_text_and_each_fits(text: str, limit: int) -> None:
     messages = split(text, lambda text: min(len(text), limit))
@@ -16,7 +17,7 @@ def test_joined_messages_are_the_text_and_each_fits(text: str, limit: int) -> No
     assert all(0 < len(message) <= limit for message in messages)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(TEXTS, st.integers(8, 60), st.integers(1, 4))
 def test_a_reply_has_no_more_messages_than_allowed_and_each_fits(text: str, limit: int, max_messages: int) -> None:
     messages = split_reply(text, lambda text: min(len(text), limit), max_messages)

@@ -3,7 +3,8 @@
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.server.messaging import splitting
@@ -66,7 +67,7 @@ def test_no_character_is_split_across_segments() -> None:
     assert count_segments("ж" * 66 + "😀" + "ж" * 66) == 3  # 134 units, likewise
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(TEXTS)
 def test_joined_messages_are_the_text_and_each_is_within_the_limit(text: str) -> None:
     parts = split(text)
@@ -74,7 +75,7 @@ def test_joined_messages_are_the_text_and_each_is_within_the_limit(text: str) ->
     assert all(part and count_segments(part) <= MAX_SEGMENTS and len(part) <= 1600 for part in parts)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.text(alphabet="abcdeé€你", min_size=1, max_size=40), min_size=50, max_size=600))
 def test_words_are_not_split(words: list[str]) -> None:
     assert [word for part in split(" ".join(words)) for word in part.split()] == words

@@ -6,7 +6,8 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.stores.sqlite import column_blocks, schema
@@ -61,7 +62,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(steps)
 def test_reading_only_changes_yields_all_current_records(steps: list[tuple[str, int | set[int] | None]]) -> None:
     model: dict[int, list[int]] = {}

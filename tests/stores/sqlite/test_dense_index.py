@@ -1,7 +1,8 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.stores.arrays import ArrayPatch
@@ -78,7 +79,7 @@ def test_an_empty_index_finds_nothing() -> None:
     assert np.isnan(built.cosines(random_query(), np.array([1, 2]))).all()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 9)), max_size=9))
 def test_a_patched_index_equals_one_built_at_once(changes: list[tuple[int, int, int]]) -> None:
     """Pieces are replaced by others, and the ids stay in order."""

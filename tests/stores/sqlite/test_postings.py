@@ -4,7 +4,8 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.stores.base import POSTING_DTYPE
@@ -41,7 +42,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(steps)
 def test_added_and_removed_records_match_a_dictionary(
     steps: list[tuple[str, dict[str, tuple[int, int]] | set[int]]],
@@ -109,7 +110,7 @@ def test_only_the_rarest_terms_are_read(db: sqlite3.Connection) -> None:
     assert list(postings.read(db, ["three", "two", "one", "two"], 2, 1000)) == ["one", "two"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.sets(st.sampled_from("abcd"), max_size=3), max_size=40), st.sets(st.integers(1, 50)))
 def test_postings_within_some_lines_exclude_all_others(lines: list[set[str]], chosen: set[int]) -> None:
     among = np.array(sorted(chosen), np.int64)

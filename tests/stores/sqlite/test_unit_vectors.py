@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
@@ -145,7 +146,7 @@ def is_possible(store: SQLiteStore, what: str, *how: object) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(steps=st.lists(st.tuples(st.integers(0, 1), STEPS), min_size=1, max_size=15))
 def test_two_stores_of_one_file_always_match_the_file(steps: list[tuple[int, tuple[str, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as name:
