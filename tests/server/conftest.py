@@ -21,6 +21,7 @@ from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from server.proxied import BANKS, Proxy, serve_proxy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -54,6 +55,20 @@ def api_with_lines(api: TestClient) -> TestClient:
     ]
     assert api.post("banks/alice%2Fnemo/lines/batch", json={"lines": lines}).status_code == 201
     return api
+
+
+@pytest.fixture(scope="module")
+def proxy_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    with serve_proxy(tmp_path_factory.mktemp("banks")) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def proxy(proxy_server: Proxy) -> Proxy:
+    """Return the proxy with a bank of this test, and an upstream that says hello."""
+    proxy_server.upstream.behaviours[:] = ["Hello there."]
+    proxy_server.bank = next(BANKS)
+    return proxy_server
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,7 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +22,7 @@ from hardship.workers import two_workers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Line, Memory, NewLine
+from everthread import Memory, NewLine
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
@@ -39,80 +35,7 @@ from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Vector
-
-FACT = "My sister Mia moved to Lisbon in May."
-QUESTION = "Where does my sister Mia live?"
-BANKS = (f"person-{number}" for number in count())
-
-
-def user(text: Any) -> Any:
-    return {"role": "user", "content": text}
-
-
-def bot(text: str) -> Any:
-    return {"role": "assistant", "content": text}
-
-
-@dataclass
-class Proxy:
-    """A server with the proxy, its upstream, and a bank that no other test uses."""
-
-    url: str
-    upstream: llm.Server
-    services: Services
-    bank: str
-
-    @property
-    def memory(self) -> Memory:
-        return self.services.get_memory(self.bank, create=True)
-
-    @property
-    def lines(self) -> list[Line]:
-        return list(self.memory.lines()) if self.services.store.exists(self.bank) else []
-
-    @property
-    def texts(self) -> list[str]:
-        return [line.text for line in self.lines]
-
-    def client(self, key: str = "sk-client") -> openai.OpenAI:
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=PATIENCE)
-
-    def post(self, *messages: Any, headers: dict[str, str] | None = None, **fields: Any) -> httpx.Response:
-        """Send messages to the bank."""
-        body = {"model": f"m@{self.bank}", "messages": messages, **fields}
-        return httpx.post(f"{self.url}/v1/chat/completions", json=body, headers=headers, timeout=PATIENCE)
-
-    @property
-    def blocks(self) -> list[str]:
-        """The blocks of memories in the last request to the upstream."""
-        contents = [str(message["content"]) for message in self.upstream.bodies[-1]["messages"]]
-        return [content for content in contents if OPENING in content]
-
-
-@contextmanager
-def serve_proxy(folder: Path, **settings: Any) -> Iterator[Proxy]:
-    store = SQLiteStore(folder)
-    services = Services(store, HashEmbedder(64), None, Default())
-    with llm.llm_server("Hello there.") as upstream:
-        given = {"proxy_url": upstream.url, "proxy_patience_s": PATIENCE, **settings}
-        with serve_app(create_app(services, Settings(**given))) as url:
-            yield Proxy(url, upstream, services, next(BANKS))
-    store.close()
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    with serve_proxy(tmp_path_factory.mktemp("banks")) as served:
-        yield served
-
-
-@pytest.fixture
-def proxy(served: Proxy) -> Proxy:
-    """Return the proxy with a bank of this test, and an upstream that says hello."""
-    served.upstream.behaviours[:] = ["Hello there."]
-    served.bank = next(BANKS)
-    return served
-
+from server.proxied import BANKS, FACT, QUESTION, Proxy, bot, serve_proxy, user
 
 # ------------------------------------------------------------------- storing and recalling
 
