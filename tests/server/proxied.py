@@ -1,4 +1,4 @@
-"""A server with the memory proxy, and a server of language models behind it, for tests that are its clients."""
+"""A server with the memory proxy, and its upstream, for tests that are its clients."""
 
 from __future__ import annotations
 
