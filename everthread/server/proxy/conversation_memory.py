@@ -12,12 +12,12 @@ from contextlib import contextmanager
 
 from everthread.bank.settings import remember_policy
 from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.proxy.history import PersonTurn
 from everthread.server.proxy.kept_turn import keep_turn
 from everthread.server.proxy.lineage import Lineage, Turn
 from everthread.server.proxy.memory_block import MemoryBlock
 from everthread.server.proxy.message_text import ChatMessage
-from everthread.server.proxy.reply_reader import Reply
-from everthread.server.proxy.wire import PersonTurn
+from everthread.server.proxy.reply import Reply
 from everthread.types import Metadata
 
 DEFAULT_BUDGET_TOKENS = 1000  # of a block

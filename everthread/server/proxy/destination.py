@@ -11,9 +11,9 @@ from starlette.datastructures import Headers
 
 from everthread.bank.line_validation import MAX_NAME_CHARS
 from everthread.errors import BadInput
+from everthread.server.proxy.body_options import BodyOptions
+from everthread.server.proxy.formats.base import BANK_FIELD, ModelRequest
 from everthread.server.proxy.model_names import split_model
-from everthread.server.proxy.place import BANK_FIELD
-from everthread.server.proxy.wire import BodyOptions, ChatRequest
 from everthread.stores.limits import check_bank_id, check_storable
 
 SESSION_HEADERS = ("x-openwebui-chat-id", "x-conversation-id")  # of front ends
@@ -33,7 +33,7 @@ class Destination:
 
 def find_destination(
     headers: Headers,
-    request: ChatRequest,
+    request: ModelRequest,
     options: BodyOptions,
     path_bank: str | None,
     default_bank: str,
@@ -59,7 +59,7 @@ def find_destination(
         suffix,
         path_bank,
         _name_user(headers.get("x-openwebui-user-id")),
-        _name_user(request.get_text("user")),
+        _name_user(request.user),
     )
     bank = check_bank_id(next((name for name in named if name), default_bank))
     return Destination(bank, _find_session(headers, request, options), model)
@@ -77,7 +77,7 @@ def _is_usable(name: str | None) -> bool:
     return name is not None and name.strip() != "" and len(name) <= MAX_NAME_CHARS and name.isprintable()
 
 
-def _find_session(headers: Headers, request: ChatRequest, options: BodyOptions) -> str | None:
+def _find_session(headers: Headers, request: ModelRequest, options: BodyOptions) -> str | None:
     own = _decode(headers.get("x-everthread-session")) or options.session
     if own:
         return check_storable(_check_length(own), "the session", BadInput)

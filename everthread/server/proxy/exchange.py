@@ -1,4 +1,4 @@
-"""Handles a request for a chat completion: stores the person's message, recalls, passes on, stores the reply.
+"""Handles a request to a language model: stores the person's message, recalls, passes on, stores the reply.
 
 A memory that fails never fails the reply: the request is passed on, and a header names the failure.
 """
@@ -17,16 +17,18 @@ import httpx
 from starlette.datastructures import Headers
 
 from everthread.server.logs import hash_bank_id
+from everthread.server.proxy.body_options import BodyOptions
 from everthread.server.proxy.conversation_memory import NO_BLOCK, ConversationMemory
 from everthread.server.proxy.destination import Destination
+from everthread.server.proxy.formats.base import ModelRequest
+from everthread.server.proxy.history import PersonTurn
 from everthread.server.proxy.lineage import Turn
 from everthread.server.proxy.memory_block import MemoryBlock
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.passed_answer import PassedAnswer, StoreReply
-from everthread.server.proxy.place import BlockRole, write_request
-from everthread.server.proxy.reply_reader import Reply
+from everthread.server.proxy.place import write_request
+from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.upstream import RawHeaders, Target, Upstream
-from everthread.server.proxy.wire import BodyOptions, ChatRequest, PersonTurn
 from everthread.server.request_body import MAX_INLINE_JSON_BYTES
 from everthread.types import Metadata
 
@@ -41,7 +43,7 @@ CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled li
 
 
 class Exchange:
-    """A request for a chat completion, and its answer."""
+    """A request to a language model, and its answer."""
 
     def __init__(
         self, memory: ConversationMemory, upstream: Upstream, headers: Headers, destination: Destination
@@ -55,7 +57,7 @@ class Exchange:
         self._failures: list[str] = []
 
     async def answer(
-        self, request: ChatRequest, options: BodyOptions, target: Target, raw_headers: RawHeaders, patience_s: float
+        self, request: ModelRequest, options: BodyOptions, target: Target, raw_headers: RawHeaders, patience_s: float
     ) -> PassedAnswer:
         """Answer the request.
 
@@ -81,14 +83,14 @@ class Exchange:
             block = await self._recall(person_turn, turn, options.budget, patience_s)
         answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
         store = None if turn is None else partial(self._finish, turn)
-        return PassedAnswer(answer, self._build_headers(turn, block), store)
+        return PassedAnswer(answer, self._build_headers(turn, block), request.reply_type(), store)
 
     async def _pass_on(
-        self, request: ChatRequest, target: Target, raw_headers: RawHeaders, store: StoreReply | None
+        self, request: ModelRequest, target: Target, raw_headers: RawHeaders, store: StoreReply | None
     ) -> PassedAnswer:
         """Pass the request on without memories."""
         answer, block = await self._send(request, NO_BLOCK, 0, target, raw_headers)
-        return PassedAnswer(answer, self._build_headers(None, block), store)
+        return PassedAnswer(answer, self._build_headers(None, block), request.reply_type(), store)
 
     async def _begin(self, person_turn: PersonTurn) -> Turn | None:
         """Store the person's message, unless the bank remembers nothing."""
@@ -119,7 +121,7 @@ class Exchange:
         return NO_BLOCK
 
     async def _send(
-        self, request: ChatRequest, block: MemoryBlock, index: int, target: Target, raw_headers: RawHeaders
+        self, request: ModelRequest, block: MemoryBlock, index: int, target: Target, raw_headers: RawHeaders
     ) -> tuple[httpx.Response, MemoryBlock]:
         """Send the request. If the upstream refuses the memories, offer them in another role, then send it without.
 
@@ -127,12 +129,12 @@ class Exchange:
             The answer, and the memories that it was given.
         """
         model = self._destination.model
-        roles: list[BlockRole] = self._upstream.list_roles() if block.text else []
+        roles = self._upstream.list_roles(request.block_roles) if block.text else []
         for role in roles:
             content = await _read(request, partial(write_request, request, model, block.text, index, role))
             answer = await self._upstream.send("POST", target, raw_headers, content)
             if answer.status_code not in REFUSED_STATUSES:
-                if answer.is_success:
+                if answer.is_success and len(roles) > 1:
                     self._upstream.learn_role(role)
                 return answer, block
             await answer.aclose()
@@ -184,6 +186,6 @@ class Exchange:
         return headers
 
 
-async def _read(request: ChatRequest, read: Callable[[], Read]) -> Read:
+async def _read(request: ModelRequest, read: Callable[[], Read]) -> Read:
     """Call a function that reads a whole request: in a thread if that takes long."""
     return read() if len(request.body) <= MAX_INLINE_JSON_BYTES else await anyio.to_thread.run_sync(read)

@@ -10,14 +10,8 @@ import httpx
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from everthread.server.proxy.reply_reader import (
-    EVENT_STREAM,
-    LINE_STREAM,
-    Reply,
-    ReplyReader,
-    open_reader,
-    parse_type,
-)
+from everthread.server.proxy.reply import Reply
+from everthread.server.proxy.reply_reader import EVENT_STREAM, LINE_STREAM, ReplyReader, open_reader, parse_type
 from everthread.server.proxy.upstream import DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES, drop_headers
 
 log = logging.getLogger("everthread.server")
@@ -32,11 +26,16 @@ class PassedAnswer(Response):
     """
 
     def __init__(
-        self, answer: httpx.Response, headers: Mapping[str, str] | None = None, store: StoreReply | None = None
+        self,
+        answer: httpx.Response,
+        headers: Mapping[str, str] | None = None,
+        reply: Reply | None = None,
+        store: StoreReply | None = None,
     ) -> None:
         """Args:
         answer: the upstream's, whose body is not read yet.
         headers: further headers.
+        reply: what is read of the answer is added to it.
         store: called once with the reply, as far as it came, if the upstream has answered with one."""
         self.status_code, self.background = answer.status_code, None
         self._answer = answer
@@ -48,8 +47,8 @@ class PassedAnswer(Response):
         self._is_stream = parse_type(content_type) in (EVENT_STREAM, LINE_STREAM)
         self._store = store
         self._reader: ReplyReader | None = None
-        if store is not None and answer.is_success:
-            self._reader = open_reader(content_type, answer.headers.get("content-encoding", ""))
+        if reply is not None and store is not None and answer.is_success:
+            self._reader = open_reader(content_type, answer.headers.get("content-encoding", ""), reply)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -1,20 +1,14 @@
-"""Reads the reply in an answer of the upstream while its bytes are passed on.
-
-Sources: OpenAI's API reference, "The chat completion object" and "The chat completion chunk object"; Ollama's API,
-"Generate a chat completion". Only the choice with index 0 is read, and of it only the words: neither reasoning nor
-calls of tools.
-"""
+"""Reads the reply in an answer of the upstream while its bytes are passed on: whole, streamed, or compressed."""
 
 from __future__ import annotations
 
 import json
 import zlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from everthread.server.proxy.event_stream import EventSplitter
-from everthread.server.proxy.message_text import remove_thoughts
-from everthread.server.proxy.wire import calls_tools, read_content
+from everthread.server.proxy.reply import Reply
 
 EVENT_STREAM = "text/event-stream"
 LINE_STREAM = "application/x-ndjson"  # Ollama's: one JSON object a line
@@ -22,73 +16,7 @@ MAX_LINE_BYTES = 16_000_000
 MAX_BODY_BYTES = 64_000_000  # of an answer that is not a stream; a longer one is not read
 MAX_CHUNK_BYTES = 16_000_000  # of what a compressed piece expands to
 DONE = b"[DONE]"
-COMPLETE_REASONS = ("stop", "eos", "end_turn", "stop_sequence")  # finish reasons of replies that are not cut off
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
-
-
-class Reply:
-    """The words of a reply, as far as they have been read.
-
-    Attributes:
-        model: the model that the upstream names.
-    """
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._transcript: list[str] = []
-        self._calls_tools = False
-        self._reason: object = None  # the finish reason
-        self._has_ended = False
-        self.model = ""
-
-    @property
-    def text(self) -> str:
-        """The words, without thoughts."""
-        return remove_thoughts("".join(self._pieces or self._transcript), cuts_unfinished=True).strip()
-
-    def join(self, beginning: str) -> str:
-        """Return the text after its beginning, which some upstreams repeat."""
-        said = remove_thoughts("".join(self._pieces), cuts_unfinished=True)
-        return (said if said.lstrip().startswith(beginning.strip()) else beginning + said).strip()
-
-    @property
-    def is_finished(self) -> bool:
-        """True once nothing more will be said."""
-        return self._has_ended or self._reason is not None
-
-    @property
-    def is_partial(self) -> bool:
-        """True if it was cut off, or only precedes calls of tools."""
-        is_complete = self._has_ended if self._reason is None else self._reason in COMPLETE_REASONS
-        return self._calls_tools or not is_complete
-
-    def end(self) -> None:
-        """Note that the answer is complete."""
-        self._has_ended = True
-
-    def add(self, event: object) -> None:
-        """Add an answer, or a chunk of one."""
-        if not isinstance(event, dict):
-            return
-        self.model = event["model"] if isinstance(event.get("model"), str) else self.model
-        choices = event.get("choices")
-        for choice in choices if isinstance(choices, list) else []:
-            if isinstance(choice, dict) and choice.get("index", 0) == 0:
-                self._add_choice(choice)
-        if choices is None and isinstance(event.get("message"), dict):  # Ollama's
-            reason = (event.get("done_reason") or "stop") if event.get("done") else None
-            self._add_choice({"message": event["message"], "finish_reason": reason})
-
-    def _add_choice(self, choice: dict[str, Any]) -> None:
-        message = choice.get("message") or choice.get("delta")
-        if isinstance(message, dict):
-            self._pieces += filter(None, [read_content(message.get("content"))[0]])
-            audio = message.get("audio")
-            if isinstance(audio, dict) and isinstance(audio.get("transcript"), str):
-                self._transcript.append(audio["transcript"])
-            self._calls_tools |= calls_tools(message)
-        if reason := choice.get("finish_reason"):  # some upstreams send an empty one with every chunk
-            self._reason = reason
 
 
 class ReplyReader(Protocol):
@@ -106,8 +34,10 @@ class ReplyReader(Protocol):
 class StreamReader:
     """Reads the reply in a stream."""
 
-    def __init__(self) -> None:
-        self.reply = Reply()
+    def __init__(self, reply: Reply) -> None:
+        """Args:
+        reply: what is read is added to it."""
+        self.reply = reply
         self._splitter = EventSplitter()
 
     def feed(self, piece: bytes) -> None:
@@ -130,8 +60,10 @@ class StreamReader:
 class LineReader:
     """Reads the reply in a stream of JSON objects, one a line."""
 
-    def __init__(self) -> None:
-        self.reply = Reply()
+    def __init__(self, reply: Reply) -> None:
+        """Args:
+        reply: what is read is added to it."""
+        self.reply = reply
         self._rest = b""
 
     def feed(self, piece: bytes) -> None:
@@ -150,8 +82,10 @@ class LineReader:
 class BodyReader:
     """Reads the reply in an answer that is not a stream."""
 
-    def __init__(self) -> None:
-        self.reply = Reply()
+    def __init__(self, reply: Reply) -> None:
+        """Args:
+        reply: what is read is added to it."""
+        self.reply = reply
         self._body = bytearray()
 
     def feed(self, piece: bytes) -> None:
@@ -195,15 +129,16 @@ def parse_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def open_reader(content_type: str, content_encoding: str) -> ReplyReader | None:
+def open_reader(content_type: str, content_encoding: str, reply: Reply) -> ReplyReader | None:
     """Return a reader for an answer; None if its compression is not known.
 
     Args:
         content_type: of the answer.
         content_encoding: of the answer; empty for none.
+        reply: what is read is added to it.
     """
-    readers: dict[str, Callable[[], ReplyReader]] = {EVENT_STREAM: StreamReader, LINE_STREAM: LineReader}
-    reader = readers.get(parse_type(content_type), BodyReader)()
+    readers: dict[str, Callable[[Reply], ReplyReader]] = {EVENT_STREAM: StreamReader, LINE_STREAM: LineReader}
+    reader = readers.get(parse_type(content_type), BodyReader)(reply)
     match content_encoding.strip().lower():
         case "" | "identity":
             return reader

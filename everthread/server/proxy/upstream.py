@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -17,7 +17,7 @@ from everthread.llms.errors import CONNECT_TIMEOUT_S
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server.keys import KEY_PREFIX
 from everthread.server.problems import Problem
-from everthread.server.proxy.place import BLOCK_ROLES, BlockRole
+from everthread.server.proxy.memory_block import BLOCK_ROLES, BlockRole
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 
@@ -92,9 +92,16 @@ class Upstream:
         """The base URL without a password."""
         return str(httpx.URL(self.url).copy_with(userinfo=b"", query=None))
 
-    def list_roles(self) -> list[BlockRole]:
-        """List the roles in which to offer memories, in order."""
-        return [self.role] if self._takes_role or self.role == "user-prefix" else [self.role, "user-prefix"]
+    def list_roles(self, possible: Sequence[BlockRole]) -> list[BlockRole]:
+        """List the roles in which to offer memories, in order.
+
+        Args:
+            possible: those that the format of the request has.
+        """
+        wanted: list[BlockRole] = [self.role]
+        if not self._takes_role and self.role != "user-prefix":
+            wanted.append("user-prefix")
+        return [role for role in wanted if role in possible] or list(possible[:1])
 
     def learn_role(self, role: BlockRole) -> None:
         """Offer memories in this role from now on."""

@@ -23,13 +23,16 @@ from everthread.server.keys import ALL_BANKS, ApiKey
 from everthread.server.path_segments import decode_segment
 from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
 from everthread.server.problems import Problem
+from everthread.server.proxy.body_options import OPTIONS_FIELD, BodyOptions
 from everthread.server.proxy.destination import find_destination
 from everthread.server.proxy.exchange import Exchange
+from everthread.server.proxy.formats.base import ModelRequest
+from everthread.server.proxy.formats.chat_completions import ChatRequest
+from everthread.server.proxy.formats.ollama import OllamaRequest
 from everthread.server.proxy.model_names import add_banks, remove_bank, rename, split_model
 from everthread.server.proxy.own_embeddings import embed, read_own
 from everthread.server.proxy.passed_answer import PassedAnswer
 from everthread.server.proxy.upstream import UNREACHABLE, Target, Upstream, read_answer
-from everthread.server.proxy.wire import OPTIONS_FIELD, BodyOptions, ChatRequest
 from everthread.server.request_body import MAX_INLINE_JSON_BYTES
 from everthread.server.request_guard import decode_path, raw_path
 from everthread.stores.base import Store
@@ -68,34 +71,18 @@ def with_api_errors(handler: Handler) -> Handler:
 
 @router.post("/v1/chat/completions")
 @router.post("/bank/{bank}/v1/chat/completions")
-@router.post("/api/chat")
-@router.post("/bank/{bank}/api/chat")
 @with_api_errors
 async def complete_chat(request: Request) -> Response:
     """Answer a request for a chat completion, with memories."""
-    key = await _authenticate(request)
-    body = await request.body()
-    try:
-        parse = ChatRequest.parse
-        chat = parse(body) if len(body) <= MAX_INLINE_JSON_BYTES else await run_in_threadpool(parse, body)
-    except (ValueError, RecursionError):  # the upstream says what is wrong with it
-        return await _pass_on(request, key, body)
-    options = _read_options(request, chat)
-    services, settings = get_services(request), request.app.state.settings
-    destination = await run_in_threadpool(
-        find_destination,
-        request.headers,
-        chat,
-        options,
-        _path_bank(request),
-        settings.proxy_bank,
-        services.store.exists,
-    )
-    if key is not None and not key.allows("chat", destination.bank):
-        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
-    request.app.state.metrics.recalls.inc()
-    exchange = Exchange(request.app.state.proxied_conversations, _get_upstream(request), request.headers, destination)
-    return await exchange.answer(chat, options, _target(request), request.headers.raw, settings.proxy_patience_s)
+    return await _answer(request, ChatRequest)
+
+
+@router.post("/api/chat")
+@router.post("/bank/{bank}/api/chat")
+@with_api_errors
+async def chat_with_ollama(request: Request) -> Response:
+    """Answer a request of Ollama's chat API, with memories."""
+    return await _answer(request, OllamaRequest)
 
 
 @router.get("/v1/models")
@@ -171,6 +158,33 @@ async def pass_on(request: Request) -> Response:
     return await _pass_on(request, await _authenticate(request), request.stream() if has_body else b"")
 
 
+async def _answer(request: Request, request_type: type[ModelRequest]) -> Response:
+    """Answer a request of a format, with memories."""
+    key = await _authenticate(request)
+    body = await request.body()
+    try:
+        is_long = len(body) > MAX_INLINE_JSON_BYTES
+        asked = await run_in_threadpool(request_type.parse, body) if is_long else request_type.parse(body)
+    except (ValueError, RecursionError):  # the upstream says what is wrong with it
+        return await _pass_on(request, key, body)
+    options = _read_options(request, asked)
+    services, settings = get_services(request), request.app.state.settings
+    destination = await run_in_threadpool(
+        find_destination,
+        request.headers,
+        asked,
+        options,
+        _path_bank(request),
+        settings.proxy_bank,
+        services.store.exists,
+    )
+    if key is not None and not key.allows("chat", destination.bank):
+        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+    request.app.state.metrics.recalls.inc()
+    exchange = Exchange(request.app.state.proxied_conversations, _get_upstream(request), request.headers, destination)
+    return await exchange.answer(asked, options, _target(request), request.headers.raw, settings.proxy_patience_s)
+
+
 async def _pass_on_changed(request: Request, target: Target, change: Callable[[bytes], bytes]) -> Response:
     """Pass a request on, and its answer back with a change, if the upstream gives one that can be changed."""
     answer = await _get_upstream(request).send("GET", target, request.headers.raw)
@@ -206,13 +220,13 @@ async def _authenticate(request: Request) -> ApiKey | None:
     )
 
 
-def _read_options(request: Request, chat: ChatRequest) -> BodyOptions:
+def _read_options(request: Request, asked: ModelRequest) -> BodyOptions:
     """Return the options of a request: those in its body, without memories if the header switches them off.
 
     Raises:
         BadInput: an option is invalid.
     """
-    options, value = BodyOptions.parse(chat.get(OPTIONS_FIELD)), request.headers.get(MEMORY_HEADER, "")
+    options, value = BodyOptions.parse(asked.get(OPTIONS_FIELD)), request.headers.get(MEMORY_HEADER, "")
     if (switch := SWITCHES.get(value.strip().lower())) is None:
         raise BadInput(f"invalid X-Everthread-Memory: got {value[:40]!r}, expected on or off")
     return options if switch else replace(options, memory=False)

@@ -8,8 +8,8 @@ from everthread import NewUnit
 from everthread.recipes.snapshots import Snapshots
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.proxy.conversation_memory import ConversationMemory
+from everthread.server.proxy.history import PersonTurn
 from everthread.server.proxy.message_text import ChatMessage
-from everthread.server.proxy.wire import PersonTurn
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder

@@ -10,9 +10,9 @@ from hardship.pumps import Pump, grows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.server.proxy.memory_block import MemoryBlock
-from everthread.server.proxy.place import BLOCK_ROLES, BlockRole, write_request
-from everthread.server.proxy.wire import ChatRequest
+from everthread.server.proxy.formats.chat_completions import ChatRequest
+from everthread.server.proxy.memory_block import BLOCK_ROLES, BlockRole, MemoryBlock
+from everthread.server.proxy.place import write_request
 
 BLOCK = MemoryBlock('[2 June 2024]\nNora: "My sister Mia" — é 😀\n', (4, 7)).text
 # Spelling that no library writes: escapes, white space, numbers, an unknown field, the same field in a message twice.

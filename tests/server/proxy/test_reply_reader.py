@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.server.proxy import reply_reader
-from everthread.server.proxy.reply_reader import Reply, open_reader
+from everthread.server.proxy.formats.chat_completions import ChatReply
+from everthread.server.proxy.formats.ollama import OllamaReply
+from everthread.server.proxy.reply import Reply
+from everthread.server.proxy.reply_reader import open_reader
 
 STREAM_TYPE = "text/event-stream; charset=utf-8"
 
@@ -30,8 +33,8 @@ def completion(message: dict[str, Any], reason: str | None = "stop") -> bytes:
     return json.dumps({"model": "m-1", "choices": [{"index": 0, "message": message, "finish_reason": reason}]}).encode()
 
 
-def read(*pieces: bytes, kind: str = STREAM_TYPE, encoding: str = "") -> Reply:
-    reader = open_reader(kind, encoding)
+def read(*pieces: bytes, kind: str = STREAM_TYPE, encoding: str = "", reply: type[Reply] = ChatReply) -> Reply:
+    reader = open_reader(kind, encoding, reply())
     assert reader is not None
     for piece in pieces:
         reader.feed(piece)
@@ -64,7 +67,7 @@ def test_a_stream_that_breaks_off_is_partial_and_one_that_only_lacks_a_reason_is
 def test_an_empty_reason_ends_no_reply() -> None:
     reply = read(events(chunk({"content": "She moves "}, ""), chunk({"content": "in May."}, "")))
     assert (reply.text, reply.is_partial) == ("She moves in May.", False)
-    reader = open_reader(STREAM_TYPE, "")
+    reader = open_reader(STREAM_TYPE, "", ChatReply())
     assert reader is not None
     reader.feed(events(chunk({"content": "She moves "}, ""), done=False))
     assert not reader.reply.is_finished
@@ -125,12 +128,12 @@ def test_a_stream_of_lines_is_read_wherever_it_is_cut() -> None:
     ]
     data = b"\n".join(json.dumps(line).encode() for line in lines)
     for at in range(len(data)):
-        reply = read(data[:at], data[at:], kind="application/x-ndjson")
+        reply = read(data[:at], data[at:], kind="application/x-ndjson", reply=OllamaReply)
         assert (reply.text, reply.is_partial, reply.model) == ("She moves in May.", False, "m-1")
-    assert read(data.rpartition(b"\n")[0], kind="application/x-ndjson").is_partial
-    assert read(data.replace(b'"stop"', b'"length"'), kind="application/x-ndjson").is_partial
+    assert read(data.rpartition(b"\n")[0], kind="application/x-ndjson", reply=OllamaReply).is_partial
+    assert read(data.replace(b'"stop"', b'"length"'), kind="application/x-ndjson", reply=OllamaReply).is_partial
     whole = {"message": {"content": "In May."}, "done": True}
-    assert read(json.dumps(whole).encode(), kind="application/json").text == "In May."
+    assert read(json.dumps(whole).encode(), kind="application/json", reply=OllamaReply).text == "In May."
 
 
 def test_a_line_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +143,7 @@ def test_a_line_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_answer_in_an_unknown_compression_has_no_reader() -> None:
-    assert open_reader(STREAM_TYPE, "zstd") is None
+    assert open_reader(STREAM_TYPE, "zstd", ChatReply()) is None
 
 
 @given(st.binary(max_size=60), st.sampled_from([STREAM_TYPE, "application/json"]))

@@ -1,4 +1,4 @@
-"""The messages, the options and the hints of a request."""
+"""The messages and the hints of a request for a chat completion."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from hardship.pumps import Pump, grows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.errors import BadInput
+from everthread.server.proxy.formats.base import MAX_MESSAGES
+from everthread.server.proxy.formats.chat_completions import ChatRequest
 from everthread.server.proxy.front_end_tasks import is_task
+from everthread.server.proxy.history import PersonTurn
 from everthread.server.proxy.memory_block import MemoryBlock
-from everthread.server.proxy.wire import MAX_MESSAGES, BodyOptions, ChatRequest, PersonTurn
 
 CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "f"}}]}
 RESULT = {"role": "tool", "tool_call_id": "1", "content": "It is 17:00."}
@@ -153,27 +154,6 @@ def test_any_json_is_read_or_an_error(value: dict[str, Any]) -> None:
     parsed.find_turn({})
     parsed.find_session()
     parsed.get_metadata("bank")
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("alice", "invalid everthread: got 'alice', expected an object"),
-        ({"banks": "alice"}, "unknown member 'banks' of everthread; expected one of bank, session, memory, budget"),
-        ({"bank": 3}, "invalid everthread.bank: got '3', expected a str"),
-        ({"budget": True}, "invalid everthread.budget: got 'True', expected a int"),
-        ({"budget": 0}, "invalid everthread.budget: got 0, expected a number of tokens from 1"),
-    ],
-)
-def test_invalid_options_are_named(value: object, message: str) -> None:
-    with pytest.raises(BadInput, match="everthread") as caught:
-        BodyOptions.parse(value)
-    assert str(caught.value) == message
-
-
-def test_options_may_be_left_out() -> None:
-    assert BodyOptions.parse(None) == BodyOptions()
-    assert BodyOptions.parse({"memory": False, "budget": 800, "bank": None}) == BodyOptions(memory=False, budget=800)
 
 
 def test_the_calls_of_tools_in_a_turn_are_read_in_linear_time() -> None:

@@ -1,0 +1,82 @@
+"""The content of a message: a text, or a list of parts, some of which are texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import takewhile
+
+from everthread.server.proxy.memory_block import CLOSING, SEPARATOR, begins_with_block
+from everthread.server.proxy.raw_json import Edit, Scanner, Span, remove, to_json
+
+TEXT_PARTS = ("text", "input_text", "output_text")
+
+
+def read_content(content: object) -> tuple[str, int]:
+    """Return the text of a message's content, and the number of its parts without words."""
+    if not isinstance(content, list):
+        return read_text(content), 0
+    texts = [
+        part["text"]
+        for part in content
+        if isinstance(part, dict) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str)
+    ]
+    return "\n".join(texts), len(content) - len(texts)
+
+
+def read_text(value: object) -> str:
+    """Return a value that is a text, or an empty text."""
+    return value if isinstance(value, str) else ""
+
+
+def insert_block(
+    scanner: Scanner, message: Span, block: str, *, part: str = "text", after: Collection[str] = ()
+) -> Edit:
+    """Return the edit that inserts memories at the beginning of a message's content.
+
+    Args:
+        scanner: of the text that the message is in.
+        message: the message.
+        block: the memories.
+        part: the type of the part that they become in a list.
+        after: the types of parts that have to stay at the beginning of a list.
+    """
+    content = scanner.move_to(message.start).read_members()["content"]
+    at = content.value_start + 1  # after the quotation mark, or the bracket of a list
+    if isinstance(content.value, str):
+        return Edit(at, at, to_json(block + SEPARATOR)[1:-1])
+    written = to_json({"type": part, "text": block})
+    parts = scanner.move_to(content.value_start).read_items()
+    first = list(takewhile(lambda each: isinstance(each.value, dict) and each.value.get("type") in after, parts))
+    if first:
+        return Edit(first[-1].end, first[-1].end, f", {written}")
+    comma = "" if all(map(_is_block, content.value)) else ", "
+    return Edit(at, at, written + comma)
+
+
+def remove_block(scanner: Scanner, message: Span) -> Iterator[Edit]:
+    """Iterate over the edits that remove the memories at the beginning of a message's text."""
+    content = scanner.move_to(message.start).read_members()["content"]
+    if isinstance(content.value, str):
+        yield from _remove_from_string(scanner.text, content)
+        return
+    parts = scanner.move_to(content.value_start).read_items()
+    whole = {index for index, part in enumerate(parts) if _is_block(part.value)}
+    yield from remove(parts, whole)
+    for index, part in enumerate(parts):
+        if index not in whole and begins_with_block(read_content([part.value])[0]):
+            yield from _remove_from_string(scanner.text, scanner.move_to(part.start).read_members()["text"])
+
+
+def _is_block(part: object) -> bool:
+    """Return whether a part of a message is a block and nothing else."""
+    text = read_content([part])[0]
+    return begins_with_block(text) and text.rstrip().endswith(CLOSING)
+
+
+def _remove_from_string(text: str, string: Span) -> Iterator[Edit]:
+    """Remove the block at the beginning of a string; the line that closes it has no characters to escape."""
+    end = text.find(CLOSING, string.value_start, string.end)
+    if end >= 0:
+        end += len(CLOSING)
+        separator = to_json(SEPARATOR)[1:-1]
+        yield Edit(string.value_start + 1, end + len(separator) * text.startswith(separator, end))

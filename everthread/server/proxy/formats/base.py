@@ -1,0 +1,130 @@
+"""A request to a language model: what the proxy reads of its body, and where memories go in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from everthread.server.proxy.content import read_text
+from everthread.server.proxy.history import Entry, PersonTurn, find_continued_reply, find_turn
+from everthread.server.proxy.memory_block import BLOCK_ROLES, BlockRole
+from everthread.server.proxy.message_text import ChatMessage
+from everthread.server.proxy.raw_json import Edit, Scanner, Span
+from everthread.server.proxy.reply import Reply
+from everthread.types import Metadata
+
+METADATA_FIELD = "metadata"
+BANK_FIELD = "bank"  # of the metadata
+MAX_MESSAGES = 20_000  # of a request; a longer one is not read
+
+
+@dataclass(frozen=True)
+class ModelRequest(ABC):
+    """A request to a language model. Each format is a subclass.
+
+    Attributes:
+        body: the body as it was sent.
+        text: the same as text.
+        members: the members of the body; that of the messages has no value.
+        messages: the messages, with their positions; each is an object.
+        history_field: the member with the messages.
+        block_roles: as what the format can take memories.
+        reply_type: reads the reply in an answer.
+    """
+
+    body: bytes
+    text: str
+    members: dict[str, Span]
+    messages: list[Span]
+
+    history_field: ClassVar[str] = "messages"
+    block_roles: ClassVar[tuple[BlockRole, ...]] = BLOCK_ROLES
+    reply_type: ClassVar[type[Reply]]
+
+    @classmethod
+    def parse(cls, body: bytes) -> Self:
+        """Parse a body.
+
+        Raises:
+            ValueError, RecursionError: it is not an object with an array of messages, or there are more than
+                MAX_MESSAGES.
+        """
+        text = body.decode()
+        scanner = Scanner(text)
+        members: dict[str, Span] = {}
+        messages: list[Span] = []
+        for name, start in scanner.read_names():
+            if name in members:
+                raise ValueError(f"two members are named {name}")
+            if name == cls.history_field:
+                messages = cls.read_messages(scanner)
+                members[name] = Span(start, scanner.at, None, start)
+            else:
+                members[name] = scanner.read_value(start)
+        scanner.require_end()
+        if not messages or not all(isinstance(message.value, dict) for message in messages):
+            raise ValueError("no messages")
+        return cls(body, text, members, messages)
+
+    @classmethod
+    def read_messages(cls, scanner: Scanner) -> list[Span]:
+        """Read the value of the member with the messages. Raises ValueError if there are more than MAX_MESSAGES."""
+        return scanner.read_items(MAX_MESSAGES)
+
+    @abstractmethod
+    def read_entry(self, message: dict[str, Any]) -> Entry:
+        """Read a message."""
+
+    @abstractmethod
+    def insert_block(self, scanner: Scanner, message: Span, block: str, role: BlockRole) -> Edit:
+        """Return the edit that inserts memories.
+
+        Args:
+            scanner: of the text of the request.
+            message: the message of the person for which they are.
+            block: the memories.
+            role: as what they are sent; one of block_roles.
+        """
+
+    @property
+    def user(self) -> str:
+        """The person, if the body names one; else empty."""
+        return self.get_text("user")
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The messages, as far as the memory needs them."""
+        return [self.read_entry(message.value) for message in self.messages]
+
+    def get(self, name: str) -> Any:
+        """Return the value of a member, or None."""
+        return self.members[name].value if name in self.members else None
+
+    def get_text(self, name: str) -> str:
+        """Return the value of a member that is a text, or an empty text."""
+        return read_text(self.get(name))
+
+    def get_metadata(self, name: str) -> str:
+        """Return a text in the metadata, or an empty text."""
+        metadata = self.get(METADATA_FIELD)
+        return read_text(metadata.get(name)) if isinstance(metadata, dict) else ""
+
+    def find_session(self) -> str:
+        """Return the session that a field of other front ends names, or an empty text."""
+        conversation = self.get("conversation")
+        named = read_text(conversation.get("id")) if isinstance(conversation, dict) else read_text(conversation)
+        return named or self.get_text("session_id") or self.get_metadata("session_id")
+
+    def find_continued_reply(self) -> list[ChatMessage] | None:
+        """Find the reply that the request continues. Returns as `history.find_continued_reply`."""
+        return find_continued_reply(self.entries)
+
+    def find_turn(self, metadata: Metadata) -> PersonTurn | None:
+        """Find the person's newest message. Returns as `history.find_turn`.
+
+        Args:
+            metadata: of each message.
+        """
+        return find_turn(self.entries, metadata)

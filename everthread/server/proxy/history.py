@@ -1,0 +1,125 @@
+"""Finds what the person said in the conversation that a request contains, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from everthread.server.proxy.front_end_tasks import is_task
+from everthread.server.proxy.message_text import ChatMessage
+from everthread.types import Metadata
+
+META_OTHER_PARTS = "other_parts"  # the number of parts of a message without words, such as pictures
+META_MESSAGE_ID = "message_id"  # the client's
+
+EntryRole = Literal["user", "assistant", "instruction", "result", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message, or another item of the conversation in a request.
+
+    Attributes:
+        role: who it is from: instructions are the program's, results those of tools.
+        text: its words, without memories.
+        name: of the speaker; None: the role.
+        calls_tools: whether the assistant calls tools in it.
+        other_parts: the number of its parts without words.
+        message_id: the client's id.
+    """
+
+    role: EntryRole
+    text: str = ""
+    name: str | None = None
+    calls_tools: bool = False
+    other_parts: int = 0
+    message_id: str = ""
+
+    @property
+    def belongs_to_tools(self) -> bool:
+        """True for a call of tools, and for its result."""
+        return self.role == "result" or (self.role == "assistant" and self.calls_tools)
+
+    def to_message(self, metadata: Metadata) -> ChatMessage | None:
+        """Return the message of the person or the assistant; None if it is another's, or has no words.
+
+        Args:
+            metadata: of each message.
+        """
+        if self.role not in ("user", "assistant") or not self.text.strip():
+            return None
+        if self.other_parts or self.message_id:
+            parts = {META_OTHER_PARTS: self.other_parts} if self.other_parts else {}
+            metadata = {**metadata, **parts, **({META_MESSAGE_ID: self.message_id} if self.message_id else {})}
+        return ChatMessage(self.role, self.text, self.name, metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonTurn:
+    """The person's newest message, with the conversation before it.
+
+    Attributes:
+        messages: the messages with words of the person and the assistant; the last is the newest of the person.
+        index: the position of the newest message in the request.
+        continues: whether tools have been called since, so that the request continues the turn.
+    """
+
+    messages: list[ChatMessage]
+    index: int
+    continues: bool
+
+    @property
+    def text(self) -> str:
+        """The text of the newest message."""
+        return self.messages[-1].text
+
+
+def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None:
+    """Find the person's newest message.
+
+    Args:
+        entries: the conversation.
+        metadata: of each message.
+
+    Returns:
+        The turn; None if the person has said nothing: the request is a task of a front end, or ends with another
+        message than the person's or the results of tools.
+    """
+    index = max((place for place, entry in enumerate(entries) if entry.role == "user"), default=None)
+    if index is None or not all(entry.belongs_to_tools for entry in entries[index + 1 :]):
+        return None
+    newest = entries[index].to_message(metadata)
+    is_only = sum(entry.role != "instruction" for entry in entries) == 1
+    if newest is None or (is_only and is_task(newest.text)):
+        return None
+    return PersonTurn([*_read_messages(entries[:index], metadata), newest], index, index < len(entries) - 1)
+
+
+def find_continued_reply(entries: Sequence[Entry]) -> list[ChatMessage] | None:
+    """Return the messages with words if the last is the assistant's, which the reply continues; else None."""
+    last = entries[-1]
+    if last.role != "assistant" or last.calls_tools or not last.text.strip():
+        return None
+    return list(_read_messages(entries, {}))
+
+
+def _read_messages(entries: Sequence[Entry], metadata: Metadata) -> Iterator[ChatMessage]:
+    """Read the messages with words. Words before a call of a tool count only if no later words end the turn."""
+    for entry, is_followed in zip(entries, _are_followed_by_words(entries), strict=True):
+        if entry.role == "assistant" and entry.calls_tools and is_followed:
+            continue
+        if (message := entry.to_message(metadata)) is not None:
+            yield message
+
+
+def _are_followed_by_words(entries: Sequence[Entry]) -> list[bool]:
+    """Return for each entry whether the assistant says something after it before the person does."""
+    followed, is_followed = [], False
+    for entry in reversed(entries):
+        followed.append(is_followed)
+        if entry.role == "user":
+            is_followed = False
+        elif entry.role == "assistant" and entry.text.strip():
+            is_followed = True
+    return followed[::-1]
