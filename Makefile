@@ -3,11 +3,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MCP_CHECKS := build/mcp_checks
 
 # Save bytecode even where PYTHONDONTWRITEBYTECODE is set: each process would spend seconds on compiling the tests.
 unit test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: chat serve unit test check docs browser clean
+.PHONY: chat serve unit test check docs conformance browser clean
 
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
@@ -37,6 +38,10 @@ check: $(VENV)/installed-test
 docs: $(VENV)/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
+# The official checks of MCP, which need npm. They are not part of `make test`.
+conformance: $(VENV)/installed-unit $(MCP_CHECKS)/installed
+	$(BIN)/python tests/mcp/conformance.py $(MCP_CHECKS)/node_modules/.bin
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Everthread needs Python 3.11 or later, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
@@ -56,6 +61,14 @@ $(VENV)/installed-unit: $(BIN)/python pyproject.toml
 $(VENV)/installed-test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@ $(VENV)/installed $(VENV)/installed-server $(VENV)/installed-unit
+
+# The Inspector needs Node 22.19 or later, which npm has as a package.
+$(MCP_CHECKS)/installed: Makefile
+	@mkdir -p $(MCP_CHECKS)
+	npm install --silent --no-audit --no-fund --prefix $(MCP_CHECKS) \
+	  @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0 \
+	  $$(node -p 'parseInt(process.versions.node) < 24 ? `node-linux-$${process.arch}@24` : ""')
+	@touch $@
 
 # The tests of the page need Chromium: the system's, else one installed here from Debian or by Playwright.
 browser: $(VENV)/installed-test
