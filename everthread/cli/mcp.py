@@ -78,7 +78,8 @@ def make_keep() -> Keep:
 
     def keep(memory: Memory, messages: Sequence[ChatTurn], session: str | None) -> str:
         lineage = lineages.setdefault(memory.bank, Lineage(memory))
-        return keep_turn(lineage, [ChatMessage(*message) for message in messages], session)
+        said = [ChatMessage(role, text, said_at=said_at) for role, text, said_at in messages]
+        return keep_turn(lineage, said, session)
 
     return keep
 

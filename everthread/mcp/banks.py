@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from mcp.server.mcpserver import Context
@@ -14,7 +15,7 @@ from everthread.memory import Memory
 Verb = Literal["read", "write", "forget"]
 
 
-ChatTurn = tuple[Literal["user", "assistant"], str]  # who said it, and the words
+ChatTurn = tuple[Literal["user", "assistant"], str, datetime | None]  # who said it, the words, and the time if known
 Keep = Callable[[Memory, Sequence[ChatTurn], str | None], str]  # as `Banks.keep`
 
 

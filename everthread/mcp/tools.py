@@ -103,6 +103,7 @@ class MessageArgument(BaseModel):
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(min_length=1, max_length=20_000, description="Its words.")]
+    at: Annotated[str | None, Field(description="When it was said (ISO 8601), if known.")] = None
 
 
 def remember_conversation(
@@ -119,7 +120,10 @@ def remember_conversation(
     memory = open_bank(ctx, bank, "write")
     _check_may_remember(memory.settings(), memory.bank)
     last_seq = memory.store.corpus_stats(memory.bank).last_seq
-    turns = [(message.role, message.content) for message in messages]
+    turns = [
+        (message.role, message.content, None if message.at is None else parse_time(f"messages.{index}.at", message.at))
+        for index, message in enumerate(messages)
+    ]
     name = ctx.request_context.lifespan_context.keep(memory, turns, session)
     kept = sum(1 for _ in memory.lines(Filter(session=name), after=last_seq))
     count = "1 message was" if kept == 1 else f"{kept} messages were"

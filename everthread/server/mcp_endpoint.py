@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
-RoleAndText = tuple[Literal["user", "assistant"], str]
+ChatTurn = tuple[Literal["user", "assistant"], str, datetime | None]  # as in `everthread.mcp.banks`
 BANK_HEADER = "x-everthread-bank"  # chooses the bank of a client that can't be given one otherwise
 DEFAULT_BANK = "default"
 SECRET_BYTES = 32
@@ -93,10 +94,11 @@ class ServedBanks:
         may_write = key is None or key.allows("write", name)
         return self.services.get_memory(name, create=verb == "write" or (bank is None and may_write))
 
-    def keep(self, memory: Memory, messages: Sequence[RoleAndText], session: str | None) -> str:
+    def keep(self, memory: Memory, messages: Sequence[ChatTurn], session: str | None) -> str:
         """Store what is new in a conversation, and return its session. Raises BadInput."""
         try:
-            return self.proxied.keep(memory.bank, [ChatMessage(*message) for message in messages], session)
+            said = [ChatMessage(role, text, said_at=said_at) for role, text, said_at in messages]
+            return self.proxied.keep(memory.bank, said, session)
         except Problem as problem:
             raise BadInput(str(problem.detail)) from None
 

@@ -77,6 +77,11 @@ def test_recall_finds_at_most_k_lines_of_one_speaker_within_days(server: MemoryS
         ("remember_conversation", {"messages": []}, ["invalid messages", "at least 1 item"]),
         ("remember_conversation", {"messages": [{"role": "tool", "content": "x"}]}, ["invalid messages.0.role"]),
         ("remember_conversation", {"messages": [{"role": "assistant", "content": "x"}]}, ["none of role user"]),
+        (
+            "remember_conversation",
+            {"messages": [{"role": "user", "content": "x", "at": "noon"}]},
+            ["invalid messages.0.at: got 'noon'"],
+        ),
         ("conversation", {}, ["either session or around"]),
         ("conversation", {"session": "gone"}, ["there is no session 'gone'", "`sessions`"]),
         ("conversation", {"around": 99}, ["there is no line 99"]),
@@ -128,6 +133,25 @@ def test_a_conversation_is_kept_once_however_often_it_is_passed_on(
     assert data_of(call(server, "remember_conversation", mode, messages=messages)) == {**first, "kept": 1}
     lines = [(line.role, line.text, line.session) for line in memory.lines()]
     assert lines == [(each["role"], each["content"], first["session"]) for each in messages]
+
+
+def test_the_messages_of_a_conversation_have_the_times_that_the_agent_gives(
+    server: MemoryServer, memory: Memory, mode: str
+) -> None:
+    messages = [
+        {"role": "user", "content": SISTER, "at": "2024-05-06T12:00Z"},
+        {"role": "assistant", "content": "When?"},
+        {"role": "user", "content": "In May.", "at": "2024-05-06T12:05Z"},
+        {"role": "assistant", "content": "So soon!"},
+    ]
+    first = data_of(call(server, "remember_conversation", mode, messages=messages[:2]))
+    again = data_of(call(server, "remember_conversation", mode, messages=messages[:2]))
+    assert (first["kept"], again) == (2, {**first, "kept": 0})
+    whole = data_of(call(server, "remember_conversation", mode, messages=messages))
+    assert whole == {**first, "kept": 2}
+    later = NOON + timedelta(minutes=5)
+    assert [line.said_at for line in memory.lines()] == [NOON, NOON, later, later]
+    assert not any(line.is_undated for line in memory.lines())
 
 
 def test_a_named_session_takes_single_turns(server: MemoryServer, memory: Memory) -> None:

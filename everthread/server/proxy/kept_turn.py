@@ -13,7 +13,7 @@ def keep_turn(lineage: Lineage, messages: Sequence[ChatMessage], session: str | 
     """Store what is new in a conversation, and return its session.
 
     Several replies after the newest message of the person become one line. A reply that the session has already is not
-    stored again.
+    stored again. A reply without a time has that of the message that it answers, if the client gives that.
 
     Args:
         lineage: the conversations of the bank.
@@ -27,9 +27,11 @@ def keep_turn(lineage: Lineage, messages: Sequence[ChatMessage], session: str | 
     newest = max((place for place, message in enumerate(messages) if message.role == "user"), default=None)
     if newest is None:
         raise BadInput("invalid messages: got none of role user, expected at least one")
-    reply = "\n\n".join(message.text for message in messages[newest + 1 :])
+    replies = messages[newest + 1 :]
+    reply = "\n\n".join(message.text for message in replies)
     turn = lineage.begin(messages[: newest + 1], session, reply)
     stored = lineage.memory.store.get(lineage.memory.bank, sorted(turn.replaces))
     if normalize(reply) not in {normalize(line.text) for line in stored}:
-        lineage.finish(turn, reply)
+        times = (message.said_at for message in (*replies, messages[newest]))
+        lineage.finish(turn, reply, said_at=next(filter(None, times), None))
     return turn.line.session

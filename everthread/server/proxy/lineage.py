@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from everthread.bank.corrections import build_correction
 from everthread.bank.line_versions import get_recorded
@@ -106,6 +106,7 @@ class Lineage:
         speaker: str = "assistant",
         partial: bool = False,
         metadata: Metadata | None = None,
+        said_at: datetime | None = None,
     ) -> Line | None:
         """Store the reply to a turn.
 
@@ -118,6 +119,7 @@ class Lineage:
             speaker: the name of its speaker.
             partial: whether it broke off.
             metadata: JSON values by name.
+            said_at: its time; None: now.
 
         Returns:
             The line; None if the text is blank, or the turn was forgotten.
@@ -129,7 +131,8 @@ class Lineage:
             text,
             speaker,
             "assistant",
-            session=turn.line.session,
+            said_at,
+            turn.line.session,
             metadata={**(metadata or {}), **({META_PARTIAL: True} if partial else {})},
             parent=turn.line.seq,
             key=new_key("assistant", text),
@@ -220,12 +223,14 @@ class Lineage:
     def _find_opening(self, messages: Sequence[ChatMessage]) -> Transcript | None:
         """Return the session that began a moment ago with the same messages, and in which one reply was given at most.
 
-        Messages before the first reply are compared by the first of them alone: the others may be new.
+        If the client gives the time of the first message, the session began with it at that time instead. Messages
+        before the first reply are compared by the first of them alone: the others may be new.
         """
         shown = messages if any(message.role == "assistant" for message in messages) else messages[:1]
-        earliest = now() - timedelta(seconds=REPEATED_OPENING_S)
+        said_at, earliest = messages[0].said_at, now() - timedelta(seconds=REPEATED_OPENING_S)
         for line in sorted(self._find_lines(messages[0]), key=lambda line: -line.seq):
-            if line.retracted_at is None and line.said_at >= earliest:
+            is_recent = line.said_at >= earliest if said_at is None else line.said_at == said_at
+            if line.retracted_at is None and is_recent:
                 transcript = self._open(line.session)
                 current = transcript.current
                 replies = sum(each.role == "assistant" and is_dated(each) for each in current)
@@ -273,13 +278,14 @@ class Lineage:
             source: the message or the line.
             session: the session.
             before: the line that it follows; times never decrease along a conversation.
-            is_newest: whether it is said now; other messages have no known time.
+            is_newest: whether it is said now; other messages have no known time, unless the client gives it.
         """
         earliest = before.said_at if before is not None else None
         parent = before.key if isinstance(before, NewLine) else before.seq if before is not None else None
         if isinstance(source, ChatMessage):
-            said_at = now().astimezone() if is_newest or earliest is None else earliest
-            metadata = {**(source.metadata or {}), **({} if is_newest else {META_UNDATED: True})}
+            said_at = source.said_at or (now().astimezone() if is_newest or earliest is None else earliest)
+            is_undated = not is_newest and source.said_at is None
+            metadata = {**(source.metadata or {}), **({META_UNDATED: True} if is_undated else {})}
             key = new_key(source.role, source.text)
             return NewLine(source.text, source.speaker, source.role, said_at, session, metadata, parent, key)
         line = get_recorded(self.memory.store, self.memory.bank, source.seq)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import Literal
@@ -23,12 +24,16 @@ THOUGHT_TAGS = (
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A message of the person or the assistant in a request, with its words."""
+    """A message of the person or the assistant in a request, with its words.
+
+    said_at is the time that the client gives; few do.
+    """
 
     role: Literal["user", "assistant"]
     text: str
     name: str | None = None
     metadata: Metadata | None = None
+    said_at: datetime | None = None
 
     @property
     def speaker(self) -> str:

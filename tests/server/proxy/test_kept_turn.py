@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from everthread import Memory
@@ -47,6 +50,27 @@ def test_a_later_turn_of_a_named_session_is_stored_once(lineage: Lineage) -> Non
     assert texts(lineage) == ["Where is Mia?", "In Lisbon.", "And Ann?", "In Porto."]
     keep_turn(lineage, [ChatMessage("user", "And Ann?"), ChatMessage("assistant", "Still there.")], "desk")
     assert texts(lineage)[4:] == ["And Ann?", "Still there."]
+
+
+def test_messages_with_a_time_keep_it_and_the_others_of_a_history_have_none(lineage: Lineage) -> None:
+    noon = datetime(2024, 5, 6, 12, tzinfo=UTC)
+    later = noon + timedelta(minutes=1)
+    question, answer = replace(QUESTION, said_at=noon), replace(ANSWER, said_at=later)
+    keep_turn(lineage, [ChatMessage("user", "Hi."), ChatMessage("assistant", "Hello!"), question, answer])
+    lines = list(lineage.memory.lines())
+    assert [line.is_undated for line in lines] == [True, True, False, False]
+    assert [line.said_at for line in lines[2:]] == [noon, later]
+
+
+def test_an_opening_with_another_time_begins_another_session(lineage: Lineage) -> None:
+    noon = datetime(2024, 5, 6, 12, tzinfo=UTC)
+    sessions = [
+        keep_turn(lineage, [replace(QUESTION, said_at=noon + timedelta(minutes=minutes)), ANSWER])
+        for minutes in (0, 5, 0, 5)
+    ]
+    assert sessions[:2] == sessions[2:]
+    assert sessions[0] != sessions[1]
+    assert len(texts(lineage)) == 4
 
 
 def test_replies_without_a_message_of_the_person_are_refused(lineage: Lineage) -> None:
