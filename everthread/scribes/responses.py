@@ -15,7 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 
 from everthread.text.word_lists import load_word_lists
 
-MAX_ANSWER_CHARS = 40_000  # several times the longest that is asked for; 40,000 braces take seconds to repair
+MAX_ANSWER_CHARS = 100_000
+MAX_REPAIRED_CHARS = 10_000  # a summary has 1,500; repairing takes up to quadratic time: here, three seconds
 
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # the reasoning before an answer
 _BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
@@ -173,9 +174,10 @@ def _candidate_values(text: str, form: type[Answer]) -> Iterator[object]:
 
 def _repair(text: str) -> Any:
     try:
-        return json_repair.loads(text)
+        return json_repair.loads(text) if len(text) <= MAX_REPAIRED_CHARS else json.JSONDecoder().raw_decode(text)[0]
     except (ValueError, RecursionError):
-        raise Unusable("it was nested too deeply") from None
+        reason = "it was nested too deeply" if len(text) <= MAX_REPAIRED_CHARS else "it was long, and not valid JSON"
+        raise Unusable(reason) from None
 
 
 def _was_cut(text: str) -> bool:
