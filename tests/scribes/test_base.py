@@ -101,7 +101,7 @@ def test_it_is_a_scribe() -> None:
         '{"answer": {"points": [{"point": "Nora moved to\\n Lisbon."}]}}',
         "{'points': [{'date': null, 'point': 'Nora moved to Lisbon.'}], 'note': 7}",
         '{"points": "Nora moved to Lisbon."}',
-        'Sure! {"points": ["6 May 2024: Nora moved to Lisbon."]' + " " * 20_000 + "} Anything else?",
+        'Sure! {"points": ["- 6 May 2024: Nora moved to Lisbon."]' + " " * 20_000 + "} Anything else?",
     ],
 )
 def test_wrapped_and_damaged_answers_are_parsed(answer: str) -> None:
