@@ -4,11 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MCP_CHECKS := build/mcp_checks
+AI_SDK := tests/server/proxy/clients/ai_sdk
+LITELLM := build/litellm
 
 # Save bytecode even where PYTHONDONTWRITEBYTECODE is set: each process would spend seconds on compiling the tests.
 unit test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: chat serve unit test check docs conformance browser clean
+.PHONY: chat serve unit test check docs conformance browser clients clean
 
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
@@ -25,7 +27,7 @@ unit: $(VENV)/installed-unit
 	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $(WORKERS)
 
 # All tests. Those of a file run in one worker.
-test: $(VENV)/installed-test browser check docs
+test: $(VENV)/installed-test browser $(AI_SDK)/node_modules check docs
 	$(BIN)/pytest --dist loadfile --numprocesses $(WORKERS)
 
 check: $(VENV)/installed-test
@@ -41,6 +43,10 @@ docs: $(VENV)/installed-test
 # The official checks of MCP, which need npm. They are not part of `make test`.
 conformance: $(VENV)/installed-unit $(MCP_CHECKS)/installed
 	$(BIN)/python tests/mcp/conformance.py $(MCP_CHECKS)/node_modules/.bin
+
+# The tests of the clients with litellm as well, which needs an older openai, and so an environment of its own.
+clients: $(VENV)/installed-test $(AI_SDK)/node_modules $(LITELLM)/installed
+	$(BIN)/pytest tests/server/proxy/test_clients.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Everthread needs Python 3.11 or later, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11")'
@@ -78,5 +84,14 @@ browser: $(VENV)/installed-test
 	  || $(BIN)/playwright install chromium \
 	  || { echo "The tests of the page need a Chromium: apt install chromium, or $(BIN)/playwright install chromium"; exit 1; }
 
+# The AI SDK, a client in JavaScript. Without npm, or without the network, its tests are skipped.
+$(AI_SDK)/node_modules: $(AI_SDK)/package-lock.json
+	-@if command -v npm > /dev/null; then npm ci --prefix $(AI_SDK) --silent --no-audit --no-fund && touch $@; fi
+
+$(LITELLM)/installed:
+	$(PYTHON) -m venv $(LITELLM)
+	$(LITELLM)/bin/python -m pip install --quiet --disable-pip-version-check litellm
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist site
+	rm -rf $(VENV) $(AI_SDK)/node_modules .mypy_cache .ruff_cache .pytest_cache build dist site

@@ -32,7 +32,8 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 def files() -> list[str]:
     """Return the paths of all files with prose."""
     paths = [path for folder in FOLDERS for end in ("py", "md") for path in (ROOT / folder).rglob(f"*.{end}")]
-    names = {path.relative_to(ROOT).as_posix() for path in (*paths, *ROOT.glob("*.md"))}
+    own = [path for path in paths if "node_modules" not in path.parts]
+    names = {path.relative_to(ROOT).as_posix() for path in (*own, *ROOT.glob("*.md"))}
     return sorted(names.difference(EXEMPT))
 
 

@@ -1,0 +1,244 @@
+"""The clients that people use, each with a conversation over two sessions through the proxy.
+
+A client that can't be imported here runs in a process of its own, which reads requests and writes replies, one a line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ollama
+import openai
+import pytest
+from hardship.llm import Raw
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel
+
+from server.proxied import FACT, QUESTION, Proxy, bot, user
+
+Ask = Callable[[Proxy, list[Any], bool], str]  # sends messages, streamed or not, and returns the reply
+
+ROOT = Path(__file__).parents[3]
+CLIENTS = Path(__file__).parent / "clients"
+NODE_MODULES = CLIENTS / "ai_sdk" / "node_modules"
+LITELLM_PYTHON = ROOT / "build" / "litellm" / "bin" / "python"  # made by `make clients`
+
+
+def name_bank(proxy: Proxy) -> dict[str, str]:
+    return {"X-Everthread-Bank": proxy.bank}
+
+
+def ask_openai(proxy: Proxy, messages: list[Any], stream: bool) -> str:
+    with proxy.client() as client:
+        create: Any = client.chat.completions.create
+        answer = create(model="m", messages=messages, stream=stream, extra_headers=name_bank(proxy))
+        if stream:
+            return "".join(chunk.choices[0].delta.content or "" for chunk in answer)
+        return str(answer.choices[0].message.content)
+
+
+def ask_openai_async(proxy: Proxy, messages: list[Any], stream: bool) -> str:
+    async def ask() -> str:
+        async with openai.AsyncOpenAI(base_url=f"{proxy.url}/v1", api_key="x") as client:
+            create: Any = client.chat.completions.create
+            answer = await create(
+                model="m", messages=messages, stream=stream, extra_body={"everthread": {"bank": proxy.bank}}
+            )
+            if stream:
+                return "".join([chunk.choices[0].delta.content or "" async for chunk in answer])
+            return str(answer.choices[0].message.content)
+
+    return asyncio.run(ask())
+
+
+def build_langchain(proxy: Proxy) -> ChatOpenAI:
+    return ChatOpenAI.model_validate(
+        {"model": "m", "base_url": f"{proxy.url}/v1", "api_key": "x", "default_headers": name_bank(proxy)}
+    )
+
+
+def ask_langchain(proxy: Proxy, messages: list[Any], stream: bool) -> str:
+    model = build_langchain(proxy)
+    return "".join(chunk.text for chunk in model.stream(messages)) if stream else model.invoke(messages).text
+
+
+def ask_ollama(proxy: Proxy, messages: list[Any], stream: bool) -> str:
+    client: Any = ollama.Client(f"{proxy.url}/bank/{proxy.bank}")
+    answer = client.chat("m", messages, stream=stream)
+    text = "".join(piece.message.content for piece in answer) if stream else answer.message.content
+    client._client.close()
+    return str(text)
+
+
+def answer_as_ollama(text: str, stream: bool) -> Raw:
+    """Return an answer of Ollama's own API."""
+    end = {"done": True, "done_reason": "stop"}
+    whole = {"model": "m", "message": bot(text)}
+    lines = [{**whole, "done": False}, {"model": "m", "message": bot(""), **end}] if stream else [{**whole, **end}]
+    return Raw("".join(f"{json.dumps(line)}\n" for line in lines).encode(), "application/x-ndjson")
+
+
+ASKS: dict[str, Ask] = {
+    "openai": ask_openai,
+    "openai-async": ask_openai_async,
+    "langchain": ask_langchain,
+    "ollama": ask_ollama,
+}
+
+
+def check_conversation(proxy: Proxy, ask: Ask, stream: bool) -> None:
+    """Check that a client's second session recalls the first, and that a regenerated reply replaces the one before."""
+    replies = ["How nice for her!", "In Lisbon.", "She has a cat.", "She has a dog."]
+    proxy.upstream.behaviours[:] = (
+        [answer_as_ollama(reply, stream) for reply in replies] if ask is ask_ollama else list(replies)
+    )
+    system = {"role": "system", "content": "Be kind."}
+    assert ask(proxy, [system, user(FACT)], stream) == "How nice for her!"
+
+    talk = [system, user(QUESTION)]
+    assert ask(proxy, talk, stream) == "In Lisbon."
+    (block,) = proxy.blocks
+    assert FACT in block
+    assert proxy.upstream.bodies[-1]["messages"][-1] == user(QUESTION)
+
+    talk += [bot("In Lisbon."), user("Which pet has she?")]
+    assert ask(proxy, talk, stream) == "She has a cat."
+    assert ask(proxy, talk, stream) == "She has a dog."
+    assert proxy.texts == [FACT, "How nice for her!", QUESTION, "In Lisbon.", "Which pet has she?", "She has a dog."]
+    assert len({line.session for line in proxy.lines}) == 2
+    assert "everthread" not in proxy.upstream.bodies[-1]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+def test_a_client_in_python_recalls_an_earlier_session(proxy: Proxy, ask: Ask, stream: bool) -> None:
+    check_conversation(proxy, ask, stream)
+
+
+# ------------------------------------------------------------------- clients in processes of their own
+
+
+@contextmanager
+def run_client(*command: str | Path) -> Iterator[Ask]:
+    """Run a program of CLIENTS until the block ends."""
+    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}  # else litellm asks the network for prices
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment
+    ) as process:
+
+        def ask(proxy: Proxy, messages: list[Any], stream: bool) -> str:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            request = {"url": f"{proxy.url}/v1", "bank": proxy.bank, "messages": messages, "stream": stream}
+            process.stdin.write(f"{json.dumps(request)}\n")
+            return str(json.loads(process.stdout.readline())["text"])
+
+        try:
+            yield ask
+        finally:
+            process.terminate()
+
+
+@pytest.mark.skipif(
+    not (shutil.which("node") and NODE_MODULES.exists()), reason="the AI SDK is installed by `make test`"
+)
+def test_the_ai_sdk_recalls_an_earlier_session(proxy: Proxy) -> None:
+    with run_client("node", CLIENTS / "ai_sdk" / "talk.mjs") as ask:
+        for stream in (False, True):
+            check_conversation(proxy, ask, stream)
+            proxy.memory.forget(everything=True)
+
+
+@pytest.mark.skipif(not LITELLM_PYTHON.exists(), reason="`make clients` installs litellm")
+def test_litellm_recalls_an_earlier_session(proxy: Proxy) -> None:
+    with run_client(LITELLM_PYTHON, CLIENTS / "litellm" / "talk.py") as ask:
+        for stream in (False, True):
+            check_conversation(proxy, ask, stream)
+            proxy.memory.forget(everything=True)
+
+
+# ------------------------------------------------------------------------------- tools and structures
+
+
+def call_tool(name: str, arguments: dict[str, str]) -> Raw:
+    """Return an answer that calls a tool."""
+    call = {"id": "call-1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    answer = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    return Raw(json.dumps(answer).encode(), "application/json")
+
+
+def look_up(name: str) -> str:
+    """Look up where a person lives.
+
+    Args:
+        name: of the person.
+    """
+    return f"{name} lives in Lisbon."
+
+
+def check_tool_loop(proxy: Proxy) -> None:
+    """Check that the memories stayed at their place, and that the question and the last reply are what was said."""
+    first, second = (body["messages"] for body in proxy.upstream.bodies[-2:])
+    assert FACT in first[0]["content"]
+    assert second[: len(first)] == first
+    assert second[-1]["content"] == "Mia lives in Lisbon."
+    assert proxy.texts == [FACT, "Hello there.", QUESTION, "She lives in Lisbon."]
+
+
+def test_tools_of_the_openai_client_are_called_with_the_memories_in_their_place(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.upstream.behaviours[:] = [call_tool("look_up", {"name": "Mia"}), "She lives in Lisbon."]
+    tools: Any = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
+    talk: list[Any] = [user(QUESTION)]
+    with proxy.client() as client:
+        create = client.chat.completions.create
+        message = create(model="m", messages=talk, tools=tools, extra_headers=name_bank(proxy)).choices[0].message
+        call: Any = (message.tool_calls or [])[0]
+        result = look_up(**json.loads(call.function.arguments))
+        talk += [message, {"role": "tool", "tool_call_id": call.id, "content": result}]
+        answer = create(model="m", messages=talk, tools=tools, extra_headers=name_bank(proxy))
+    assert answer.choices[0].message.content == "She lives in Lisbon."
+    assert proxy.upstream.bodies[-1]["tools"] == tools
+    check_tool_loop(proxy)
+
+
+def test_tools_of_langchain_are_called_with_the_memories_in_their_place(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.upstream.behaviours[:] = [call_tool("look_up", {"name": "Mia"}), "She lives in Lisbon."]
+    search = tool(look_up)
+    model = build_langchain(proxy).bind_tools([search])
+    talk: list[Any] = [("user", QUESTION)]
+    message = model.invoke(talk)
+    talk += [message, search.invoke(message.tool_calls[0])]
+    assert model.invoke(talk).text == "She lives in Lisbon."
+    check_tool_loop(proxy)
+
+
+class Residence(BaseModel):
+    city: str
+
+
+def test_structured_replies_of_the_openai_client_are_parsed_and_stored_as_said(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.upstream.behaviours[:] = ['{"city": "Lisbon"}']
+    with proxy.client() as client:
+        parse, stream = client.chat.completions.parse, client.chat.completions.stream
+        said: Any = {"model": "m", "messages": [user(QUESTION)], "extra_headers": name_bank(proxy)}
+        assert parse(**said, response_format=Residence).choices[0].message.parsed == Residence(city="Lisbon")
+        assert proxy.upstream.bodies[-1]["response_format"]["json_schema"]["name"] == "Residence"
+        with stream(**said, response_format=Residence) as events:
+            final = events.get_final_completion()
+        assert final.choices[0].message.parsed == Residence(city="Lisbon")
+    assert FACT in proxy.blocks[0]
+    assert proxy.texts == [FACT, "Hello there.", QUESTION, '{"city": "Lisbon"}']
