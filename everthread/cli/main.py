@@ -552,11 +552,11 @@ def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: boo
     with open_memory(ctx, bank) as memory:
         exported = memory.lines(include_retracted=retracted, include_wordless=True)
         if output is None:
-            jsonl.write(exported, sys.stdout)
+            jsonl.write(exported, sys.stdout, memory.sessions())
             return
         try:
             with output.open("w", encoding="utf-8") as file:
-                count = jsonl.write(exported, file)
+                count = jsonl.write(exported, file, memory.sessions())
         except OSError as error:
             message = f"{output} can't be written ({error.strerror}); name a file on a disk with room for it"
             raise BadFile(message) from None

@@ -11,15 +11,19 @@ from datetime import tzinfo
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from everthread.errors import ConfigError
 from everthread.transfer.files import describe_json, load_json, looks_like_json
 from everthread.types import NewLine
 
+if TYPE_CHECKING:
+    from everthread.transfer.jsonl import SessionLabel
+
 Reader = Callable[[], Iterator[NewLine]]
 
 FORMATS = {  # the options of each module's `read`, apart from the path
-    "jsonl": ("tz", "skipped", "places"),
+    "jsonl": ("tz", "skipped", "places", "sessions"),
     "messages": ("tz", "skipped", "places"),
     "transcript": ("assistant", "tz"),
     "whatsapp": ("assistant", "tz", "skipped"),
@@ -39,6 +43,7 @@ def open_reader(
     tz: tzinfo | None = None,
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
+    sessions: dict[str, SessionLabel] | None = None,
 ) -> Reader:
     """Open a file of conversations.
 
@@ -50,6 +55,7 @@ def open_reader(
         tz: the zone of times without one.
         skipped: filled with the number of entries without a line, by kind.
         places: filled with the place in the file of each line with its own key, by key.
+        sessions: filled with the titles and the metadata of sessions, by id.
 
     Returns:
         A function that reads the file from its beginning at each call.
@@ -66,7 +72,8 @@ def open_reader(
         others = ", ".join(other for other, known in FORMATS.items() if name in known)
         what = f"format {format} has no option {name!r} (only {others} have it)"
         raise ConfigError(what, path=path, remedy="leave out {option}", option=name)
-    outputs = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in options}
+    filled = {"skipped": skipped, "places": places, "sessions": sessions}
+    outputs = {name: value for name, value in filled.items() if name in options}
     return partial(import_module(f"everthread.transfer.{format}").read, path, **given, **outputs)
 
 

@@ -23,8 +23,10 @@ from everthread.memory import BATCH_LINES, Memory
 from everthread.transfer import formats
 from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
-from everthread.transfer.jsonl import export_key, exported_seq
+from everthread.transfer.jsonl import SessionLabel, export_key, exported_seq
 from everthread.types import Line, NewLine
+
+NO_LABEL = SessionLabel(None, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class CheckedFile:
     line_count: int
     skipped: Mapping[str, int]  # entries without a line, by kind
     places: Mapping[str, str]  # key -> place in the file, for lines with their own key
+    sessions: Mapping[str, SessionLabel]  # titles and metadata, by session
 
 
 def check_file(path: Path, format: str | None = None, **options: Any) -> CheckedFile:
@@ -50,13 +53,13 @@ def check_file(path: Path, format: str | None = None, **options: Any) -> Checked
         BadFile: an entry is invalid, or the file has no line.
         ConfigError: an option is invalid.
     """
-    skipped, places = Counter[str](), dict[str, str]()
-    reader = formats.open_reader(path, format, skipped=skipped, places=places, **options)
+    skipped, places, sessions = Counter[str](), dict[str, str](), dict[str, SessionLabel]()
+    reader = formats.open_reader(path, format, skipped=skipped, places=places, sessions=sessions, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
         what = f"the file contains no messages{format_skipped(left_out)}"
         raise BadFile(f"{what}; nothing was imported", path=path)
-    return CheckedFile(path, reader, total, left_out, dict(places))
+    return CheckedFile(path, reader, total, left_out, dict(places), dict(sessions))
 
 
 def check_compatible(memory: Memory, source: CheckedFile) -> None:
@@ -90,10 +93,21 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
         for session in memory.sessions():
             if session.id not in own_sessions:
                 memory.end(session.id, session.last_at)
+    _label_sessions(memory, source.sessions)
     after = memory.stats()
     added = after.lines + after.retracted - before.lines - before.retracted
     totals = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
     return {"read": source.line_count, "added": added, **totals, "skipped": dict(source.skipped)}
+
+
+def _label_sessions(memory: Memory, labels: Mapping[str, SessionLabel]) -> None:
+    """Set the titles and the metadata of sessions that have none in the bank."""
+    for session in memory.sessions() if labels else ():
+        label = labels.get(session.id, NO_LABEL)
+        title = label.title if session.title is None else None
+        metadata = label.metadata if not session.metadata else None
+        if title or metadata:
+            memory.set_session(session.id, title=title, metadata=metadata)
 
 
 def format_skipped(counts: Mapping[str, int]) -> str:

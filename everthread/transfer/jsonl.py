@@ -1,6 +1,10 @@
 """JSON Lines: one object for each line of a bank. The only format that loses nothing.
 
 `write` stores seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at.
+An object with the title and the metadata of a session, if it has any, comes before its first line:
+
+    {"session": "…", "title": "…", "metadata": {…}}
+
 `read` prepares lines for a bank that assigns its own numbers, and accepts other files too:
 
     {"text": "…"}                        optionally with speaker, role, said_at, session, metadata, key, retracted_at
@@ -17,11 +21,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import TextIO, cast
+from typing import Any, TextIO, TypeGuard, cast
 
+from everthread.bank.validation import check_session_metadata, check_title
+from everthread.errors import BadInput
 from everthread.transfer.dates import parse_moment
 from everthread.transfer.files import (
     KeyGenerator,
@@ -33,7 +39,7 @@ from everthread.transfer.files import (
     require_text,
     shorten,
 )
-from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role
+from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role, Session
 
 ROLE_ALIASES: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' names for two roles
 LINE_FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
@@ -44,22 +50,46 @@ TEXT_PART_TYPES = ("text", "input_text", "output_text")  # types of a content pa
 _EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
 
 
-def write(lines: Iterable[Line], file: TextIO) -> int:
-    """Write lines as JSON objects, and return their number.
+@dataclass(frozen=True, slots=True)
+class SessionLabel:
+    """The title and the metadata of a session."""
 
-    Unset fields are left out, except the key, by which the exporting bank recognises the line. Characters that the
-    file's encoding can't represent are escaped.
+    title: str | None
+    metadata: Metadata
+
+
+def write(lines: Iterable[Line], file: TextIO, sessions: Iterable[Session] = ()) -> int:
+    """Write lines and their sessions as JSON objects, and return the number of lines.
+
+    Characters that the file's encoding can't represent are escaped.
     """
     count, escaped = 0, codecs.lookup(file.encoding or "utf-8").name != "utf-8"
-    for line in lines:
-        file.write(format_line(line, escaped))
+    for text in format_rows(lines, sessions, escaped):
+        file.write(text)
         count += 1
     return count
 
 
-def format_line(line: Line, ascii_only: bool = False) -> str:
-    """Format a line as JSON with a line ending, escaped to ASCII if `ascii_only` is set."""
-    return json.dumps(_fields(line), ensure_ascii=ascii_only, allow_nan=False, default=_encode_mapping) + "\n"
+def format_rows(lines: Iterable[Line], sessions: Iterable[Session] = (), ascii_only: bool = False) -> Iterator[str]:
+    """Yield the text of each line, which is one row of JSON, or two if it is the first of a session with a label.
+
+    Unset fields are left out, except the key, by which the exporting bank recognises the line.
+
+    Args:
+        lines: the lines.
+        sessions: the bank's sessions.
+        ascii_only: whether other characters are escaped.
+    """
+    labelled = {session.id: session for session in sessions if session.title or session.metadata}
+    for line in lines:
+        rows = [_fields(line)]
+        if (session := labelled.pop(line.session, None)) is not None:
+            rows.insert(0, {"session": session.id, "title": session.title, "metadata": session.metadata})
+        yield "".join(f"{_format_row(row, ascii_only)}\n" for row in rows)
+
+
+def _format_row(fields: dict[str, object], ascii_only: bool) -> str:
+    return json.dumps(fields, ensure_ascii=ascii_only, allow_nan=False, default=_encode_mapping)
 
 
 def export_key(line: Line) -> str:
@@ -75,13 +105,40 @@ def exported_seq(key: str) -> int | None:
 
 
 def read(
-    path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
+    path: Path,
+    *,
+    tz: tzinfo = UTC,
+    skipped: Counter[str] | None = None,
+    places: dict[str, str] | None = None,
+    sessions: dict[str, SessionLabel] | None = None,
 ) -> Iterator[NewLine]:
-    """Yield the lines of a file; see `parse_objects`."""
-    objects = (
-        (f"line {number}", parse_json(text, path, number)) for number, text in read_numbered_lines(path) if text.strip()
-    )
+    """Yield the lines of a file; see `parse_objects`. `sessions` is filled with the labels of sessions, by id."""
+    objects = _read_rows(path, {} if sessions is None else sessions)
     return parse_objects(objects, path, tz=tz, skipped=skipped, places=places)
+
+
+def _read_rows(path: Path, sessions: dict[str, SessionLabel]) -> Iterator[tuple[str, object]]:
+    """Yield the place and the value of each row, except those of sessions, whose labels are collected."""
+    for number, text in read_numbered_lines(path):
+        if text.strip():
+            where, value = f"line {number}", parse_json(text, path, number)
+            if _is_session(value):
+                sessions[require_text(value, "session", path, where)] = _build_label(value, path, where)
+            else:
+                yield where, value
+
+
+def _is_session(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Return whether an object is a session: it has a title, and no text."""
+    return isinstance(value, dict) and {"session", "title"} <= value.keys() and {"text", "content"}.isdisjoint(value)
+
+
+def _build_label(value: Mapping[str, object], path: Path, where: str) -> SessionLabel:
+    try:
+        title, metadata = (cast("Any", value.get(name)) for name in ("title", "metadata"))
+        return SessionLabel(check_title(title), check_session_metadata(metadata) or {})
+    except BadInput as error:
+        raise file_error(path, where, str(error), "correct or remove that line") from None
 
 
 def parse_objects(

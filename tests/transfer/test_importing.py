@@ -22,7 +22,7 @@ from everthread.transfer.importing import (
     select_foreign_lines,
     store_lines,
 )
-from everthread.transfer.jsonl import export_key, format_line
+from everthread.transfer.jsonl import export_key, format_rows, write
 from everthread.types import Line, NewLine
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -170,6 +170,48 @@ def test_a_file_adds_nothing_after_a_line_was_edited_in_a_conversation(memory: M
         assert chat.lines[0].key == "k"
 
 
+def export(memory: Memory, file: Path) -> Path:
+    with file.open("w", encoding="utf-8") as stream:
+        write(memory.lines(), stream, memory.sessions())
+    return file
+
+
+def test_titles_and_metadata_of_sessions_are_exported_and_imported(memory: Memory, tmp_path: Path) -> None:
+    for session in ("one", "two", "three"):
+        memory.observe("I planted ferns.", session=session)
+        memory.observe("How nice!", role="assistant", session=session)
+    memory.set_session("one", title="Ferns", metadata={"source": {"id": 7}})
+    memory.set_session("three", metadata={"tags": ["garden"]})
+    file = export(memory, tmp_path / "alice.jsonl")
+    with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
+        for added in (6, 0):
+            assert import_lines(other, check_file(file))["added"] == added
+            labels = {session.id: (session.title, session.metadata) for session in other.sessions()}
+            assert labels == {
+                "one": ("Ferns", {"source": {"id": 7}}),
+                "two": (None, {}),
+                "three": (None, {"tags": ["garden"]}),
+            }
+        assert export(other, tmp_path / "bob.jsonl").read_text().count('"title"') == 2
+
+
+def test_an_import_leaves_the_title_that_a_session_has(memory: Memory, tmp_path: Path) -> None:
+    memory.observe("I planted ferns.", session="one")
+    memory.set_session("one", title="Ferns", metadata={"source": "page"})
+    file = export(memory, tmp_path / "alice.jsonl")
+    memory.set_session("one", title="Garden", metadata={})
+    import_lines(memory, check_file(file))
+    assert [(session.title, session.metadata) for session in memory.sessions()] == [("Garden", {"source": "page"})]
+
+
+def test_a_title_of_a_session_without_lines_is_left_out(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "talk.jsonl"
+    rows = [{"session": "gone", "title": "Ferns", "metadata": {}}, {"text": "Hello.", "session": "one"}]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert import_lines(memory, check_file(file))["added"] == 1
+    assert [(session.id, session.title) for session in memory.sessions()] == [("one", None)]
+
+
 def test_a_correction_of_another_bank_is_imported(memory: Memory, tmp_path: Path) -> None:
     with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
         import_lines(
@@ -179,7 +221,7 @@ def test_a_correction_of_another_bank_is_imported(memory: Memory, tmp_path: Path
         file = tmp_path / "export.jsonl"
         for retracted in (False, True):
             lines = list(other.lines(include_retracted=retracted))
-            file.write_text("".join(map(format_line, lines)), encoding="utf-8")
+            file.write_text("".join(format_rows(lines)), encoding="utf-8")
             check_compatible(memory, check_file(file))
             import_lines(memory, check_file(file))
             assert [line.text for line in memory.lines()] == [line.text for line in other.lines()]

@@ -80,5 +80,6 @@ def export(
 
 def _export_lines(memory: Memory, retracted: bool) -> Iterator[str]:
     lines = memory.lines(include_retracted=retracted, include_wordless=True)
-    while chunk := list(islice(lines, CHUNK_LINES)):
-        yield "".join(map(jsonl.format_line, chunk))
+    texts = jsonl.format_rows(lines, memory.sessions())
+    while chunk := "".join(islice(texts, CHUNK_LINES)):
+        yield chunk

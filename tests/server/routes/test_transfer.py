@@ -13,15 +13,22 @@ BANK = "banks/alice%2Fnemo"
 
 def test_an_export_is_read_back_into_another_bank(api_with_lines: TestClient) -> None:
     api_with_lines.post(f"{BANK}/lines/4/retract")
+    session = api_with_lines.get(f"{BANK}/lines").json()["items"][0]["session"]
+    label = {"title": "Lisbon", "metadata": {"source": "desk"}}
+    api_with_lines.patch(f"{BANK}/sessions/{session}", json=label)
     export = api_with_lines.get(f"{BANK}/export", params={"retracted": True})
     assert export.headers["content-type"].startswith("application/x-ndjson")
-    assert [json.loads(row)["seq"] for row in export.text.splitlines()] == [1, 2, 3, 4]
-    assert len(api_with_lines.get(f"{BANK}/export").text.splitlines()) == 3
+    first, *rows = map(json.loads, export.text.splitlines())
+    assert first == {"session": session, **label}
+    assert [row["seq"] for row in rows] == [1, 2, 3, 4]
+    assert len(api_with_lines.get(f"{BANK}/export").text.splitlines()) == 1 + 3
     answer = api_with_lines.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
     assert answer.json() == {"read": 4, "added": 4, "skipped": {}, "lines": 3}
     again = api_with_lines.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
     assert again.json() == {"read": 4, "added": 0, "skipped": {}, "lines": 3}
     assert api_with_lines.get("banks/bob/export").text.count("Mia moved to Lisbon") == 1
+    sessions = api_with_lines.get("banks/bob/sessions").json()["items"]
+    assert [each["title"] for each in sessions if each["id"] == session] == ["Lisbon"]
 
 
 def test_a_file_is_read_in_the_requested_format(api: TestClient) -> None:
