@@ -73,7 +73,10 @@ def build_condition(
         add(f"({part})", *compared)
     if where.key_prefix is not None:
         first, end = key_range(where.key_prefix)
-        add("line.seq IN (SELECT seq FROM line WHERE key >= ? AND (key < ? OR ? IS NULL))", first, end, end)
+        if end is None:
+            add("line.seq IN (SELECT seq FROM line WHERE key >= ?)", first)
+        else:
+            add("line.seq IN (SELECT seq FROM line WHERE key >= ? AND key < ?)", first, end)
     return " AND ".join(parts), values
 
 
