@@ -97,7 +97,9 @@ class Transcript:
     def align(
         self, history: Sequence[ChatMessage], role: Role = "assistant", *, only_dated: bool = False
     ) -> Alignment | None:
-        """Find the distance at which most replies of a history are equal to current ones; of several, the latest.
+        """Find the distance at which most replies of a history are equal to current ones.
+
+        Of several distances, as with equal replies, it is the one at which most messages are equal; then the latest.
 
         Args:
             history: the messages before the newest.
@@ -119,8 +121,15 @@ class Transcript:
         )
         if not offsets:
             return None
-        offset, matches = max(offsets.items(), key=lambda pair: (pair[1], pair[0]))
+        matches = max(offsets.values())
+        best = [offset for offset, count in offsets.items() if count == matches]
+        offset = max(best, key=lambda offset: (self._count_shown(history, offset), offset)) if len(best) > 1 else best[0]
         return Alignment(offset, matches)
+
+    def _count_shown(self, history: Sequence[ChatMessage], offset: int) -> int:
+        """Return how many messages of a history are the current lines at a distance."""
+        start = max(0, -offset)
+        return sum(map(_is_shown, history[start:], self.current[start + offset :]))
 
     def skip_removed(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Leave out the messages of lines that were retracted or forgotten alone, between lines that are current.

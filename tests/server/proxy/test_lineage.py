@@ -269,6 +269,19 @@ def test_a_regenerated_reply_replaces_the_old_one_when_it_is_there(
     assert texts(memory, turn)[-2:] == ["Question 3?", "A better answer."]
 
 
+@pytest.mark.parametrize("session", [None, "named"])
+def test_equal_replies_are_told_apart_by_the_messages_before_them(
+    memory: Memory, lineage: Lineage, session: str | None
+) -> None:
+    history: list[ChatMessage] = []
+    for number in (1, 2, 3):
+        say(lineage, history, f"Question {number}?", "Sorry?", session)
+    for shown, number in ((4, 3), (2, 2)):  # the last reply is regenerated, then the one before it
+        turn = say(lineage, history[:shown], f"Question {number}?", "Sorry?", session)
+        expected = [text for each in range(1, number + 1) for text in (f"Question {each}?", "Sorry?")]
+        assert texts(memory, turn) == expected
+
+
 def test_a_reply_that_comes_back_is_current_again(memory: Memory, lineage: Lineage, history: list[ChatMessage]) -> None:
     lineage.finish(lineage.begin(history[:-1]), "Another answer.")
     turn = say(lineage, history, "Question 4?", "Answer 4.")
