@@ -21,6 +21,7 @@ from everthread.server.proxy.body_options import BodyOptions
 from everthread.server.proxy.conversation_memory import NO_BLOCK, ConversationMemory
 from everthread.server.proxy.destination import Destination
 from everthread.server.proxy.formats.base import ModelRequest
+from everthread.server.proxy.front_end_tasks import is_temporary
 from everthread.server.proxy.history import PersonTurn
 from everthread.server.proxy.lineage import Turn
 from everthread.server.proxy.memory_block import MemoryBlock
@@ -71,7 +72,7 @@ class Exchange:
         Raises:
             Problem: the upstream does not answer.
         """
-        if self._headers.get(TASK_HEADER):
+        if self._headers.get(TASK_HEADER) or is_temporary(self._destination.session):
             return await self._pass_on(request, target, raw_headers, None)
         person_turn = await _read(request, partial(request.find_turn, self._build_metadata()))
         if person_turn is None:

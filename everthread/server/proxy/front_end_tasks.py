@@ -1,13 +1,16 @@
-"""Recognises requests that front ends make of their own, such as for titles, tags or search queries."""
+"""Recognises what is not remembered: requests that front ends make of their own, and chats that they don't save."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
 
 MAX_BEGINNING_CHARS = 400  # of a message, more than any beginning has
 FILE = Path(__file__).with_name("front_end_tasks.toml")
+# Open WebUI 0.12, utils/chat_id.py: the prefixes of temporary chats, before the id of a connection
+TEMPORARY_CHAT = re.compile(r"(temporary|local):[\w-]{20}")
 
 
 def is_task(text: str) -> bool:
@@ -17,6 +20,11 @@ def is_task(text: str) -> bool:
         normalized.startswith(beginning) and not (exception and normalized.startswith(exception))
         for beginning, exception in _load()
     )
+
+
+def is_temporary(session: str | None) -> bool:
+    """Return whether a session is a chat that its front end doesn't save."""
+    return session is not None and TEMPORARY_CHAT.fullmatch(session) is not None
 
 
 @cache

@@ -123,7 +123,9 @@ class Transcript:
             return None
         matches = max(offsets.values())
         best = [offset for offset, count in offsets.items() if count == matches]
-        offset = max(best, key=lambda offset: (self._count_shown(history, offset), offset)) if len(best) > 1 else best[0]
+        offset = (
+            max(best, key=lambda offset: (self._count_shown(history, offset), offset)) if len(best) > 1 else best[0]
+        )
         return Alignment(offset, matches)
 
     def _count_shown(self, history: Sequence[ChatMessage], offset: int) -> int:

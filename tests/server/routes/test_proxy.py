@@ -405,6 +405,18 @@ def test_tasks_of_front_ends_are_passed_on_and_not_remembered(proxy: Proxy) -> N
     assert proxy.texts == [FACT, "Hello there."]
 
 
+@pytest.mark.parametrize("header", ["X-OpenWebUI-Chat-Id", "X-Everthread-Session"])
+def test_a_temporary_chat_is_passed_on_and_not_remembered(proxy: Proxy, header: str) -> None:
+    proxy.post(user(FACT))
+    for chat in ("temporary:yH9afbge4In2PUxtAAAF", "local:yH9afbge4In2PUxtAAAF"):
+        answer = proxy.post(user(QUESTION), headers={header: chat})
+        assert answer.json()["choices"][0]["message"]["content"] == "Hello there."
+        assert proxy.blocks == []
+    assert proxy.texts == [FACT, "Hello there."]
+    proxy.post(user(QUESTION), headers={header: "local:kitchen"})
+    assert proxy.lines[-1].session == "local:kitchen"
+
+
 def test_a_reply_that_is_continued_is_corrected_to_the_whole(proxy: Proxy) -> None:
     proxy.upstream.behaviours[:] = [Reply("She moved", finish="length"), " to Lisbon.", "She moved to Rome.", "Hm."]
     proxy.post(user("Where is she?"))
