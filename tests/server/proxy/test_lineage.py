@@ -270,7 +270,7 @@ def test_a_regenerated_reply_replaces_the_old_one_when_it_is_there(
 
 
 @pytest.mark.parametrize("session", [None, "named"])
-def test_equal_replies_are_told_apart_by_the_messages_before_them(
+def test_equal_replies_are_distinguished_by_the_messages_before_them(
     memory: Memory, lineage: Lineage, session: str | None
 ) -> None:
     history: list[ChatMessage] = []
