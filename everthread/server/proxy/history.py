@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from everthread.server.proxy.front_end_tasks import is_task
-from everthread.server.proxy.message_text import ChatMessage
+from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
 from everthread.types import Metadata
 
 META_OTHER_PARTS = "other_parts"  # the number of parts of a message without words, such as pictures
-META_MESSAGE_ID = "message_id"  # the client's
 
 EntryRole = Literal["user", "assistant", "instruction", "result", "other"]
 
@@ -26,7 +25,8 @@ class Entry:
         name: of the speaker; None: the role.
         calls_tools: whether the assistant calls tools in it.
         other_parts: the number of its parts without words.
-        message_id: the client's id.
+        message_id: its id.
+        is_reference: whether it is a reply of the assistant of which only the id is given.
     """
 
     role: EntryRole
@@ -35,6 +35,12 @@ class Entry:
     calls_tools: bool = False
     other_parts: int = 0
     message_id: str = ""
+    is_reference: bool = False
+
+    @property
+    def has_words(self) -> bool:
+        """True if something is said in it."""
+        return self.is_reference or bool(self.text.strip())
 
     @property
     def belongs_to_tools(self) -> bool:
@@ -44,10 +50,12 @@ class Entry:
     def to_message(self, metadata: Metadata) -> ChatMessage | None:
         """Return the message of the person or the assistant; None if it is another's, or has no words.
 
+        A reference becomes a message without text.
+
         Args:
             metadata: of each message.
         """
-        if self.role not in ("user", "assistant") or not self.text.strip():
+        if self.role not in ("user", "assistant") or not self.has_words:
             return None
         if self.other_parts or self.message_id:
             parts = {META_OTHER_PARTS: self.other_parts} if self.other_parts else {}
@@ -60,19 +68,24 @@ class PersonTurn:
     """The person's newest message, with the conversation before it.
 
     Attributes:
-        messages: the messages with words of the person and the assistant; the last is the newest of the person.
+        messages: the messages with words of the person and the assistant; the last is the newest of the person. Empty
+            if the request has nothing new but results of tools.
         index: the position of the newest message in the request.
         continues: whether tools have been called since, so that the request continues the turn.
+        upstream_has_history: whether the request leaves out what was said before, because the upstream has it.
+        response: the id of the response that it continues, if the upstream has the history.
     """
 
     messages: list[ChatMessage]
     index: int
     continues: bool
+    upstream_has_history: bool = False
+    response: str = ""
 
     @property
     def text(self) -> str:
         """The text of the newest message."""
-        return self.messages[-1].text
+        return self.messages[-1].text if self.messages else ""
 
 
 def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None:
@@ -120,6 +133,6 @@ def _are_followed_by_words(entries: Sequence[Entry]) -> list[bool]:
         followed.append(is_followed)
         if entry.role == "user":
             is_followed = False
-        elif entry.role == "assistant" and entry.text.strip():
+        elif entry.role == "assistant" and entry.has_words:
             is_followed = True
     return followed[::-1]

@@ -19,6 +19,7 @@ from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED
 from everthread.common.timestamps import to_micros
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, is_same, key_prefix, new_key, normalize
+from everthread.server.proxy.reply_index import ReplyIndex, get_reply_ids
 from everthread.server.proxy.transcript import Transcript, is_dated, is_recorded
 from everthread.stores.shared_rows import new_session_name
 from everthread.types import Filter, Line, Metadata, NewLine, now
@@ -77,26 +78,58 @@ class Lineage:
         """
         self.memory, self._stores_history = memory, stores_history
         self._transcripts: OrderedDict[str, Transcript] = OrderedDict()
+        self._replies = ReplyIndex(memory)
         self._lock = threading.Lock()
 
     def begin(self, messages: Sequence[ChatMessage], session: str | None = None, reply: str = "") -> Turn:
         """Store what is new in a request, and discard what the client has discarded, in one transaction.
 
         Args:
-            messages: the messages of the person and the assistant that have words; the last is the person's.
+            messages: the messages of the person and the assistant that have words; the last is the person's. A message
+                without text names a reply by the id in its metadata.
             session: the session, if the client names it; None: it is recognised by its replies.
             reply: the reply, if it is known already.
 
         Raises:
             BadLine, StoreUnavailable: as in `Memory.replace_lines`.
         """
-        *history, newest = messages
         with self._lock:
+            if any(message.is_reference for message in messages):
+                messages, session = self._resolve(messages, session)
+            *history, newest = messages
             transcript = self._open(session) if session is not None else self._recognise(history, newest)
             plan = make_plan(transcript, history, newest, named=session is not None, reply=reply)
             if not self._stores_history:
                 plan.added = [each for each in plan.added if isinstance(each, Line)]
             return self._apply(transcript, plan, newest)
+
+    def resume(self, messages: Sequence[ChatMessage], response: str = "", session: str | None = None) -> Turn | None:
+        """Store the messages of a request that leaves out the history, and discard what follows the response that it
+        continues.
+
+        Args:
+            messages: what is new; empty: results of tools only.
+            response: the id of the response that it continues; empty or unknown: the latest of the session.
+            session: the session, if the client names it; None: that of the response, or a new one.
+
+        Returns:
+            The turn; None if there is no message, and the turn that the request continues is not known.
+
+        Raises:
+            BadLine, StoreUnavailable: as in `Memory.replace_lines`.
+        """
+        with self._lock:
+            found = self._replies.find_session([response]) if response else None
+            if found is None and session is None and not messages:
+                return None
+            name = session if session is not None else found
+            transcript = self._open(name) if name is not None else self._create()
+            line = transcript.index_replies().get(response)
+            if line is None and (seq := self._replies.find_turn(response)) is not None:
+                line = transcript.find_version(seq)
+            if not messages:
+                return find_latest_turn(transcript, line)
+            return self._apply(transcript, plan_continuation(transcript, line, messages), messages[-1])
 
     def finish(
         self,
@@ -122,9 +155,10 @@ class Lineage:
             said_at: its time; None: now.
 
         Returns:
-            The line; None if the text is blank, or the turn was forgotten.
+            The line; None if the text is blank, which is noted under its ids only, or the turn was forgotten.
         """
         store, bank = self.memory.store, self.memory.bank
+        self._replies.note(get_reply_ids(metadata or {}), turn.line)
         if not text.strip() or not store.exists(bank) or not is_recorded(self.memory, turn.line):
             return None
         new = NewLine(
@@ -203,6 +237,20 @@ class Lineage:
                 last = max((line.seq for line in transcript.current), default=0)
                 rated.append((alignment.matches if alignment else 0, last, transcript))
         return max(rated, key=lambda each: each[:2])[2] if rated else self._create()
+
+    def _resolve(self, messages: Sequence[ChatMessage], session: str | None) -> tuple[list[ChatMessage], str | None]:
+        """Return messages with the texts of the replies that are only named, as far as the session has them, and the
+        session."""
+        named = [message.message_id for message in messages if message.is_reference]
+        session = session if session is not None else self._replies.find_session(named[: -ANCHORS - 1 : -1])
+        known = {} if session is None else self._open(session).index_replies()
+        resolved = []
+        for message in messages:
+            if not message.is_reference:
+                resolved.append(message)
+            elif (line := known.get(message.message_id)) is not None:
+                resolved.append(replace(message, text=line.text))
+        return resolved, session
 
     def _find_sessions(self, history: Sequence[ChatMessage]) -> list[str]:
         """Find the latest sessions in which one of the last replies of a history was given.
@@ -342,6 +390,49 @@ def make_plan(
         is_known = bool(tail) and tail[0].role == "user" and normalize(tail[0].text) == newest.normalized
         plan.known = tail[0] if is_known else None
     return plan
+
+
+def plan_continuation(transcript: Transcript, line: Line | None, messages: Sequence[ChatMessage]) -> Plan:
+    """Plan for a request that leaves out the history.
+
+    Args:
+        transcript: the session.
+        line: the line after which the request continues; None: the latest.
+        messages: what is new; the last is the person's.
+    """
+    *before, newest = messages
+    branch, keep = transcript.find_path(line)
+    if line is None:
+        keep -= _count_unanswered(transcript, newest)
+    plan = Plan(keep, added=[*branch, *before])
+    tail = transcript.current[keep:]
+    if not plan.added and tail and tail[0].role == "user" and normalize(tail[0].text) == newest.normalized:
+        plan.known = tail[0]
+    return plan
+
+
+def find_latest_turn(transcript: Transcript, line: Line | None) -> Turn | None:
+    """Return the person's turn up to a line, for another reply to it.
+
+    Args:
+        transcript: the session.
+        line: a line of the turn; None: the latest.
+    """
+    branch, keep = transcript.find_path(line)
+    path = [*transcript.current[:keep], *branch]
+    position = max((place for place, each in enumerate(path) if each.role == "user"), default=None)
+    if position is None:
+        return None
+    later = transcript.current[position + 1 :] if position < keep else []
+    return Turn(path[position], frozenset(each.seq for each in path), frozenset(each.seq for each in later))
+
+
+def _count_unanswered(transcript: Transcript, newest: ChatMessage) -> int:
+    """Return how many lines at the end of a session are a message and the beginning of a reply to it."""
+    current = transcript.current
+    count = 2 if current and current[-1].metadata.get(META_PARTIAL) else 1
+    line = current[-count] if len(current) >= count else None
+    return count if line and line.role == "user" and normalize(line.text) == newest.normalized else 0
 
 
 def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:

@@ -13,6 +13,7 @@ from uuid import uuid4
 from everthread.types import Metadata, Role
 
 KEY_PREFIX = "proxy:"
+META_MESSAGE_ID = "message_id"  # in the metadata of a message, or of its line
 DIGEST_CHARS = 32  # of 64 hexadecimal digits
 THOUGHT_TAGS = (
     ("<think>", "</think>"),
@@ -26,7 +27,7 @@ THOUGHT_TAGS = (
 class ChatMessage:
     """A message of the person or the assistant in a request, with its words.
 
-    said_at is the time that the client gives; few do.
+    One without text names a reply by its id. said_at is the time that the client gives; few do.
     """
 
     role: Literal["user", "assistant"]
@@ -39,6 +40,17 @@ class ChatMessage:
     def speaker(self) -> str:
         """The name of the speaker."""
         return self.name or self.role
+
+    @property
+    def message_id(self) -> str:
+        """The id in the metadata; empty without one."""
+        value = (self.metadata or {}).get(META_MESSAGE_ID)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def is_reference(self) -> bool:
+        """True if it only names a reply."""
+        return not self.text and bool(self.message_id)
 
     @property
     def normalized(self) -> str:

@@ -13,9 +13,10 @@ from datetime import datetime
 
 from everthread.bank.corrections import sort_by_position
 from everthread.bank.line_versions import get_recorded
-from everthread.common.keys import META_UNDATED
+from everthread.common.keys import META_CORRECTS, META_UNDATED
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, is_same, normalize
+from everthread.server.proxy.reply_index import get_reply_ids
 from everthread.types import Filter, Line, Role
 
 ROLES = ("user", "assistant")
@@ -184,10 +185,34 @@ class Transcript:
         for index in range(len(history) - 1, -1, -1):
             message = history[index]
             if message.role == "assistant" and (line := self.find_discarded(message)) is not None:
-                return *self._trace(line), index
+                return *self.trace(line), index
         return None
 
-    def _trace(self, line: Line) -> tuple[list[Line], int]:
+    def index_replies(self) -> dict[str, Line]:
+        """Return the replies by their ids and those of their responses; a current one if several have the same id."""
+        lines = [line for line in (*self.discarded.values(), *self.current) if line.role == "assistant"]
+        return {reply_id: line for line in lines for reply_id in get_reply_ids(line.metadata)}
+
+    def find_version(self, seq: int) -> Line | None:
+        """Find the line with this number, or the current one that corrects it."""
+        current = (line for line in self.current if seq in (line.seq, line.metadata.get(META_CORRECTS)))
+        return next(current, self.discarded.get(seq))
+
+    def find_path(self, line: Line | None) -> tuple[list[Line], int]:
+        """Find the lines that lead to a line; None: to the latest.
+
+        Returns:
+            Its discarded lines, in order, and the number of the current lines before them. Discarded lines between
+            current ones were removed alone, and are left out.
+        """
+        seqs = [each.seq for each in self.current]
+        if line is None or line.seq in seqs:
+            return [], len(seqs) if line is None else seqs.index(line.seq) + 1
+        branch, position = self.trace(line)
+        followed = {each.parent for each in self.current}
+        return [each for each in branch if each.seq not in followed], position + 1
+
+    def trace(self, line: Line) -> tuple[list[Line], int]:
         """Return the discarded lines up to this one, and the position of the current line that they follow."""
         positions = {each.seq: position for position, each in enumerate(self.current)}
         branch = [line]

@@ -61,6 +61,149 @@ def history(lineage: Lineage) -> list[ChatMessage]:
     return history
 
 
+# ------------------------------------------------------- histories that the upstream has
+
+
+def named(message_id: str) -> ChatMessage:
+    """Return a message that only names a reply."""
+    return ChatMessage("assistant", "", metadata={"message_id": message_id})
+
+
+def ask(lineage: Lineage, text: str, reply: str, response: str, previous: str = "", session: str | None = None) -> Turn:
+    """Send a message after a response, and store the reply to it."""
+    turn = lineage.resume([user(text)], previous, session)
+    assert turn is not None
+    lineage.finish(turn, reply, metadata={"response": response, "message_id": response.replace("resp", "msg")})
+    return turn
+
+
+@pytest.fixture(params=["the same process", "another process"])
+def restart(request: pytest.FixtureRequest) -> Callable[[Lineage], Lineage]:
+    """Return a function that returns the lineage itself, or a new one of the same bank."""
+    return (lambda lineage: lineage) if request.param == "the same process" else (lambda each: Lineage(each.memory))
+
+
+@pytest.fixture
+def chain(lineage: Lineage) -> Lineage:
+    """Return a lineage with a conversation of three responses."""
+    for number in (1, 2, 3):
+        previous = f"resp_{number - 1}" if number > 1 else ""
+        ask(lineage, f"Question {number}?", f"Answer {number}.", f"resp_{number}", previous)
+    return lineage
+
+
+def test_a_response_is_continued_in_its_session(chain: Lineage, restart: Callable[[Lineage], Lineage]) -> None:
+    lineage = restart(chain)
+    turn = ask(lineage, "Question 4?", "Answer 4.", "resp_4", "resp_3")
+    expected = [text for number in (1, 2, 3, 4) for text in (f"Question {number}?", f"Answer {number}.")]
+    assert texts(lineage.memory, turn) == expected
+    assert turn.in_request == {line.seq for line in current_lines(lineage.memory, turn.line.session)[:-1]}
+
+
+def test_what_follows_a_response_that_is_continued_is_discarded(
+    chain: Lineage, restart: Callable[[Lineage], Lineage]
+) -> None:
+    lineage = restart(chain)
+    turn = ask(lineage, "Another?", "Another answer.", "resp_4", "resp_1")
+    assert texts(lineage.memory, turn) == ["Question 1?", "Answer 1.", "Another?", "Another answer."]
+    back = ask(restart(lineage), "Question 4?", "Answer 4.", "resp_5", "resp_3")
+    assert back.line.session == turn.line.session
+    expected = [text for number in (1, 2, 3, 4) for text in (f"Question {number}?", f"Answer {number}.")]
+    assert texts(lineage.memory, back) == expected
+
+
+def test_another_reply_to_the_same_message_replaces_the_first(chain: Lineage) -> None:
+    turn = ask(chain, "Question 3?", "Other answer.", "resp_4", "resp_2")
+    assert texts(chain.memory, turn)[-2:] == ["Question 3?", "Other answer."]
+    turn = ask(chain, "Question 4?", "Answer 4.", "resp_5", "resp_3")
+    assert texts(chain.memory, turn)[-4:] == ["Question 3?", "Answer 3.", "Question 4?", "Answer 4."]
+
+
+def test_results_of_tools_continue_the_turn_of_a_response_without_words(lineage: Lineage) -> None:
+    ask(lineage, "Question 1?", "", "resp_1")
+    turn = lineage.resume([], "resp_1")
+    assert turn is not None
+    assert turn.line.text == "Question 1?"
+    lineage.finish(turn, "Let me see.", partial=True, metadata={"response": "resp_2"})
+    turn = lineage.resume([], "resp_2")
+    assert turn is not None
+    lineage.finish(turn, "Answer 1.", metadata={"response": "resp_3"})
+    turn = ask(lineage, "Question 2?", "Answer 2.", "resp_4", "resp_3")
+    assert texts(lineage.memory, turn) == ["Question 1?", "Answer 1.", "Question 2?", "Answer 2."]
+
+
+def test_a_reply_that_was_never_read_leaves_its_message_in_the_session(lineage: Lineage) -> None:
+    ask(lineage, "Question 1?", "", "resp_1")
+    turn = ask(lineage, "Question 2?", "Answer 2.", "resp_2", "resp_1")
+    assert texts(lineage.memory, turn) == ["Question 1?", "Question 2?", "Answer 2."]
+
+
+def test_results_of_tools_for_a_discarded_turn_do_not_bring_it_back(chain: Lineage) -> None:
+    turn = chain.resume([], "resp_3")
+    assert turn is not None
+    edited = ask(chain, "Edited?", "Edited answer.", "resp_4", "resp_2")
+    late = chain.resume([], "resp_3")
+    assert late is not None
+    chain.finish(late, "Too late.", metadata={"response": "resp_5"})
+    assert texts(chain.memory, edited)[-2:] == ["Edited?", "Edited answer."]
+    turn = ask(chain, "Question 4?", "Answer 4.", "resp_6", "resp_5")
+    assert texts(chain.memory, turn)[-4:] == ["Question 3?", "Too late.", "Question 4?", "Answer 4."]
+
+
+def test_an_unknown_response_begins_a_session_and_its_results_of_tools_are_of_no_turn(lineage: Lineage) -> None:
+    assert lineage.resume([], "resp_0") is None
+    first = ask(lineage, "Question 1?", "Answer 1.", "resp_1", "resp_0")
+    assert texts(lineage.memory, first) == ["Question 1?", "Answer 1."]
+    assert ask(lineage, "Question 1?", "Answer 1.", "resp_2", "resp_00").line.session != first.line.session
+    turn = ask(lineage, "Question 2?", "Answer 2.", "resp_3", "resp_1")
+    assert texts(lineage.memory, turn) == ["Question 1?", "Answer 1.", "Question 2?", "Answer 2."]
+
+
+def test_a_named_conversation_is_continued_at_its_end(lineage: Lineage) -> None:
+    for number in (1, 2):
+        ask(lineage, "Yes.", f"Answer {number}.", f"resp_{number}", session="conv")
+    turn = lineage.resume([], session="conv")
+    assert turn is not None
+    assert (turn.line.text, len(turn.replaces)) == ("Yes.", 1)
+    assert texts(lineage.memory, turn) == ["Yes.", "Answer 1.", "Yes.", "Answer 2."]
+    other = ask(lineage, "Elsewhere.", "Answer 3.", "resp_3", "resp_1", session="other")
+    assert texts(lineage.memory, other) == ["Elsewhere.", "Answer 3."]
+
+
+def test_a_message_to_a_conversation_that_is_sent_again_is_stored_once(lineage: Lineage) -> None:
+    for reply in ("", "", "Hel"):
+        turn = lineage.resume([user("Hi.")], session="conv")
+        assert turn is not None
+        lineage.finish(turn, reply, partial=True)
+    turn = ask(lineage, "Hi.", "Hello.", "resp_1", session="conv")
+    assert texts(lineage.memory, turn) == ["Hi.", "Hello."]
+
+
+def test_a_line_that_was_corrected_or_removed_by_hand_stays_so(chain: Lineage) -> None:
+    lines = current_lines(chain.memory, next(chain.memory.lines()).session)
+    chain.memory.correct(lines[-1].seq, "Answer three.")
+    turn = ask(chain, "Question 4?", "Answer 4.", "resp_4", "resp_3")
+    assert texts(chain.memory, turn)[-3:] == ["Answer three.", "Question 4?", "Answer 4."]
+    chain.memory.retract(lines[3].seq)
+    turn = ask(chain, "Other?", "Other answer.", "resp_5", "resp_2")
+    assert texts(chain.memory, turn)[-3:] == ["Question 2?", "Other?", "Other answer."]
+
+
+def test_replies_that_are_only_named_are_those_of_the_bank(
+    chain: Lineage, restart: Callable[[Lineage], Lineage]
+) -> None:
+    lineage, first = restart(chain), next(chain.memory.lines()).session
+    history = [user("Question 1?"), named("msg_1"), user("Question 2?"), named("msg_2")]
+    turn = lineage.begin([*history, user("Question 3?")])
+    assert turn.line.session == first
+    assert len(turn.replaces) == 1
+    turn = lineage.begin([*history, named("msg_unknown"), user("Edited?")])
+    assert texts(lineage.memory, turn)[-3:] == ["Question 2?", "Answer 2.", "Edited?"]
+    turn = lineage.begin([user("New?"), named("msg_unknown"), user("Well?")])
+    assert texts(lineage.memory, turn) == ["New?", "Well?"]
+    assert turn.line.session != first
+
+
 # ------------------------------------------------------------------- simulated clients
 
 

@@ -1,0 +1,56 @@
+"""Finds stored replies by the ids that the upstream gave them: a request may name a reply instead of repeating it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from everthread.memory import Memory
+from everthread.server.proxy.message_text import META_MESSAGE_ID
+from everthread.types import AnyOf, Comparison, Filter, Line, Metadata
+
+META_RESPONSE = "response"  # of a reply: the id of the response that it is in
+MAX_IDS = 4096  # of one bank that are held in memory
+
+
+def get_reply_ids(metadata: Metadata) -> list[str]:
+    """Return the ids by which a request may name the reply with these metadata."""
+    ids = (metadata.get(name) for name in (META_RESPONSE, META_MESSAGE_ID))
+    return [each for each in ids if isinstance(each, str) and each]
+
+
+class ReplyIndex:
+    """The replies of one bank by their ids. Not thread-safe.
+
+    The ids of a reply are in the metadata of its line. One without a line, because it only calls tools or was not
+    read, is known to this process alone.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        """Args:
+        memory: the bank."""
+        self._memory = memory
+        self._turns: OrderedDict[str, tuple[str, int]] = OrderedDict()  # the session and number of the person's line
+
+    def note(self, ids: Sequence[str], line: Line) -> None:
+        """Note the ids of a reply to a line of the person."""
+        for each in ids:
+            self._turns[each] = line.session, line.seq
+            self._turns.move_to_end(each)
+        while len(self._turns) > MAX_IDS:
+            self._turns.popitem(last=False)
+
+    def find_turn(self, reply: str) -> int | None:
+        """Return the number of the line that a reply answers, if this process knows it."""
+        return self._turns[reply][1] if reply in self._turns else None
+
+    def find_session(self, ids: Sequence[str]) -> str | None:
+        """Return the session with one of these replies, preferably the first; None if the bank has none of them."""
+        known = [self._turns[each][0] for each in ids if each in self._turns]
+        if known or not ids:
+            return known[0] if known else None
+        names = (META_RESPONSE, META_MESSAGE_ID)
+        is_named = AnyOf(tuple(Comparison(f"metadata.{name}", "in", tuple(ids)) for name in names))
+        lines = self._memory.lines(Filter(role="assistant", condition=is_named), include_retracted=True)
+        latest = max(lines, key=lambda line: (line.retracted_at is None, line.seq), default=None)
+        return None if latest is None else latest.session
