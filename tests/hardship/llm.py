@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 PATIENCE = 300.0  # seconds after which a stalled response ends, so that no test hangs
-CHAT_PATHS = ("/chat/completions", "/api/chat")
+CHAT_PATHS = ("/chat/completions", "/api/chat", "/responses")
 PIECE = re.compile(r"\s*\S+\s*?|\s+")
 
 

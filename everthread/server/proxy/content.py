@@ -9,6 +9,7 @@ from everthread.server.proxy.memory_block import CLOSING, SEPARATOR, begins_with
 from everthread.server.proxy.raw_json import Edit, Scanner, Span, remove, to_json
 
 TEXT_PARTS = ("text", "input_text", "output_text")
+MAX_ID_CHARS = 200  # longer ones are ignored
 
 
 def read_content(content: object) -> tuple[str, int]:
@@ -28,6 +29,11 @@ def read_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def read_id(value: object) -> str:
+    """Return a value that is an id, or an empty text."""
+    return value if isinstance(value, str) and len(value) <= MAX_ID_CHARS and value.isprintable() else ""
+
+
 def insert_block(
     scanner: Scanner, message: Span, block: str, *, part: str = "text", after: Collection[str] = ()
 ) -> Edit:
@@ -40,7 +46,7 @@ def insert_block(
         part: the type of the part that they become in a list.
         after: the types of parts that have to stay at the beginning of a list.
     """
-    content = scanner.move_to(message.start).read_members()["content"]
+    content = _find_content(scanner, message)
     at = content.value_start + 1  # after the quotation mark, or the bracket of a list
     if isinstance(content.value, str):
         return Edit(at, at, to_json(block + SEPARATOR)[1:-1])
@@ -55,7 +61,7 @@ def insert_block(
 
 def remove_block(scanner: Scanner, message: Span) -> Iterator[Edit]:
     """Iterate over the edits that remove the memories at the beginning of a message's text."""
-    content = scanner.move_to(message.start).read_members()["content"]
+    content = _find_content(scanner, message)
     if isinstance(content.value, str):
         yield from _remove_from_string(scanner.text, content)
         return
@@ -65,6 +71,12 @@ def remove_block(scanner: Scanner, message: Span) -> Iterator[Edit]:
     for index, part in enumerate(parts):
         if index not in whole and begins_with_block(read_content([part.value])[0]):
             yield from _remove_from_string(scanner.text, scanner.move_to(part.start).read_members()["text"])
+
+
+def _find_content(scanner: Scanner, message: Span) -> Span:
+    """Return the content of a message; a text may be a message of its own."""
+    is_text = scanner.move_to(message.start).next_is('"')
+    return scanner.read_value() if is_text else scanner.read_members()["content"]
 
 
 def _is_block(part: object) -> bool:

@@ -16,8 +16,9 @@ from everthread.server.proxy.history import PersonTurn
 from everthread.server.proxy.kept_turn import keep_turn
 from everthread.server.proxy.lineage import Lineage, Turn
 from everthread.server.proxy.memory_block import MemoryBlock
-from everthread.server.proxy.message_text import ChatMessage
+from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
 from everthread.server.proxy.reply import Reply
+from everthread.server.proxy.reply_index import META_RESPONSE
 from everthread.types import Metadata
 
 DEFAULT_BUDGET_TOKENS = 1000  # of a block
@@ -50,20 +51,26 @@ class ConversationMemory:
         store = self._services.store
         return store.exists(bank) and remember_policy(store.settings(bank)) is False
 
-    def begin(self, bank: str, turn: PersonTurn, session: str | None) -> Turn:
+    def begin(self, bank: str, turn: PersonTurn, session: str | None) -> Turn | None:
         """Store the person's newest message.
 
+        Returns None if the request has only results of tools, and the turn is not known.
         Raises the same errors as `Lineage.begin`; Problem if another worker takes too long.
         """
+        if not turn.messages and not self._services.store.exists(bank):
+            return None
         with self._use(bank) as lineage:
+            if turn.upstream_has_history:
+                return lineage.resume(turn.messages, turn.response, session)
             return lineage.begin(turn.messages, session)
 
     def finish(self, bank: str, turn: Turn, reply: Reply, metadata: Metadata) -> None:
         """Store the reply, as far as it came. Raises the same errors as `begin`."""
-        if not reply.text:
+        if not reply.text and not reply.response_id:
             return
+        given = {"model": reply.model, META_RESPONSE: reply.response_id, META_MESSAGE_ID: reply.message_id}
         with self._use(bank, create=False) as lineage:
-            named = {**metadata, **({"model": reply.model} if reply.model else {})}
+            named = {**metadata, **{name: value for name, value in given.items() if value}}
             lineage.finish(turn, reply.text, partial=reply.is_partial, metadata=named)
             self._registry.get_scribe_worker(lineage.memory).start()  # embeds the new lines
 

@@ -80,18 +80,18 @@ class Exchange:
             store = None if continued is None else partial(self._extend_reply, continued)
             return await self._pass_on(request, target, raw_headers, store)
         turn, block = await self._begin(person_turn), NO_BLOCK
-        if options.memory is not False:
+        if options.memory is not False and person_turn.messages:
             block = await self._recall(person_turn, turn, options.budget, patience_s)
         answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
         store = None if turn is None else partial(self._finish, turn)
-        return PassedAnswer(answer, self._build_headers(turn, block), request.reply_type(), store)
+        return PassedAnswer(answer, self._build_headers(turn, block), request.open_reply(), store)
 
     async def _pass_on(
         self, request: ModelRequest, target: Target, raw_headers: RawHeaders, store: StoreReply | None
     ) -> PassedAnswer:
         """Pass the request on without memories."""
         answer, block = await self._send(request, NO_BLOCK, 0, target, raw_headers)
-        return PassedAnswer(answer, self._build_headers(None, block), request.reply_type(), store)
+        return PassedAnswer(answer, self._build_headers(None, block), request.open_reply(), store)
 
     async def _begin(self, person_turn: PersonTurn) -> Turn | None:
         """Store the person's message, unless the bank remembers nothing."""

@@ -14,6 +14,8 @@ class Reply(ABC):
 
     Attributes:
         model: the model that the upstream names.
+        response_id: the id of the answer, if the format has one by which a later request continues it.
+        message_id: the id of the reply, if the format has one by which a later request names it.
     """
 
     def __init__(self) -> None:
@@ -22,12 +24,16 @@ class Reply(ABC):
         self._calls_tools = False
         self._reason: object = None  # the finish reason
         self._has_ended = False
-        self.model = ""
+        self.model = self.response_id = self.message_id = ""
 
     @property
     def text(self) -> str:
         """The words, without thoughts."""
-        return remove_thoughts("".join(self._pieces or self._transcript), cuts_unfinished=True).strip()
+        return remove_thoughts(self.join_words(), cuts_unfinished=True).strip()
+
+    def join_words(self) -> str:
+        """Return the words with thoughts."""
+        return "".join(self._pieces or self._transcript)
 
     def join(self, beginning: str) -> str:
         """Return the text after its beginning, which some upstreams repeat."""

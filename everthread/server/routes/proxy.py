@@ -29,6 +29,7 @@ from everthread.server.proxy.exchange import Exchange
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.formats.chat_completions import ChatRequest
 from everthread.server.proxy.formats.ollama import OllamaRequest
+from everthread.server.proxy.formats.responses import ResponsesRequest
 from everthread.server.proxy.model_names import add_banks, remove_bank, rename, split_model
 from everthread.server.proxy.own_embeddings import embed, read_own
 from everthread.server.proxy.passed_answer import PassedAnswer
@@ -85,6 +86,14 @@ async def chat_with_ollama(request: Request) -> Response:
     return await _answer(request, OllamaRequest)
 
 
+@router.post("/v1/responses")
+@router.post("/bank/{bank}/v1/responses")
+@with_api_errors
+async def create_response(request: Request) -> Response:
+    """Answer a request of the Responses API, with memories."""
+    return await _answer(request, ResponsesRequest)
+
+
 @router.get("/v1/models")
 @router.get("/api/tags")
 @with_api_errors
@@ -133,9 +142,13 @@ async def create_embeddings(request: Request) -> Response:
 @router.post("/bank/{bank}/api/generate")
 @router.post("/api/show")
 @router.post("/bank/{bank}/api/show")
+@router.post("/v1/responses/input_tokens")
+@router.post("/bank/{bank}/v1/responses/input_tokens")
+@router.post("/v1/responses/compact")
+@router.post("/bank/{bank}/v1/responses/compact")
 @with_api_errors
 async def pass_on_model(request: Request) -> Response:
-    """Pass a request of Ollama's API on, with the model's name without the bank."""
+    """Pass a request on without memories, with the model's name without the bank."""
     key = await _authenticate(request)
     exists = get_services(request).store.exists
     body, bank = await run_in_threadpool(remove_bank, await request.body(), exists)

@@ -31,6 +31,7 @@ class ModelRequest(ABC):
         messages: the messages, with their positions; each is an object.
         history_field: the member with the messages.
         block_roles: as what the format can take memories.
+        may_be_empty: whether it may have no messages.
         reply_type: reads the reply in an answer.
     """
 
@@ -41,6 +42,7 @@ class ModelRequest(ABC):
 
     history_field: ClassVar[str] = "messages"
     block_roles: ClassVar[tuple[BlockRole, ...]] = BLOCK_ROLES
+    may_be_empty: ClassVar[bool] = False
     reply_type: ClassVar[type[Reply]]
 
     @classmethod
@@ -48,8 +50,7 @@ class ModelRequest(ABC):
         """Parse a body.
 
         Raises:
-            ValueError, RecursionError: it is not an object with an array of messages, or there are more than
-                MAX_MESSAGES.
+            ValueError, RecursionError: it is not an object with messages, or there are more than MAX_MESSAGES.
         """
         text = body.decode()
         scanner = Scanner(text)
@@ -64,7 +65,7 @@ class ModelRequest(ABC):
             else:
                 members[name] = scanner.read_value(start)
         scanner.require_end()
-        if not messages or not all(isinstance(message.value, dict) for message in messages):
+        if not (messages or cls.may_be_empty) or not all(isinstance(message.value, dict) for message in messages):
             raise ValueError("no messages")
         return cls(body, text, members, messages)
 
@@ -116,6 +117,10 @@ class ModelRequest(ABC):
         conversation = self.get("conversation")
         named = read_text(conversation.get("id")) if isinstance(conversation, dict) else read_text(conversation)
         return named or self.get_text("session_id") or self.get_metadata("session_id")
+
+    def open_reply(self) -> Reply:
+        """Return a reply without words, to which an answer is added as it is read."""
+        return self.reply_type()
 
     def find_continued_reply(self) -> list[ChatMessage] | None:
         """Find the reply that the request continues. Returns as `history.find_continued_reply`."""

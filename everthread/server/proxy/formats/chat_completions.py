@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from everthread.server.proxy.content import insert_block, read_content, read_text
+from everthread.server.proxy.content import insert_block, read_content, read_id, read_text
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.history import Entry, EntryRole
 from everthread.server.proxy.memory_block import BlockRole, without_block
@@ -70,7 +70,7 @@ class ChatRequest(ModelRequest):
             read_text(message.get("name")).strip() or None,
             calls_tools(message),
             others,
-            read_text(message.get("id")),
+            read_id(message.get("id")),
         )
 
     def insert_block(self, scanner: Scanner, message: Span, block: str, role: BlockRole) -> Edit:
