@@ -118,8 +118,8 @@ def _check_comparison(comparison: Comparison) -> int:
     if op in ("in", "not in") and not isinstance(value, list | tuple):
         raise BadQuery(f"{label} must be a tuple or list of values, got {shortly(value)}")
     values = list(cast("Sequence[Any]", value)) if op in ("in", "not in") else [value]
-    for each in values:
-        _check_value(name, op, each, label)
+    for compared in values:
+        _check_value(name, op, compared, label)
     return len(values)
 
 
@@ -149,8 +149,8 @@ def find_comparisons(condition: Condition) -> Iterator[Comparison]:
         case Not(inner):
             yield from find_comparisons(inner)
         case AllOf(inner) | AnyOf(inner):
-            for each in inner:
-                yield from find_comparisons(each)
+            for part in inner:
+                yield from find_comparisons(part)
 
 
 # ------------------------------------------------------------------------- JSON
@@ -181,15 +181,15 @@ def _parse(value: object, depth: int) -> Condition:
         raise BadQuery(f"invalid condition: nested more than {MAX_DEPTH} deep; simplify it")
     match value:
         case {"all": list() as inner, **rest} if not rest:
-            return AllOf(tuple(_parse(each, depth + 1) for each in inner))
+            return AllOf(tuple(_parse(part, depth + 1) for part in inner))
         case {"any": list() as inner, **rest} if not rest:
-            return AnyOf(tuple(_parse(each, depth + 1) for each in inner))
+            return AnyOf(tuple(_parse(part, depth + 1) for part in inner))
         case {"not": inner, **rest} if not rest:
             return Not(_parse(inner, depth + 1))
         case {"field": str() as name, "op": str() as op, "value": compared, **rest} if not rest:
             if name == TIME_FIELD and op != "exists":
                 compared = (
-                    [_parse_time(each) for each in compared] if isinstance(compared, list) else _parse_time(compared)
+                    [_parse_time(time) for time in compared] if isinstance(compared, list) else _parse_time(compared)
                 )
             return Comparison(name, cast("Operator", op), cast("JSONValue", compared))
     raise BadQuery(
@@ -211,9 +211,9 @@ def condition_to_json(condition: Condition) -> dict[str, Any]:
     """Return the JSON of a condition, as `parse_condition` reads it."""
     match condition:
         case AllOf(inner):
-            return {"all": [condition_to_json(each) for each in inner]}
+            return {"all": [condition_to_json(part) for part in inner]}
         case AnyOf(inner):
-            return {"any": [condition_to_json(each) for each in inner]}
+            return {"any": [condition_to_json(part) for part in inner]}
         case Not(inner):
             return {"not": condition_to_json(inner)}
         case Comparison(name, op, value):
@@ -223,7 +223,7 @@ def condition_to_json(condition: Condition) -> dict[str, Any]:
 def _time_to_json(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
-    return [_time_to_json(each) for each in value] if isinstance(value, list | tuple) else value
+    return [_time_to_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 # ------------------------------------------------------------- evaluation of units
@@ -240,9 +240,9 @@ def evaluate(condition: Condition, get: Callable[[Comparison], object]) -> bool:
     """
     match condition:
         case AllOf(inner):
-            return all(evaluate(each, get) for each in inner)
+            return all(evaluate(part, get) for part in inner)
         case AnyOf(inner):
-            return any(evaluate(each, get) for each in inner)
+            return any(evaluate(part, get) for part in inner)
         case Not(inner):
             return not evaluate(inner, get)
         case Comparison():
@@ -270,7 +270,7 @@ def _compare(comparison: Comparison, value: Any) -> bool:
     if op == "contains":
         if isinstance(value, str):
             return isinstance(other, str) and other in value
-        return isinstance(value, list | tuple) and any(_is_one_of(each, [other]) for each in value)
+        return isinstance(value, list | tuple) and any(_is_one_of(item, [other]) for item in value)
     if _order_type(value) is None or _order_type(value) is not _order_type(other):
         return False
     order = int(value > other) - int(value < other)

@@ -52,7 +52,7 @@ def check_key_prefix(prefix: str) -> None:
     """Check the prefix of keys in a filter.
 
     Raises:
-        BadQuery: it is no str, or empty, or no key can begin with it.
+        BadQuery: it is not a str, or is empty, or no key can begin with it.
     """
     if not isinstance(prefix, str) or not prefix:
         raise BadQuery(f"invalid where.key_prefix: got {prefix!r}, expected a str of at least one character")
@@ -72,9 +72,9 @@ def allowed_names(wanted: object, name: str) -> list[str]:
     """
     names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, tuple | list) else [wanted]
     label = f"where.{name.rpartition('.')[2]}"
-    if not all(isinstance(each, str) for each in names):
+    if not all(isinstance(item, str) for item in names):
         raise BadQuery(f"{label} must be a str or a tuple of them, got {wanted!r}")
-    return [check_storable(str(each), label) for each in names]
+    return [check_storable(str(item), label) for item in names]
 
 
 def key_range(prefix: str) -> tuple[str, str | None]:

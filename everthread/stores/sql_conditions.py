@@ -1,15 +1,16 @@
-"""Translates conditions of a `Filter` into SQL as far as SQLite and Postgres agree: columns, and logical operators."""
+"""Translates conditions of a `Filter` into SQL, as far as SQLite and Postgres agree. Each has its own subclass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from everthread.common.timestamps import to_micros
-from everthread.stores.conditions import TIME_FIELD
-from everthread.types import AllOf, AnyOf, Comparison, Condition, Not
+from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
+from everthread.types import AllOf, AnyOf, Comparison, Condition, JSONValue, Not
 
 SQLCondition = tuple[str, list[object]]  # its text, and the values of its placeholders
 
@@ -18,50 +19,112 @@ COLUMNS = {
     "speaker": "speaker.name",
     "role": "speaker.role",
     "key": "line.key",
-    TIME_FIELD: "line.said_at",
 }
 
 
-def translate(condition: Condition, translate_comparison: Callable[[Comparison], SQLCondition]) -> SQLCondition:
-    """Translate a valid condition, whose result is never NULL.
+class ConditionTranslator(ABC):
+    """Translates valid conditions into SQL whose result is never NULL."""
 
-    Args:
-        condition: the condition.
-        translate_comparison: translates a comparison by an operator that is not negated.
-    """
-    match condition:
-        case Comparison(op="exists", value=False):
-            return translate(Not(replace(condition, value=True)), translate_comparison)
-        case Comparison(op="!="):
-            return translate(Not(replace(condition, op="==")), translate_comparison)
-        case Comparison(op="not in"):
-            return translate(Not(replace(condition, op="in")), translate_comparison)
-        case Comparison():
-            return translate_comparison(condition)
-        case Not(inner):
-            part, values = translate(inner, translate_comparison)
-            return f"NOT ({part})", values
-        case AllOf(inner):
-            return join_all(translate(part, translate_comparison) for part in inner)
-        case AnyOf(inner):
-            return join_any(translate(part, translate_comparison) for part in inner)
+    dated_at: ClassVar[str]  # the time of a line, in microseconds; NULL for an undated line
+
+    def translate(self, condition: Condition) -> SQLCondition:
+        """Translate a condition."""
+        match condition:
+            case Comparison(op="exists", value=False):
+                return self.translate(Not(replace(condition, value=True)))
+            case Comparison(op="!="):
+                return self.translate(Not(replace(condition, op="==")))
+            case Comparison(op="not in"):
+                return self.translate(Not(replace(condition, op="in")))
+            case Comparison():
+                path = metadata_path(condition)
+                return self.test_metadata(path, condition) if path else self._test_column(condition)
+            case Not(inner):
+                part, values = self.translate(inner)
+                return f"NOT ({part})", values
+            case AllOf(inner):
+                return join_all([self.translate(part) for part in inner])
+            case AnyOf(inner):
+                return join_any([self.translate(part) for part in inner])
+
+    def _test_column(self, comparison: Comparison) -> SQLCondition:
+        op, value = comparison.op, _to_sql(comparison.value)
+        column = self.dated_at if comparison.field == TIME_FIELD else COLUMNS[comparison.field]
+        if op == "exists":
+            return f"{column} IS NOT NULL", []
+        if op in ("==", "in"):
+            test, compared = self.test_membership(column, [_to_sql(wanted) for wanted in _wanted_values(comparison)])
+        elif op == "contains":
+            test, compared = self.test_substring(column, value)
+        else:
+            test, compared = self.test_order(column, op, value)
+        return f"coalesce({test}, false)", compared
+
+    def test_json(self, field: str, comparison: Comparison) -> SQLCondition:
+        """Build the test of a JSON value that exists; `field` names it in SQL."""
+        op, value = comparison.op, cast("Any", comparison.value)
+        if op == "exists":
+            return "true", []
+        if op in ("==", "in"):
+            return self.test_json_equality(field, group_values(_wanted_values(comparison)))
+        if op == "contains":
+            element = self.test_json_element(field, group_values([value]))
+            return join_any([element, self.test_json_substring(field, value)]) if isinstance(value, str) else element
+        return self.test_json_order(field, op, value)
+
+    @abstractmethod
+    def test_metadata(self, path: list[str], comparison: Comparison) -> SQLCondition:
+        """Build the test that a line's metadata has a value at a path and that it passes `test_json`."""
+
+    @abstractmethod
+    def test_membership(self, column: str, wanted: Sequence[str | int]) -> SQLCondition:
+        """Build the test that a column has one of these values."""
+
+    @abstractmethod
+    def test_substring(self, column: str, value: object) -> SQLCondition:
+        """Build the test that a column's text contains another."""
+
+    @abstractmethod
+    def test_order(self, column: str, op: str, value: object) -> SQLCondition:
+        """Build the comparison of a column by < <= > or >=, texts by code point."""
+
+    @abstractmethod
+    def test_json_equality(self, field: str, wanted: ValueGroups) -> SQLCondition:
+        """Build the test that a JSON value is one of these."""
+
+    @abstractmethod
+    def test_json_element(self, field: str, wanted: ValueGroups) -> SQLCondition:
+        """Build the test that a JSON value is a list, and an element of it is one of these."""
+
+    @abstractmethod
+    def test_json_substring(self, field: str, value: str) -> SQLCondition:
+        """Build the test that a JSON value is a text that contains another."""
+
+    @abstractmethod
+    def test_json_order(self, field: str, op: str, value: str | float) -> SQLCondition:
+        """Build the comparison of a JSON value by < <= > or >=; false for one of another type."""
 
 
-def join_all(parts: Iterable[SQLCondition]) -> SQLCondition:
+def join_all(parts: Sequence[SQLCondition]) -> SQLCondition:
     """Join conditions by AND; true without any."""
-    return _join(" AND ", "true", list(parts))
+    return _join(" AND ", "true", parts)
 
 
-def join_any(parts: Iterable[SQLCondition]) -> SQLCondition:
+def join_any(parts: Sequence[SQLCondition]) -> SQLCondition:
     """Join conditions by OR; false without any."""
-    return _join(" OR ", "false", list(parts))
+    return _join(" OR ", "false", parts)
 
 
-def _join(operator: str, empty: str, parts: list[SQLCondition]) -> SQLCondition:
+def _join(operator: str, empty: str, parts: Sequence[SQLCondition]) -> SQLCondition:
     text = operator.join(f"({part})" for part, _ in parts)
     return text or empty, [value for _, values in parts for value in values]
 
 
-def to_sql(value: object) -> Any:
+def _wanted_values(comparison: Comparison) -> Sequence[JSONValue]:
+    """Return the values of which a field must equal one."""
+    return cast("Sequence[JSONValue]", comparison.value if comparison.op == "in" else [comparison.value])
+
+
+def _to_sql(value: object) -> Any:
     """Return a time as it is stored, and any other value unchanged."""
     return to_micros(value) if isinstance(value, datetime) else value

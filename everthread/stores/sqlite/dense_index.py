@@ -95,7 +95,7 @@ def cosines(data: npt.NDArray[np.float16], query: Vector) -> npt.NDArray[np.floa
     by the same factor. The result equals that of `astype` to the last bit, in a third of the time.
     """
     if query.ndim > 1:
-        return reduce(np.maximum, [cosines(data, each) for each in query])
+        return reduce(np.maximum, [cosines(data, vector) for vector in query])
     out = np.empty(len(data), np.float32)
     scaled = query * np.float32(2.0**112)
     for start in range(0, len(data), VECTORS_PER_CHUNK):  # small enough for the processor's cache

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, cast
 
 from everthread.common.keys import META_UNDATED
 from everthread.common.timestamps import to_micros
-from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
+from everthread.stores.conditions import ValueGroups
 from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
 from everthread.stores.json_text import canonical_json
-from everthread.stores.sql_conditions import COLUMNS, SQLCondition, join_any, to_sql, translate
+from everthread.stores.sql_conditions import ConditionTranslator, SQLCondition, join_all, join_any
 from everthread.stores.sqlite.line_columns import ColumnFilter
 from everthread.types import Comparison, Filter
 
@@ -37,106 +37,107 @@ def build_condition(
     Raises:
         BadQuery: a value of the filter is invalid.
     """
-    parts: list[str] = ["1" if retracted else _NOT_RETRACTED, "1" if wordless else _HAS_WORDS]
-    values: list[object] = []
-
-    def add(part: str, *new_values: object) -> None:
-        parts.append(part)
-        values.extend(new_values)
-
     where = check_filter(where, as_of)
-    for column, wanted in (
-        ("session.session_id", where.session),
-        ("speaker.name", where.speaker),
-        ("speaker.role", where.role),
+    return join_all(
+        [
+            ("true" if retracted else _NOT_RETRACTED, []),
+            ("true" if wordless else _HAS_WORDS, []),
+            *_test_names(where),
+            *_test_times(where, as_of),
+            *_test_metadata_and_key(where),
+        ]
+    )
+
+
+def _test_names(where: Filter) -> Iterator[SQLCondition]:
+    for name, column, wanted in (
+        ("session", "session.session_id", where.session),
+        ("speaker", "speaker.name", where.speaker),
+        ("role", "speaker.role", where.role),
     ):
         if wanted is not None:
-            add(f"{column} IN (SELECT value FROM json_each(?))", canonical_json(allowed_names(wanted, column)))
+            yield f"{column} IN (SELECT value FROM json_each(?))", [canonical_json(allowed_names(wanted, name))]
     if allows_only_units(where):
-        add("0")
-    if where.since is not None:
-        add(f"{_DATED_AT} >= ?", to_micros(where.since))
-    if where.until is not None:
-        add(f"{_DATED_AT} < ?", to_micros(where.until))
-    if as_of is not None:
-        add("line.said_at <= ?", to_micros(as_of))
+        yield "false", []
+
+
+def _test_times(where: Filter, as_of: datetime | None) -> Iterator[SQLCondition]:
+    for column, comparison, at in (
+        (_DATED_AT, ">=", where.since),
+        (_DATED_AT, "<", where.until),
+        ("line.said_at", "<=", as_of),
+    ):
+        if at is not None:
+            yield f"{column} {comparison} ?", [to_micros(at)]
+
+
+def _test_metadata_and_key(where: Filter) -> Iterator[SQLCondition]:
     for key, value in where.metadata.items():
-        add(
+        json = canonical_json(value)
+        yield (
             "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"
             " AND pair.value IS json_extract(?, '$'))",
-            key,
-            canonical_json(value),
-            canonical_json(value),
+            [key, json, json],
         )
     if where.condition is not None:
-        part, compared = translate(where.condition, _translate_comparison)
-        add(f"({part})", *compared)
+        yield SQLiteTranslator().translate(where.condition)
     if where.key_prefix is not None:
         first, end = key_range(where.key_prefix)
         if end is None:
-            add("line.seq IN (SELECT seq FROM line WHERE key >= ?)", first)
+            yield "line.seq IN (SELECT seq FROM line WHERE key >= ?)", [first]
         else:
-            add("line.seq IN (SELECT seq FROM line WHERE key >= ? AND key < ?)", first, end)
-    return " AND ".join(parts), values
+            yield "line.seq IN (SELECT seq FROM line WHERE key >= ? AND key < ?)", [first, end]
 
 
-def _translate_comparison(comparison: Comparison) -> SQLCondition:
-    path = metadata_path(comparison)
-    if not path:
-        column = _DATED_AT if comparison.field == TIME_FIELD else COLUMNS[comparison.field]
-        return _translate_column(column, comparison)
-    tables = ["json_each(line.metadata) AS field0"]
-    for level in range(1, len(path)):
-        outer = f"field{level - 1}"
-        tables.append(f"json_each(CASE {outer}.type WHEN 'object' THEN {outer}.value ELSE '{{}}' END) AS field{level}")
-    names = " AND ".join(f"field{level}.key = ?" for level in range(len(path)))
-    test, values = _test_value(f"field{len(path) - 1}", comparison)
-    return f"EXISTS (SELECT 1 FROM {', '.join(tables)} WHERE {names} AND ({test}))", [*path, *values]
+class SQLiteTranslator(ConditionTranslator):
+    """Translates conditions for SQLite. A JSON value is a row of json_each."""
 
+    dated_at = _DATED_AT
 
-def _translate_column(column: str, comparison: Comparison) -> SQLCondition:
-    op, value = comparison.op, cast("Any", comparison.value)
-    if op == "exists":
-        return f"{column} IS NOT NULL", []
-    if op in ("==", "in"):
-        wanted = [to_sql(each) for each in (value if op == "in" else [value])]
-        return f"coalesce({column} IN (SELECT value FROM json_each(?)), 0)", [canonical_json(wanted)]
-    if op == "contains":
-        return f"coalesce(instr({column}, ?) > 0, 0)", [value]
-    return f"coalesce({column} {op} ?, 0)", [to_sql(value)]
+    def test_metadata(self, path: list[str], comparison: Comparison) -> SQLCondition:
+        tables = ["json_each(line.metadata) AS field0"]
+        for level in range(1, len(path)):
+            outer = f"field{level - 1}"
+            inner = f"CASE {outer}.type WHEN 'object' THEN {outer}.value ELSE '{{}}' END"
+            tables.append(f"json_each({inner}) AS field{level}")
+        names = " AND ".join(f"field{level}.key = ?" for level in range(len(path)))
+        test, values = self.test_json(f"field{len(path) - 1}", comparison)
+        return f"EXISTS (SELECT 1 FROM {', '.join(tables)} WHERE {names} AND ({test}))", [*path, *values]
 
+    def test_membership(self, column: str, wanted: Sequence[str | int]) -> SQLCondition:
+        return f"{column} IN (SELECT value FROM json_each(?))", [canonical_json(wanted)]
 
-def _test_value(field: str, comparison: Comparison) -> SQLCondition:
-    """Build the test of a JSON value, given as a row of json_each."""
-    op, value = comparison.op, cast("Any", comparison.value)
-    if op == "exists":
-        return "1", []
-    if op in ("==", "in"):
-        return _test_equality(field, group_values(value if op == "in" else [value]))
-    if op == "contains":
-        test, values = _test_equality("element", group_values([value]))
-        elements = f"json_each(CASE {field}.type WHEN 'array' THEN {field}.value ELSE '[]' END) AS element"
-        tests: list[SQLCondition] = [(f"EXISTS (SELECT 1 FROM {elements} WHERE {test})", values)]
-        if isinstance(value, str):
-            tests.append((f"{field}.type = 'text' AND instr({field}.value, ?) > 0", [value]))
+    def test_substring(self, column: str, value: object) -> SQLCondition:
+        return f"instr({column}, ?) > 0", [value]
+
+    def test_order(self, column: str, op: str, value: object) -> SQLCondition:
+        return f"{column} {op} ?", [value]
+
+    def test_json_equality(self, field: str, wanted: ValueGroups) -> SQLCondition:
+        tests: list[SQLCondition] = []
+        for types, values in (
+            ("('text')", wanted.texts),
+            ("('integer', 'real')", wanted.numbers),
+            ("('array', 'object')", wanted.documents),
+        ):
+            if values:
+                test = f"{field}.type IN {types} AND {field}.value IN (SELECT value FROM json_each(?))"
+                tests.append((test, [canonical_json(values)]))
+        if wanted.constants:
+            tests.append((f"{field}.type IN (SELECT value FROM json_each(?))", [canonical_json(wanted.constants)]))
         return join_any(tests)
-    kinds = "('text')" if isinstance(value, str) else "('integer', 'real')"
-    return f"{field}.type IN {kinds} AND {field}.value {op} ?", [value]
 
+    def test_json_element(self, field: str, wanted: ValueGroups) -> SQLCondition:
+        test, values = self.test_json_equality("element", wanted)
+        elements = f"json_each(CASE {field}.type WHEN 'array' THEN {field}.value ELSE '[]' END) AS element"
+        return f"EXISTS (SELECT 1 FROM {elements} WHERE {test})", values
 
-def _test_equality(field: str, groups: ValueGroups) -> SQLCondition:
-    tests: list[SQLCondition] = []
-    for kinds, wanted in (
-        ("('text')", groups.texts),
-        ("('integer', 'real')", groups.numbers),
-        ("('array', 'object')", groups.documents),
-    ):
-        if wanted:
-            test = f"{field}.type IN {kinds} AND {field}.value IN (SELECT value FROM json_each(?))"
-            tests.append((test, [canonical_json(wanted)]))
-    if groups.constants:
-        tests.append((f"{field}.type IN (SELECT value FROM json_each(?))", [canonical_json(groups.constants)]))
-    return join_any(tests)
+    def test_json_substring(self, field: str, value: str) -> SQLCondition:
+        return f"{field}.type = 'text' AND instr({field}.value, ?) > 0", [value]
+
+    def test_json_order(self, field: str, op: str, value: str | float) -> SQLCondition:
+        types = "('text')" if isinstance(value, str) else "('integer', 'real')"
+        return f"{field}.type IN {types} AND {field}.value {op} ?", [value]
 
 
 def needs_rows(where: Filter) -> bool:
