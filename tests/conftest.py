@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from needs import module_needs, needs_of
 
 from everthread import Memory
+from everthread.factory import open_store
+from everthread.stores.base import Store
 from everthread.stores.sqlite import bank_file
 from everthread.testing import HashEmbedder
 
@@ -107,3 +109,12 @@ def database(postgres_server: str) -> Iterator[str]:
 
     with postgres.database(postgres_server) as url:
         yield url
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def any_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Yield a store of each kind in turn, which the tests of a module share."""
+    sqlite = request.param == "sqlite"
+    made = open_store(tmp_path_factory.mktemp("banks") if sqlite else request.getfixturevalue("database"))
+    yield made
+    made.close()

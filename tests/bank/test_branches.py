@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from effort import examples
@@ -18,27 +16,15 @@ from everthread import BadQuery, Filter, Line, Memory, NewLine, NotFound
 from everthread.bank.corrections import sort_by_position
 from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.stores.base import Store
-from everthread.stores.postgres.store import PostgresStore
-from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAMES = count()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with TemporaryDirectory() as folder:
-        opened = (
-            SQLiteStore(folder) if request.param == "sqlite" else PostgresStore(request.getfixturevalue("database"))
-        )
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def bank(store: Store) -> Memory:
-    return open_bank(store)
+def bank(any_store: Store) -> Memory:
+    return open_bank(any_store)
 
 
 def open_bank(store: Store) -> Memory:
@@ -205,8 +191,10 @@ ACTS = st.lists(st.tuples(st.sampled_from(["say", "undo", "restore"]), st.intege
 
 @examples(20)
 @given(ACTS)
-def test_any_line_ever_said_can_be_restored_with_the_lines_before_it(store: Store, acts: list[tuple[str, int]]) -> None:
-    bank = open_bank(store)
+def test_any_line_ever_said_can_be_restored_with_the_lines_before_it(
+    any_store: Store, acts: list[tuple[str, int]]
+) -> None:
+    bank = open_bank(any_store)
     paths: dict[int, list[str]] = {}  # the texts up to each line, when it was stored
     for act, number in acts:
         lines = talk(bank)

@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chat.cards import NORA, write_picture_card
 from everthread.chat import card, character_library, png_text
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.character_library import open_character
-from everthread.cli.main import main
 from everthread.errors import BadFile, BadInput, NotFound, StoreUnavailable
-
-NORA = Character("Nora", "Keeps a lighthouse.", person="Ben", card={"data": {"creator": "someone"}})
 
 
 @pytest.fixture(autouse=True)
 def _folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-
-
-def run(*arguments: str | Path, stdin: str | None = None) -> Result:
-    result = CliRunner().invoke(main, ["characters", *map(str, arguments)], input=stdin)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
-def run_json(*arguments: str | Path, status: int = 0) -> Any:
-    result = run(*arguments, "--json")
-    assert result.exit_code == status, result.output
-    return json.loads(result.stdout)
-
-
-def error(*arguments: str | Path, status: int = 2) -> str:
-    return str(run_json(*arguments, status=status)["error"])
-
-
-def write_picture_card(path: Path, character: Character) -> Path:
-    """Write a distinct picture with the card of a character."""
-    path.write_bytes(
-        png_text.replace_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path)
-    )
-    card.write(character, path, force=True)
-    return path
 
 
 # --------------------------------------------------------------------- the folder

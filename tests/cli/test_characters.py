@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat.cards import NORA, write_picture_card
 from click.testing import CliRunner, Result
 
 from everthread.chat import card, character_library, png_text
 from everthread.chat.character import Character
 from everthread.cli.characters import OPTIONS
 from everthread.cli.main import main
-
-NORA = Character("Nora", "Keeps a lighthouse.", person="Ben", card={"data": {"creator": "someone"}})
 
 
 @pytest.fixture(autouse=True)
@@ -36,15 +35,6 @@ def run_json(*arguments: str | Path, status: int = 0) -> Any:
 
 def error(*arguments: str | Path, status: int = 2) -> str:
     return str(run_json(*arguments, status=status)["error"])
-
-
-def write_picture_card(path: Path, character: Character) -> Path:
-    """Create a picture that differs from every other."""
-    path.write_bytes(
-        png_text.replace_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path)
-    )
-    card.write(character, path, force=True)
-    return path
 
 
 def test_without_a_command_the_characters_are_listed() -> None:

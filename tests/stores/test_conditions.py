@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from hypothesis import strategies as st
 from everthread import AllOf, AnyOf, BadQuery, Comparison, Filter, Line, Memory, NewLine, NewUnit, Not
 from everthread.stores.base import Store
 from everthread.stores.conditions import condition_to_json, parse_condition
-from everthread.stores.postgres.store import PostgresStore
-from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Condition
 
@@ -52,21 +49,10 @@ VALUES: tuple[Any, ...] = (
 NAMES = ("n", "é", 'a"b', "0", "$")
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    made: Store = (
-        SQLiteStore(tmp_path_factory.mktemp("banks"))
-        if request.param == "sqlite"
-        else PostgresStore(request.getfixturevalue("database"))
-    )
-    yield made
-    made.close()
-
-
 @pytest.fixture(scope="module")
-def bank(store: Store) -> Memory:
+def bank(any_store: Store) -> Memory:
     """Return a bank whose lines have every value of VALUES under several names."""
-    memory = Memory.open("alice", store=store, embedder=HashEmbedder())
+    memory = Memory.open("alice", store=any_store, embedder=HashEmbedder())
     metadata: list[dict[str, Any]] = [{}, {"n": {"0": {"$": "deep"}}}, *({"n": value} for value in VALUES)]
     metadata += [{name: {"é": value}} for name in NAMES[1:] for value in VALUES[::3]]
     memory.observe_many(
@@ -175,6 +161,7 @@ conditions: Any = st.recursive(
 )
 
 
+@pytest.mark.slow
 @examples(300)
 @given(conditions)
 def test_a_condition_allows_the_lines_that_it_is_true_of(bank: Memory, condition: Condition) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -45,6 +46,15 @@ def run_query(url: str, query: str) -> list[tuple[Any, ...]]:
         db.execute("SELECT pg_stat_force_next_flush()")
         cursor = db.execute(query.encode())
         return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def reader(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """Open a transaction that may still read rows that are deleted later. It holds no lock on any table."""
+    with psycopg.connect(url) as other:
+        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")  # takes the snapshot
+        yield other
 
 
 def write_canaries(memory: Memory) -> None:
@@ -165,9 +175,7 @@ def test_rows_that_a_transaction_may_still_read_are_reported(
 ) -> None:
     memory = opened(store)
     memory.observe("A slip.")
-    with psycopg.connect(url) as other:
-        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        other.execute("SELECT count(*) FROM everthread.line")
+    with reader(url):
         memory.forget(seq=1)
     (record,) = caplog.records
     assert "1 rows of line may still be read by an open transaction" in record.getMessage()
@@ -211,9 +219,7 @@ def test_a_scrub_leaves_no_forgotten_byte_in_the_servers_files(what: dict[str, A
 def test_a_scrub_waits_for_a_transaction_that_ends_soon(url: str, store: PostgresStore) -> None:
     memory = opened(store)
     memory.observe("A slip.")
-    with psycopg.connect(url) as other:
-        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        other.execute("SELECT 1")
+    with reader(url) as other:
         memory.forget(seq=1)
         end = Timer(1.0, other.rollback)
         end.start()
@@ -227,9 +233,7 @@ def test_a_scrub_reports_rows_that_it_could_not_remove(
 ) -> None:
     memory = opened(store)
     memory.observe("A slip.")
-    with psycopg.connect(url) as other:
-        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        other.execute("SELECT 1")
+    with reader(url):
         memory.forget(seq=1)
         with monkeypatch.context() as impatient:
             impatient.setattr(vacuum, "SCRUB_RETRIES", 1)

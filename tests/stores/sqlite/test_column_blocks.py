@@ -10,18 +10,13 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.stores.sqlite import column_blocks, schema
+from everthread.stores.sqlite import column_blocks
 from everthread.stores.sqlite.column_blocks import LINES_PER_BLOCK, Records
 from everthread.types import Seqs
+from stores.sqlite.banks import new_bank
 
 KIND = np.dtype([("seq", "<u4"), ("value", "<i4")])
 OF = 3
-
-
-def new_bank() -> sqlite3.Connection:
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    schema.migrate(db, "alice", 0)
-    return db
 
 
 @pytest.fixture

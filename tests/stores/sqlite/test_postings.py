@@ -9,15 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.stores.base import POSTING_DTYPE
-from everthread.stores.sqlite import postings, schema
+from everthread.stores.sqlite import postings
+from stores.sqlite.banks import new_bank
 
 Model = dict[str, dict[int, tuple[int, int]]]  # term -> seq -> (tf, head)
-
-
-def new_bank() -> sqlite3.Connection:
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    schema.migrate(db, "alice", 0)
-    return db
 
 
 @pytest.fixture
