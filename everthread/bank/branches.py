@@ -49,9 +49,9 @@ def find_branch(store: LineStore, bank: str, seq: int) -> Branch:
     if line is None:
         raise NotFound(f"bank {bank!r} has no line {seq} to restore")
     where = Filter(session=line.session)
-    record = {each.seq: each for each in store.lines(bank, where, include_retracted=True, include_wordless=True)}
-    current = sort_by_position([each for each in record.values() if each.retracted_at is None])
-    positions = {_find_original(each, record): position for position, each in enumerate(current)}
+    record = {stored.seq: stored for stored in store.lines(bank, where, include_retracted=True, include_wordless=True)}
+    current = sort_by_position([stored for stored in record.values() if stored.retracted_at is None])
+    positions = {_find_original(stored, record): position for position, stored in enumerate(current)}
     position = positions.get(_find_original(line, record))
     if position is not None and current[position].text == line.text:
         return Branch(current[position + 1 :], [])
@@ -75,7 +75,7 @@ def _trace_back(
     Raises:
         BadQuery: a line that led to it was forgotten.
     """
-    roots = [seq for seq, each in record.items() if each.retracted_at is None or each.parent is None]  # ascending
+    roots = [seq for seq, stored in record.items() if stored.retracted_at is None or stored.parent is None]  # ascending
     first = _find_original(current[0], record, (META_CORRECTS,)) if current else None
     lines = [line]
     while (parent := _find_parent(lines[-1], roots, first)) is not None:

@@ -70,7 +70,7 @@ def context(data: Json) -> Context:
 
 def session(data: Json) -> Session:
     """Decode a session, without the fields that exist only in lists of sessions."""
-    values = {each.name: data[each.name] for each in fields(Session)}
+    values = {item.name: data[item.name] for item in fields(Session)}
     times = {name: parse_time(data[name]) for name in ("started_at", "last_at", "ended_at")}
     return Session(**{**values, **times})
 

@@ -160,8 +160,8 @@ def _number(value: object) -> float:
 
 def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
-        return tuple(text for each in value.split(",") if (text := each.strip()))
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        return tuple(text for part in value.split(",") if (text := part.strip()))
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
         raise ValueError
     return tuple(value)
 
@@ -172,13 +172,13 @@ def _texts(value: object) -> tuple[str, ...]:
 def options(recipe: HasOptions | type[HasOptions]) -> dict[str, Option]:
     """List the options of a recipe by name, in the order of its declaration."""
     found = {}
-    for each in fields(recipe):
-        if (limits := each.metadata.get("option")) is not None:
-            written = each.type if isinstance(each.type, str) else getattr(each.type, "__name__", str(each.type))
-            kind = written.removesuffix(" | None")
-            default: Any = each.default
+    for item in fields(recipe):
+        if (limits := item.metadata.get("option")) is not None:
+            annotation = item.type if isinstance(item.type, str) else getattr(item.type, "__name__", str(item.type))
+            kind = annotation.removesuffix(" | None")
+            default: Any = item.default
             type_ = OPTION_TYPES.get(kind) or _type_of(default)
-            found[each.name] = Option(each.name, type_, kind != written, kind not in OPTION_TYPES, default, limits)
+            found[item.name] = Option(item.name, type_, kind != annotation, kind not in OPTION_TYPES, default, limits)
     return found
 
 
@@ -190,8 +190,8 @@ def _type_of(default: Value) -> OptionType:
 def read_values(recipe: HasOptions) -> dict[str, Value]:
     """Read the current values of a recipe's options; the default in place of an object that Python code gave."""
     found: dict[str, Any] = {
-        name: getattr(recipe, name) if _is_plain(getattr(recipe, name)) else each.default
-        for name, each in options(recipe).items()
+        name: getattr(recipe, name) if _is_plain(getattr(recipe, name)) else option.default
+        for name, option in options(recipe).items()
     }
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
@@ -202,20 +202,20 @@ def _is_plain(value: object) -> bool:
 
 def describe_options(recipe: HasOptions) -> list[dict[str, JSONValue]]:
     """Describe a recipe's options for programs and for the page: type, limits, meaning, default and current value."""
-    present = read_values(recipe)
+    current = read_values(recipe)
     return [
         {
             "name": name,
-            "type": each.type,
-            "optional": each.optional,
-            "low": each.limits.low,
-            "high": each.limits.high,
-            "choices": list(each.limits.choices),
-            "meaning": each.limits.meaning,
-            "default": as_json(each.default),
-            "value": as_json(present[name]),
+            "type": option.type,
+            "optional": option.optional,
+            "low": option.limits.low,
+            "high": option.limits.high,
+            "choices": list(option.limits.choices),
+            "meaning": option.limits.meaning,
+            "default": as_json(option.default),
+            "value": as_json(current[name]),
         }
-        for name, each in options(recipe).items()
+        for name, option in options(recipe).items()
     ]
 
 
@@ -280,12 +280,12 @@ def check_options(recipe: HasOptions) -> None:
     Raises:
         BadInput: a value is outside its limits.
     """
-    for each in options(recipe).values():
-        value = getattr(recipe, each.name)
-        if isinstance(value, str) and each.type != "str":  # numbers are written as text only in settings
-            raise BadInput(f"{each.name} must be {each.expected}, got {shortly(value)}")
-        if _is_plain(value) or not each.objects:
-            each.read(value)
+    for option in options(recipe).values():
+        value = getattr(recipe, option.name)
+        if isinstance(value, str) and option.type != "str":  # numbers are written as text only in settings
+            raise BadInput(f"{option.name} must be {option.expected}, got {shortly(value)}")
+        if _is_plain(value) or not option.objects:
+            option.read(value)
 
 
 def as_json(value: Value) -> JSONValue:

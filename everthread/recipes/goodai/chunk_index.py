@@ -286,7 +286,7 @@ class ChunkIndex:
             corpus: the bank's statistics.
             touched: the sessions to check; None for all.
         """
-        sessions = [each for each in self.store.sessions(self.bank) if touched is None or each.id in touched]
+        sessions = [session for session in self.store.sessions(self.bank) if touched is None or session.id in touched]
         ids = None if touched is None else self._affected_ids(sessions)
         stored: defaultdict[str, list[Chunk]] = defaultdict(list)
         change, cut_lines, retracted_ids = _Change(), 0, list[int]()
@@ -395,7 +395,7 @@ def _with_tail(state: State, change: _Change, written: dict[int, int]) -> State:
         seq=first.first_seq,
         before=position.before,
         at=position.start,
-        tail=tuple(each for each in ids if each not in change.removed_ids),
+        tail=tuple(chunk_id for chunk_id in ids if chunk_id not in change.removed_ids),
         open=len(ids) < len(change.tail),
     )
 
