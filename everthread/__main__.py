@@ -12,7 +12,7 @@ INTERRUPTED = 130  # the exit status of a program that SIGINT ended, by shell co
 
 
 def main() -> None:
-    """Load the command line and run it; for a hook only what a hook needs, because a prompt waits for it."""
+    """Load the command line and run it. A hook loads only what it needs, because a prompt waits for it."""
     try:
         if sys.argv[1:2] == ["hook"]:
             from everthread.cli.hook import hook

@@ -99,7 +99,7 @@ def as_json(result: KillResult) -> dict[str, Any]:
 
 
 async def _retry(port: int, messages: list[dict[str, str]]) -> str:
-    """Return the whole reply to a request that was broken off."""
+    """Return the whole reply to an interrupted request."""
     answer = await send(port, build_path(BANK), messages)
     if not answer.text:
         raise ModelError(f"the new server at port {port} did not answer; run it again when the machine is less busy")

@@ -34,12 +34,12 @@ class LanguageErrors:
     refusals: int
     missed: tuple[str, ...]  # refusals taken for answers
     answers: int
-    condemned: tuple[str, ...]  # answers taken for refusals
+    false_refusals: tuple[str, ...]  # answers taken for refusals
 
     @property
     def rate(self) -> float:
         """The share of misjudged replies, 0..1."""
-        return (len(self.missed) + len(self.condemned)) / max(self.refusals + self.answers, 1)
+        return (len(self.missed) + len(self.false_refusals)) / max(self.refusals + self.answers, 1)
 
 
 def load_labelled_replies() -> list[LabelledReply]:
@@ -79,10 +79,13 @@ def _find_errors(language: str, replies: list[LabelledReply], words: RefusalWord
 
 def table(results: list[LanguageErrors]) -> str:
     """Return the counts for the terminal and the docs."""
-    rows = [f"{'':<10}{'refusals missed':>17}{'answers condemned':>19}{'errors':>9}"]
+    rows = [f"{'':<10}{'refusals missed':>17}{'false refusals':>19}{'errors':>9}"]
     for result in results:
-        missed, condemned = f"{len(result.missed)} of {result.refusals}", f"{len(result.condemned)} of {result.answers}"
-        rows.append(f"{result.language:<10}{missed:>17}{condemned:>19}{result.rate:>9.1%}")
+        missed, mistaken = (
+            f"{len(result.missed)} of {result.refusals}",
+            f"{len(result.false_refusals)} of {result.answers}",
+        )
+        rows.append(f"{result.language:<10}{missed:>17}{mistaken:>19}{result.rate:>9.1%}")
     return "\n".join(rows)
 
 
@@ -94,7 +97,7 @@ def as_json(results: list[LanguageErrors]) -> list[dict[str, object]]:
             "refusals": result.refusals,
             "missed": list(result.missed),
             "answers": result.answers,
-            "condemned": list(result.condemned),
+            "false_refusals": list(result.false_refusals),
             "rate": round(result.rate, 4),
         }
         for result in results

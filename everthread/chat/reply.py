@@ -47,9 +47,9 @@ class SaveReply(Protocol):
 class Reply(Iterator[str]):
     """An iterator over the pieces of a reply.
 
-    When the iteration ends, the reply is saved, and `line` is its line. If the stream breaks off, or the reply is
-    stopped, or the conversation continues or is closed before, the text so far is saved and marked as partial. A
-    refusal is saved as retracted, so it is never recalled.
+    When the iteration ends, the reply is saved, and `line` is its line. If the stream is interrupted, the
+    reply is stopped, or the conversation continues or is closed before the end, the text so far is saved and marked as
+    partial. A refusal is saved as retracted, so it is never recalled.
 
     Iterating raises LLMUnavailable, LLMDenied, LLMRejected, ModelNotFound, and StoreUnavailable if the line can't be
     saved; `text` then holds the text so far.

@@ -1,7 +1,7 @@
 """Deadline: bounds the time that the calls of models may take for one request.
 
-A call runs in a thread of its own. One that does not return in time is left to end there, and its result is dropped;
-the process does not exit before. The threads are not daemons, because native code that still runs when the interpreter
+A call runs in a thread of its own. One that does not return in time is left to end there, and its result is dropped.
+The process does not exit before: the threads are not daemons, because native code that still runs when the interpreter
 shuts down aborts the process.
 """
 
@@ -18,11 +18,11 @@ from everthread.common import fork_safety
 Result = TypeVar("Result")
 
 MODEL_SHARE = 0.8  # of the time, for all models together; the rest is for reading the store
-MAX_CALLS = 32  # calls that run at once in a process, those that are late included; another one waits
+MAX_CALLS = 32  # calls that run at once in a process, including late ones; a further call waits
 
 
 class _Slots:
-    """The places for running calls. All are free in a forked process, which has none of the threads."""
+    """The slots for running calls. All are free in a forked process, which has none of the threads."""
 
     def __init__(self) -> None:
         self.renew()
@@ -39,11 +39,11 @@ class Deadline:
     """The moment by which a request's models must have answered.
 
     Attributes:
-        missed: whether something was left out for want of time.
+        missed: whether something was left out for lack of time.
     """
 
     def __init__(self, seconds: float) -> None:
-        """Start the time.
+        """Start the clock.
 
         Args:
             seconds: the time of the whole request; with 0 no model is called.
@@ -53,7 +53,7 @@ class Deadline:
 
     def call(self, function: Callable[[], Result], otherwise: Result) -> Result:
         """Return the result of a function if it returns in time, else `otherwise`. Raises what the function raises."""
-        slots = _SLOTS.free  # the thread frees the place where it was taken, even after a fork
+        slots = _SLOTS.free  # the thread releases the slot of this semaphore, even after a fork
         if self._remaining_s() <= 0 or not slots.acquire(timeout=self._remaining_s()):
             self.missed = True
             return otherwise

@@ -18,7 +18,6 @@ META_NEEDS_CONSENT = "everthread.asked"  # True: the user is asked at the end wh
 META_GREETING = "everthread.greeting"  # True: the greeting on a character's card
 META_HEARD = "everthread.heard"  # True: said by another character of a group
 META_UNDATED = "everthread.undated"  # True: said at an unknown time; said_at is when it was stored
-META_UNDATED = "everthread.undated"  # True: said at an unknown time; said_at is when it was stored
 META_OFFERED = "everthread.offered"  # the number of the line that this reply was reminded of
 
 # Of units.

@@ -206,7 +206,7 @@ async def read_body(response: httpx.Response) -> bytes:
 async def peek_error_body(response: httpx.Response) -> bytes:
     """Return the beginning of an error's body, as it was sent, and close the response.
 
-    The body may be endless or break off. Reading it raises no error, because the status is already known.
+    The body may be endless or be cut off. Reading it raises no error, because the status is already known.
     """
     import httpx
 

@@ -75,7 +75,7 @@ class Packabby(Recipe):
     """Summarises what the person said in a conversation, if they agree, and recalls the nearest summary.
 
     The recipe follows Packabby Robotics' robots. A summary is dated key points within 300 tokens. The summary with the
-    greatest cosine to the newest message (with `max_hits`, several, as far as there is room) follows that message, with
+    greatest cosine to the newest message (with `max_hits`, several, as many as there is room for) follows that message, with
     a note that it may be irrelevant. As in the source, something is always recalled once there is a summary. Three
     options prevent that; they are off, and can be combined:
 
@@ -94,8 +94,8 @@ class Packabby(Recipe):
 
     Texts of general knowledge that were added to a bank (`recipes.general_knowledge`) are recalled like summaries.
 
-    Deviations: lines are stored as they are said, and forgotten if the person refuses, so that a conversation that
-    breaks off is not lost; without vectors, the summary that shares most words with the message is found.
+    Deviations: lines are stored as they are said, and forgotten if the person refuses, so that an interrupted
+    conversation is not lost; without vectors, the summary that shares most words with the message is found.
     """
 
     name = "packabby"

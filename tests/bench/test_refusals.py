@@ -30,7 +30,7 @@ def test_fewer_than_one_in_seven_of_the_measured_replies_is_misjudged() -> None:
     wrong = [
         text
         for each in measure_refusals(load_labelled_replies(), shipped_words())
-        for text in (*each.missed, *each.condemned)
+        for text in (*each.missed, *each.false_refusals)
     ]
     assert len(wrong) < 200 / 7, wrong
 
@@ -44,7 +44,7 @@ def test_mistakes_of_both_kinds_are_counted_by_language() -> None:
     ]
     english, chinese = measure_refusals(replies, shipped_words())
     assert english.missed == ("Ask the harbour master.",)
-    assert english.condemned == ("As an AI, I would say so too.",)
+    assert english.false_refusals == ("As an AI, I would say so too.",)
     assert english.rate == 2 / 3
     assert (chinese.language, chinese.rate) == ("zh", 0)
     assert measure_refusals(replies, RefusalWords())[0].missed == tuple(each.text for each in replies[:2])

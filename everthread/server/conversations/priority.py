@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MAX_BACKGROUND_WAIT_S = 10.0  # background work waits no longer
+MAX_BACKGROUND_WAIT_S = 10.0  # background work waits at most this long
 
 
 class PriorityGate:

@@ -35,7 +35,7 @@ MAX_PRIVATE_CHATS = 256  # open incognito conversations, whose lines are not sto
 
 
 class MessageConversation:
-    """Holds the conversations of a channel. The caller answers one message of a person at a time."""
+    """Runs the conversations of a channel. The caller answers one message of a person at a time."""
 
     def __init__(
         self,
@@ -44,11 +44,14 @@ class MessageConversation:
         store: MessageStore,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        """Args:
-        channel: the channel.
-        conversations: the conversations of the server.
-        store: the opt-outs of the channel.
-        clock: returns the current time."""
+        """Create the conversations of a channel.
+
+        Args:
+            channel: the channel.
+            conversations: the conversations of the server.
+            store: the opt-outs of the channel.
+            clock: returns the current time.
+        """
         self.channel, self.store = channel, store
         self.services, self.conversations = conversations.services, conversations
         self._clock = clock

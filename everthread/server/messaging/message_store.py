@@ -13,7 +13,7 @@ from pathlib import Path
 from everthread.server.messaging.message import AnswerPart, AnswerParts, hash_id
 from everthread.server.server_db import ServerDatabase
 
-LEASE_S = 20.0  # within this time the holder saves the answer, or a text to send because the answer is late
+LEASE_S = 20.0  # the time in which a caller saves the answer, or a text to send because the answer is late
 ANSWER_LIFETIME_S = 86_400.0  # a message is delivered again within minutes
 
 
@@ -21,9 +21,12 @@ class MessageStore:
     """Stores answers and opt-outs in one file, which several threads and processes of one machine can use at once."""
 
     def __init__(self, file: Path, channel: str) -> None:
-        """Args:
-        file: the path.
-        channel: the name of the channel, with which the names of its tables begin."""
+        """Open the file, which is created if it is missing.
+
+        Args:
+            file: the path.
+            channel: the name of the channel, with which the names of its tables begin.
+        """
         self._answered, self._stopped = f"{channel}_answered", f"{channel}_stopped"
         self._database = ServerDatabase(
             file,
