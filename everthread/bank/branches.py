@@ -126,17 +126,17 @@ def _build_copies(
     stays with that line."""
     keys = {line.seq: key for line in lines if (key := source_key(line)) is not None}
     freed = {line.seq for line in discarded}
-    held = {
+    used_keys = {
         key
-        for key, holder in store.get_by_key(bank, list(keys.values())).items()
-        if holder.retracted_at is None and holder.seq not in freed
+        for key, other in store.get_by_key(bank, list(keys.values())).items()
+        if other.retracted_at is None and other.seq not in freed
     }
     return [
         replace(
             to_new_line(line),
             metadata={**line.metadata, META_REPEATS: line.seq},
             parent=parent,
-            key=None if (key := keys.get(line.seq)) in held else key,
+            key=None if (key := keys.get(line.seq)) in used_keys else key,
         )
         for line in lines
     ]

@@ -34,27 +34,27 @@ def split_known(
         For each line the stored line with its key, or None; and the lines to write. A line that takes the key of
         another line records the number of that line in its metadata.
     """
-    holders = store.get_by_key(bank, [line.key for line in lines if line.key])
+    lines_by_key = store.get_by_key(bank, [line.key for line in lines if line.key])
     known: list[Line | None] = []
     new: list[NewLine] = []
     for line in lines:
-        holder = holders.get(line.key) if line.key else None
-        stored = None if holder is None else _resolve(store, bank, holder, line, replaces)
+        existing = lines_by_key.get(line.key) if line.key else None
+        stored = None if existing is None else _resolve(store, bank, existing, line, replaces)
         known.append(stored)
         if stored is None:
-            previous = {} if holder is None else {META_KEY_FROM: holder.seq}
+            previous = {} if existing is None else {META_KEY_FROM: existing.seq}
             new.append(replace(line, metadata={**line.metadata, **previous}))
     return known, new
 
 
-def _resolve(store: LineStore, bank: str, holder: Line, new: NewLine, replaces: Collection[int]) -> Line | None:
-    """Return the stored line for a new line with the holder's key; None if the new line may take the key.
+def _resolve(store: LineStore, bank: str, existing: Line, new: NewLine, replaces: Collection[int]) -> Line | None:
+    """Return the stored line for a new line with the key of an existing one; None if the new line may take the key.
 
     A line that version 0.1.0 corrected still has its key; its correction is returned.
     """
-    if holder.seq in replaces and holder.retracted_at is None:
-        return None if releases_key(replace(holder, retracted_at=now()), new) else holder
-    return find_current_version(store, bank, holder, replaces) if releases_key(holder, new) else holder
+    if existing.seq in replaces and existing.retracted_at is None:
+        return None if releases_key(replace(existing, retracted_at=now()), new) else existing
+    return find_current_version(store, bank, existing, replaces) if releases_key(existing, new) else existing
 
 
 def find_line(store: LineStore, bank: str, seq: int | None, key: str | None) -> Line | None:
@@ -67,10 +67,10 @@ def find_line(store: LineStore, bank: str, seq: int | None, key: str | None) -> 
 
 def find_by_key(store: LineStore, bank: str, key: str) -> Line | None:
     """Return the current line with a key; of a line that version 0.1.0 corrected, its correction."""
-    holder = store.get_by_key(bank, [key]).get(key)
-    if holder is None or holder.retracted_at is None:
-        return holder
-    return find_current_version(store, bank, holder)
+    existing = store.get_by_key(bank, [key]).get(key)
+    if existing is None or existing.retracted_at is None:
+        return existing
+    return find_current_version(store, bank, existing)
 
 
 def find_current_version(store: LineStore, bank: str, line: Line, replaces: Collection[int] = ()) -> Line | None:
@@ -114,9 +114,9 @@ def _own_metadata(metadata: Metadata) -> str:
 
 
 def key_history(store: LineStore, bank: str, line: Line) -> Iterator[Line]:
-    """Iterate over a line and the previous holders of its key, newest first."""
-    holder: Line | None = line
-    while holder is not None:
-        yield holder
-        previous = holder.metadata.get(META_KEY_FROM)
-        holder = get_recorded(store, bank, previous) if type(previous) is int and 0 < previous < holder.seq else None
+    """Iterate over a line and the lines that had its key before, newest first."""
+    current: Line | None = line
+    while current is not None:
+        yield current
+        seq = current.metadata.get(META_KEY_FROM)  # an import may have set it to anything
+        current = get_recorded(store, bank, seq) if type(seq) is int and 0 < seq < current.seq else None

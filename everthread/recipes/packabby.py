@@ -75,9 +75,9 @@ class Packabby(Recipe):
     """Summarises what the person said in a conversation, if they agree, and recalls the nearest summary.
 
     The recipe follows Packabby Robotics' robots. A summary is dated key points within 300 tokens. The summary with the
-    greatest cosine to the newest message (with `max_hits`, several, as many as there is room for) follows that message, with
-    a note that it may be irrelevant. As in the source, something is always recalled once there is a summary. Three
-    options prevent that; they are off, and can be combined:
+    greatest cosine to the newest message follows that message, with a note that it may be irrelevant; with `max_hits`,
+    several do, as many as there is room for. As in the source, something is always recalled once there is a summary.
+    Three options prevent that; they are off, and can be combined:
 
     - threshold: the minimum cosine, on the scale of the shipped model (`embedders.calibration`), for any model.
     - decoys: texts about nothing in particular, such as `DECOYS`. A summary is recalled only if it is nearer than all

@@ -81,8 +81,19 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
         lifespan=lifespan,
         telemetry=TELEMETRY_OFF,
     )
-    app.state.services, app.state.settings, app.state.metrics = services, settings, Metrics()
+    _add_state(app, services, settings)
     app.state.closes_store = closes
+    _add_routes(app)
+    app.state.sms = webhook.install(app, app.state.conversations, settings)
+    problems.install(app)
+    openapi.install(app)
+    _add_middleware(app, settings)
+    return app
+
+
+def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
+    """Add the objects that routes and middleware share."""
+    app.state.services, app.state.settings, app.state.metrics = services, settings, Metrics()
     app.state.conversations = ConversationRegistry(
         services, settings.max_replies, BankLeases(get_socket_path() if services.multi_process else None)
     )
@@ -92,14 +103,6 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     )
     app.state.idempotency = IdempotencyStore(server_db.ServerDatabase(server_db.get_path(services.store), SCHEMA))
     app.state.authenticator = Authenticator(KeyStore(server_db.get_path(services.store)), settings.key_required)
-    api = APIRouter(prefix=API_PREFIX)
-    busiest_first = (chat, lines, recall, sessions, banks, units, pins, characters, recipes, transfer, about)
-    for module in busiest_first:
-        api.include_router(module.router)
-    app.include_router(api)
-    app.include_router(proxy.router)
-    app.include_router(about.health)
-    app.include_router(static_files.build_router())
     app.state.mcp = None
     if find_spec("mcp") is not None:
         app.state.mcp = MCPEndpoint(
@@ -109,12 +112,19 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
             app.state.authenticator,
             settings.max_body_bytes,
         )
+
+
+def _add_routes(app: FastAPI) -> None:
+    api = APIRouter(prefix=API_PREFIX)
+    busiest_first = (chat, lines, recall, sessions, banks, units, pins, characters, recipes, transfer, about)
+    for module in busiest_first:
+        api.include_router(module.router)
+    app.include_router(api)
+    app.include_router(proxy.router)
+    app.include_router(about.health)
+    app.include_router(static_files.build_router())
+    if app.state.mcp is not None:
         app.router.routes.append(Route(mcp_endpoint.PATH, app.state.mcp))
-    app.state.sms = webhook.install(app, app.state.conversations, settings)
-    problems.install(app)
-    openapi.install(app)
-    _add_middleware(app, settings)
-    return app
 
 
 def _add_middleware(app: FastAPI, settings: Settings) -> None:

@@ -16,8 +16,11 @@ class RateLimiter:
     """Limits the requests of each caller with a bucket of tokens."""
 
     def __init__(self, requests_per_minute: int) -> None:
-        """Args:
-        requests_per_minute: the size of a bucket."""
+        """Create a limiter with full buckets.
+
+        Args:
+            requests_per_minute: the size of a bucket.
+        """
         self._requests_per_minute = requests_per_minute
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and when they were counted
 

@@ -30,9 +30,12 @@ class ServerDatabase:
     """A connection to the file, opened when it is first needed. Safe for use by several threads and processes."""
 
     def __init__(self, file: Path, schema: str) -> None:
-        """Args:
-        file: the path.
-        schema: statements that create the caller's tables unless they exist."""
+        """Open the file, which is created if it is missing.
+
+        Args:
+            file: the path.
+            schema: statements that create the caller's tables unless they exist.
+        """
         self.file, self._schema = file, schema
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None

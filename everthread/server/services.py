@@ -41,13 +41,16 @@ class Services:
         multi_process: bool = False,
         scribe: Scribe | None = None,
     ) -> None:
-        """Args:
-        store: closed by the caller.
-        embedder: of all banks.
-        llm: the configured language model, or None.
-        recipe: of banks that have none of their own.
-        multi_process: whether other processes serve the same store.
-        scribe: writes notes and summaries; None: by the language model or, without one, extractively."""
+        """Collect the objects that requests share.
+
+        Args:
+            store: closed by the caller.
+            embedder: of all banks.
+            llm: the configured language model, or None.
+            recipe: of banks that have none of their own.
+            multi_process: whether other processes serve the same store.
+            scribe: writes notes and summaries; None: by the language model or, without one, extractively.
+        """
         self.store, self.embedder, self.llm, self.recipe = store, BoundedEmbedder(embedder), llm, recipe
         self.multi_process = multi_process
         self.count: TokenCounter = estimate_tokens

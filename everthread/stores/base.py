@@ -247,7 +247,7 @@ class LineStore(Protocol):
     ) -> list[Line]:
         """Number and store lines in one transaction.
 
-        A line whose key is in use is not stored again, unless the holder of the key releases it (see
+        A line whose key is in use is not stored again, unless the stored line releases it (see
         `stores.shared_rows.releases_key`). Lines with `retracted_at` are stored as retracted.
 
         Args:

@@ -30,12 +30,12 @@ def source_key(line: Line) -> str | None:
     return None if line.key is None or line.key.startswith(REQUEST_KEY_PREFIX) else line.key
 
 
-def releases_key(holder: Line, new: NewLine) -> bool:
+def releases_key(existing: Line, new: NewLine) -> bool:
     """Return whether a line passes its key to a new one: a retracted line does, to a line that is not retracted.
 
     The key of a request stays with the line that the request added.
     """
-    return holder.retracted_at is not None and new.retracted_at is None and source_key(holder) is not None
+    return existing.retracted_at is not None and new.retracted_at is None and source_key(existing) is not None
 
 
 def unchanged_seqs(stored: Iterable[Line], expected: Iterable[Line]) -> set[int]:

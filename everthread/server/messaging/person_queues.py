@@ -19,8 +19,11 @@ class PersonQueues:
     """The queues of all people. Thread-safe. An exception of a task is logged by its type."""
 
     def __init__(self, name: str) -> None:
-        """Args:
-        name: the name of the threads."""
+        """Create empty queues.
+
+        Args:
+            name: the name of the threads.
+        """
         self._pool = ThreadPoolExecutor(MAX_CONCURRENT, name)
         self._waiting: dict[str, deque[Task]] = {}  # by person; the first one is running
         self._changed = threading.Condition()

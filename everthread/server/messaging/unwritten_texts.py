@@ -34,5 +34,5 @@ class UnwrittenTexts:
     def drop_bank(self, bank: str) -> None:
         """Drop the texts of a bank."""
         with self._lock:
-            for number in [number for number, (holder, _) in self._texts.items() if holder == bank]:
+            for number in [number for number, (owner, _) in self._texts.items() if owner == bank]:
                 del self._texts[number]

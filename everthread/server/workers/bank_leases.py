@@ -61,8 +61,11 @@ class BankLeases:
     """
 
     def __init__(self, own_socket: Path | None = None) -> None:
-        """Args:
-        own_socket: the path of this process's socket; see `get_socket_path`."""
+        """Open the folder of the leases.
+
+        Args:
+            own_socket: the path of this process's socket; see `get_socket_path`.
+        """
         self.own_socket = own_socket
         self._held: dict[str, set[Hashable]] = {}  # the holders, by bank
         self._lock = threading.Lock()
@@ -80,11 +83,11 @@ class BankLeases:
         )
 
     def acquire(self, bank: str, holder: Hashable, timeout_s: float = ACQUIRE_TIMEOUT_S) -> bool:
-        """Hold a bank in this worker until `release`, for one of possibly several holders.
+        """Hold a bank in this worker until each of its holders has released it.
 
         Args:
             bank: its id.
-            holder: identifies the holder.
+            holder: what needs the bank, such as the stream of a reply; any hashable object.
             timeout_s: how long to wait if another worker holds the bank.
 
         Returns:

@@ -51,10 +51,13 @@ class WorkerProxyMiddleware:
     """Forwards a request to the worker that holds its bank; without several workers it does nothing."""
 
     def __init__(self, app: ASGIApp, leases: BankLeases, body_timeout_s: float) -> None:
-        """Args:
-        app: the next application.
-        leases: the leases of this process.
-        body_timeout_s: as in `Settings`."""
+        """Wrap an application.
+
+        Args:
+            app: the next application.
+            leases: the leases of this process.
+            body_timeout_s: as in `Settings`.
+        """
         self.app, self.leases, self.body_timeout_s = app, leases, body_timeout_s
         self._transports: dict[Path, httpx.AsyncHTTPTransport] = {}
 

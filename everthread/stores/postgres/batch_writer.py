@@ -93,10 +93,10 @@ class BatchWriter:
             BadLine: its parent does not exist, or its own number is not above the bank's last.
         """
         new = entry.line
-        if new.key is not None and (holder := self.known.get(new.key)) is not None:
-            if holder.seq > self.before or not releases_key(holder, new):
-                return holder
-            self.key_donors.append(holder.seq)
+        if new.key is not None and (existing := self.known.get(new.key)) is not None:
+            if existing.seq > self.before or not releases_key(existing, new):
+                return existing
+            self.key_donors.append(existing.seq)
         at, offset_s = to_micros(entry.said_at), utc_offset_s(entry.said_at)
         if entry.follows and self.written:
             parent: int | None = self.written[-1][0].seq

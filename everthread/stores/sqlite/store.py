@@ -196,11 +196,11 @@ class SQLiteStore(Store):
         result: list[Line | int] = []  # a number is replaced by its line once all are written
         for entry in entries:
             key = entry.line.key
-            if key is not None and (holder := known.get(key)) is not None:
-                if isinstance(holder, int) or not releases_key(holder, entry.line):
-                    result.append(holder)
+            if key is not None and (existing := known.get(key)) is not None:
+                if isinstance(existing, int) or not releases_key(existing, entry.line):
+                    result.append(existing)
                     continue
-                db.execute("UPDATE line SET key = NULL WHERE seq = ?", (holder.seq,))
+                db.execute("UPDATE line SET key = NULL WHERE seq = ?", (existing.seq,))
             if entry.follows and written:
                 entry = replace(entry, line=replace(entry.line, parent=written[-1][0]))
             last = next_seq(entry, last)
