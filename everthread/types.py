@@ -94,7 +94,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One conversation in a bank. lines counts its lines that are not retracted."""
+    """One conversation in a bank. lines counts its lines that are not retracted; undated lines count in started_at and
+    last_at with the time at which they were stored."""
 
     id: str
     started_at: datetime

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from everthread import Comparison, Filter, Memory, NewLine
 from everthread.bank.stats import lines_by_month
 from everthread.chat.events import parse_event
-from everthread.cli.common import render_line
+from everthread.cli.common import render_hit, render_line
 from everthread.common.keys import META_UNDATED
 from everthread.errors import BadLine
 from everthread.recall.rerank.base import RecencyImportance
@@ -94,6 +95,24 @@ def test_an_export_has_no_time_of_undated_lines_and_an_import_leaves_them_undate
         assert [(line.text, line.is_undated) for line in other.lines()] == [
             (line.text, line.is_undated) for line in memory.lines()
         ]
+
+
+def test_the_lines_of_a_printed_hit_are_under_their_own_dates(memory: Memory) -> None:
+    write_undated(memory)
+    (first,) = memory.recall("The harbour was quiet.", 1)
+    assert render_hit(replace(first, passage=first.passage[:2]), signals=False).splitlines()[1:] == [
+        "    > user: The harbour was quiet.",
+        "      [at an unknown time]",
+        "      user: My sister Mia moved to Lisbon.",
+    ]
+    (second,) = memory.recall("My sister Mia moved to Lisbon.", 1)
+    assert render_hit(replace(second, passage=second.passage[:3]), signals=False).splitlines()[1:] == [
+        "      [Wednesday, 1 May 2024, 12:00]",
+        "      user: The harbour was quiet.",
+        "      [at an unknown time]",
+        "    > user: My sister Mia moved to Lisbon.",
+        "      user: She rents a flat by the harbour.",
+    ]
 
 
 def test_no_text_about_undated_lines_names_a_day(memory: Memory) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
@@ -19,7 +19,7 @@ from everthread.cli.sanitize import escape_control_chars
 from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.stores.conditions import parse_condition_text
-from everthread.text.formatting import format_heading, format_line
+from everthread.text.formatting import day_of, format_heading, format_line
 from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -310,11 +310,20 @@ def render_line(line: Line) -> str:
 def render_hit(hit: Hit, signals: bool) -> str:
     bank = f" in {hit.bank}" if hit.bank else ""
     text = f"{hit.relevance:4.0%}  {format_heading(hit.source)} #{hit.seq}{bank}\n"
-    rows = (f"{'>' if source == hit.source else ' '} {format_line(source)}" for source in hit.passage or [hit.source])
-    text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
+    text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in _render_passage(hit))
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
     return escape_control_chars(text)
+
+
+def _render_passage(hit: Hit) -> Iterator[str]:
+    """Yield the lines of a passage, with a heading where one is of another day than the line before it or the hit."""
+    shown = day_of(hit.source)  # its heading is above the passage
+    for source in hit.passage or [hit.source]:
+        if day_of(source) != shown:
+            yield f"  {format_heading(source)}"
+            shown = day_of(source)
+        yield f"{'>' if source == hit.source else ' '} {format_line(source)}"
 
 
 def pluralize(number: int, noun: str) -> str:
