@@ -36,10 +36,9 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def line(data: Json) -> Line:
-    """Decode a line."""
-    return Line(
-        **{**data, "said_at": datetime.fromisoformat(data["said_at"]), "retracted_at": parse_time(data["retracted_at"])}
-    )
+    """Decode a line, without the fields that exist only in JSON."""
+    values = {each.name: data[each.name] for each in fields(Line)}
+    return Line(**{**values, **{name: parse_time(data[name]) for name in ("said_at", "retracted_at")}})
 
 
 def lines(data: list[Json]) -> tuple[Line, ...]:

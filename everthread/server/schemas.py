@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
-from everthread.common.keys import META_CORRECTS
+from everthread.common.keys import META_CORRECTS, META_UNDATED
 from everthread.errors import BadInput, BadLine, BadQuery
 from everthread.recall.relevance_buffer import MAX_PASSAGES
 from everthread.stores.conditions import parse_condition
@@ -39,7 +39,8 @@ class View(BaseModel):
 
 
 class LineView(View):
-    """One message, verbatim. seq counts 1, 2, 3 … through the bank."""
+    """One message, verbatim. seq counts 1, 2, 3 … through the bank. The said_at of an undated line is the time at which
+    it was stored."""
 
     seq: int
     session: str
@@ -51,6 +52,12 @@ class LineView(View):
     metadata: dict[str, Any]
     key: str | None
     retracted_at: datetime | None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def undated(self) -> bool:
+        """Whether it was said at an unknown time."""
+        return self.metadata.get(META_UNDATED) is True
 
 
 class Page(View, Generic[Item]):

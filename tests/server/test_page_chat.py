@@ -271,6 +271,20 @@ def test_of_two_people_in_an_imported_chat_the_person_is_on_the_right(page: Page
     expect(page.locator(".date")).to_have_text(["2 March 2024", "3 March 2024"])
 
 
+def test_an_undated_line_is_shown_without_the_time_at_which_it_was_stored(page: Page, url: str) -> None:
+    said = [
+        {"text": "Hi.", "session": "old", "undated": True},
+        {"text": "Hello!", "role": "assistant", "said_at": "2024-03-05T12:00:00+00:00", "session": "old"},
+    ]
+    visit(page, url, "undated")
+    web.post(f"{url}/api/v1/banks/undated/lines/batch", json={"lines": said}).raise_for_status()
+    page.goto(f"{url}/#/undated/read/old")
+    page.reload()
+    expect(page.locator(".line time")).to_have_text(["unknown date", "12:00"])
+    expect(page.locator(".date")).to_have_text(["5 March 2024"])
+    expect(page.get_by_text("Chat from unknown date")).to_be_visible()
+
+
 def test_right_to_left_and_chinese_text_is_shown_correctly(page: Page, url: str) -> None:
     visit(page, url, "scripts")
     say_and_wait(page, "أختي انتقلت إلى لشبونة")

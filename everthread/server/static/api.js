@@ -72,9 +72,13 @@ async function problemOf(response) {
   }
 }
 
+/** Parse JSON; the time at which an undated line was stored is left out. */
+const parseJson = (text) =>
+  JSON.parse(text, (_, value) => (value?.undated ? { ...value, said_at: null } : value));
+
 async function requestJson(method, path, body, more = {}) {
   const response = await request(method, path, { body, ...more });
-  return response.status === 204 ? null : response.json();
+  return response.status === 204 ? null : parseJson(await response.text());
 }
 
 export const get = (path, more) => requestJson("GET", path, undefined, more);
@@ -126,5 +130,5 @@ function parseEvent(block) {
     if (row.startsWith("event:")) name = row.slice(6).trim();
     else if (row.startsWith("data:")) data.push(row.slice(5).replace(/^ /, ""));
   }
-  return data.length ? [name, JSON.parse(data.join("\n"))] : null;
+  return data.length ? [name, parseJson(data.join("\n"))] : null;
 }

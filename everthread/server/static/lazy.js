@@ -1,5 +1,4 @@
-// Parts of the page that a first message doesn't need: the columns, the dialogs and the transcripts. Each is loaded
-// with its style sheet when it is first needed.
+// Parts of the page that a first message doesn't need, each loaded with its style sheet on first use.
 
 import { Problem } from "./api.js";
 import { h } from "./dom.js";
@@ -7,8 +6,7 @@ import { h } from "./dom.js";
 export const loadColumns = lazy(() => import("./columns.js"), "/static/memory.css");
 export const loadOverlays = lazy(() => import("./overlays.js"), "/static/overlays.css");
 
-/** A function that loads a module and its style sheet once; a load that failed is tried again by the next call. Throws
- * Problem. */
+/** A function that loads a module and its style sheet once, or throws Problem; after a failure it tries again. */
 function lazy(load, href) {
   let loading = null;
   return () => {
