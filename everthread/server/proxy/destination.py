@@ -16,6 +16,8 @@ from everthread.server.proxy.formats.base import BANK_FIELD, ModelRequest
 from everthread.server.proxy.model_names import split_model
 from everthread.stores.limits import check_bank_id, check_storable
 
+BANK_HEADER = "x-everthread-bank"
+USER_HEADER = "x-openwebui-user-id"
 SESSION_HEADERS = ("x-openwebui-chat-id", "x-conversation-id")  # of front ends
 
 
@@ -54,11 +56,11 @@ def find_destination(
     """
     model, suffix = split_model(request.get_text("model"), exists)
     named = (
-        _decode(headers.get("x-everthread-bank")),
+        _decode(headers.get(BANK_HEADER)),
         options.bank or request.get_metadata(BANK_FIELD),
         suffix,
         path_bank,
-        _name_user(headers.get("x-openwebui-user-id")),
+        _name_user(headers.get(USER_HEADER)),
         _name_user(request.user),
     )
     bank = check_bank_id(next((name for name in named if name), default_bank))

@@ -24,7 +24,7 @@ from everthread.server.path_segments import decode_segment
 from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
 from everthread.server.problems import Problem
 from everthread.server.proxy.body_options import OPTIONS_FIELD, BodyOptions
-from everthread.server.proxy.destination import find_destination
+from everthread.server.proxy.destination import BANK_HEADER, USER_HEADER, find_destination
 from everthread.server.proxy.exchange import Exchange
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.formats.chat_completions import ChatRequest
@@ -98,8 +98,10 @@ async def create_response(request: Request) -> Response:
 @router.get("/api/tags")
 @with_api_errors
 async def list_models(request: Request) -> Response:
-    """List the upstream's models, and each with the banks that the caller may chat with."""
+    """List the upstream's models, and each with the banks that the caller may chat with, unless it names its bank."""
     key = await _authenticate(request)
+    if BANK_HEADER in request.headers or USER_HEADER in request.headers:
+        return await _pass_on(request, key)
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     banks = await run_in_threadpool(_list_banks, get_services(request).store, key)

@@ -688,6 +688,16 @@ def test_models_are_listed_with_the_banks_of_the_caller(proxy: Proxy) -> None:
             client.models.retrieve("m@other")
 
 
+@pytest.mark.parametrize("header", ["X-Everthread-Bank", "X-OpenWebUI-User-Id"])
+def test_models_are_listed_alone_for_a_client_that_names_its_bank(proxy: Proxy, header: str) -> None:
+    proxy.post(user("Hi."))
+    assert len(httpx.get(f"{proxy.url}/v1/models").json()["data"]) > 1
+    listed = httpx.get(f"{proxy.url}/v1/models", headers={header: proxy.bank}).json()["data"]
+    assert [model["id"] for model in listed] == ["m"]
+    listed = httpx.get(f"{proxy.url}/api/tags", headers={header: proxy.bank}).json()["models"]
+    assert [model["name"] for model in listed] == ["m"]
+
+
 def test_texts_are_embedded_by_the_memory_or_by_the_upstream(proxy: Proxy) -> None:
     embedder = HashEmbedder(64)
     first, second = embedder.embed(["Hello.", "Mia"]).tolist()
