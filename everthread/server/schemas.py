@@ -56,7 +56,7 @@ class LineView(View):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def undated(self) -> bool:
-        """Whether it was said at an unknown time."""
+        """True if it was said at an unknown time."""
         return self.metadata.get(META_UNDATED) is True
 
 
@@ -444,7 +444,7 @@ class CharacterChanges(RequestBody):
 CONDITION_DESCRIPTION = (
     'A comparison such as {"field": "metadata.year", "op": ">", "value": 2020}, or {"all": […]}, {"any": […]}, '
     '{"not": …}. Fields: session, speaker, role, key, said_at, metadata.NAME. Operators: == != < <= > >= in, not in, '
-    "contains, exists."
+    "contains, exists, of which the last needs no value."
 )
 
 
