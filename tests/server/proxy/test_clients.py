@@ -19,6 +19,7 @@ import ollama
 import openai
 import pytest
 from hardship.llm import Raw
+from hardship.responses import answer
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
@@ -30,6 +31,9 @@ Ask = Callable[[Proxy, list[Any], bool], str]  # sends messages, streamed or not
 ROOT = Path(__file__).parents[3]
 CLIENTS = Path(__file__).parent / "clients"
 NODE_MODULES = CLIENTS / "ai_sdk" / "node_modules"
+needs_ai_sdk = pytest.mark.skipif(
+    not (shutil.which("node") and NODE_MODULES.exists()), reason="the AI SDK is installed by `make test`"
+)
 LITELLM_PYTHON = ROOT / "build" / "litellm" / "bin" / "python"  # made by `make clients`
 
 
@@ -60,10 +64,9 @@ def ask_openai_async(proxy: Proxy, messages: list[Any], stream: bool) -> str:
     return asyncio.run(ask())
 
 
-def build_langchain(proxy: Proxy) -> ChatOpenAI:
-    return ChatOpenAI.model_validate(
-        {"model": "m", "base_url": f"{proxy.url}/v1", "api_key": "x", "default_headers": name_bank(proxy)}
-    )
+def build_langchain(proxy: Proxy, **options: bool) -> ChatOpenAI:
+    server = {"model": "m", "base_url": f"{proxy.url}/v1", "api_key": "x", "default_headers": name_bank(proxy)}
+    return ChatOpenAI.model_validate({**server, **options})
 
 
 def ask_langchain(proxy: Proxy, messages: list[Any], stream: bool) -> str:
@@ -148,14 +151,37 @@ def run_client(*command: str | Path) -> Iterator[Ask]:
             process.terminate()
 
 
-@pytest.mark.skipif(
-    not (shutil.which("node") and NODE_MODULES.exists()), reason="the AI SDK is installed by `make test`"
-)
+@needs_ai_sdk
 def test_the_ai_sdk_recalls_an_earlier_session(proxy: Proxy) -> None:
     with run_client("node", CLIENTS / "ai_sdk" / "talk.mjs") as ask:
         for stream in (False, True):
             check_conversation(proxy, ask, stream)
             proxy.memory.forget(everything=True)
+
+
+@needs_ai_sdk
+def test_the_ai_sdk_names_the_replies_of_a_conversation(proxy: Proxy) -> None:
+    command = ("node", CLIENTS / "ai_sdk" / "responses.mjs")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+
+        def say(text: str, kept: int) -> str:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            request = {"url": f"{proxy.url}/v1", "bank": proxy.bank, "text": text, "kept": kept, "stream": kept > 2}
+            process.stdin.write(f"{json.dumps(request)}\n")
+            return str(json.loads(process.stdout.readline())["text"])
+
+        proxy.upstream.behaviours[:] = [answer(f"Answer {number}.") for number in range(4)]
+        assert [say(f"Question {number}?", 2 * number) for number in range(3)] == [
+            "Answer 0.",
+            "Answer 1.",
+            "Answer 2.",
+        ]
+        assert say("Edited?", 2) == "Answer 3."
+        process.terminate()
+    assert [item.get("type") for item in proxy.upstream.bodies[-2]["input"]][1::2] == ["item_reference"] * 2
+    assert proxy.texts == ["Question 0?", "Answer 0.", "Edited?", "Answer 3."]
+    assert len({line.session for line in proxy.lines}) == 1
 
 
 @pytest.mark.skipif(not LITELLM_PYTHON.exists(), reason="`make clients` installs litellm")
@@ -211,6 +237,19 @@ def test_tools_of_the_openai_client_are_called_with_the_memories_in_their_place(
     assert answer.choices[0].message.content == "She lives in Lisbon."
     assert proxy.upstream.bodies[-1]["tools"] == tools
     check_tool_loop(proxy)
+
+
+def test_langchain_continues_a_response(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = [answer("How nice for her!"), answer("In Lisbon."), answer("She has a cat.")]
+    model = build_langchain(proxy, use_responses_api=True, use_previous_response_id=True)
+    assert model.invoke([("user", FACT)]).text == "How nice for her!"
+    talk: list[Any] = [("user", QUESTION)]
+    talk += [model.invoke(talk), ("user", "Which pet has she?")]
+    assert "".join(chunk.text for chunk in model.stream(talk)) == "She has a cat."
+    assert proxy.upstream.bodies[-1]["previous_response_id"] == talk[1].response_metadata["id"]
+    assert FACT in str(proxy.upstream.bodies[-2]["input"][0])
+    assert proxy.texts == [FACT, "How nice for her!", QUESTION, "In Lisbon.", "Which pet has she?", "She has a cat."]
+    assert len({line.session for line in proxy.lines}) == 2
 
 
 def test_tools_of_langchain_are_called_with_the_memories_in_their_place(proxy: Proxy) -> None:
