@@ -13,7 +13,7 @@ from hardship.pumps import BLANKS, NASTY, TALK, Found, Pump, grows, patterns, pu
 from everthread.bank import line_validation
 from everthread.chat import consent, events, goodbye
 from everthread.chat.character import Character
-from everthread.chat.group_chat import _find_name
+from everthread.chat.group_chat import find_mention
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import BadFile, BadLine
@@ -156,7 +156,7 @@ WRAPPED: dict[str, Callable[[str], object]] = {
     "prompts.find_name": lambda text: prompts.find_name(text, ["Nora", "Ann Lee"]),
     "is_about": lambda text: salience.is_about(text, "her dog"),
     "fill_names": Character("Nora", person="Ann").fill_names,
-    "find_name": lambda text: _find_name("Nora", text),
+    "find_mention": lambda text: find_mention("Nora", text),
 }
 WORKS = {f"{work.__module__.rpartition('.')[2]}.{work.__qualname__}": work for work in FUNCTIONS} | WRAPPED
 

@@ -26,7 +26,7 @@ def lines_by_month(store: TermIndex, bank: str) -> list[MonthStats]:
     """
     seqs = np.arange(1, store.corpus_stats(bank).last_seq + 1, dtype=np.int64)
     lines = store.scoring_rows(bank, seqs).lines
-    lines = lines[(lines["marks"] & UNDATED) == 0]  # (R,)
+    lines = lines[(lines["flags"] & UNDATED) == 0]  # (R,)
     month = lines["said_at"].astype("datetime64[us]").astype("datetime64[M]")
     months, inverse, counts = np.unique(month, return_inverse=True, return_counts=True)
     pairs = np.unique(np.stack([inverse, lines["session"]]), axis=1)[0]  # (P,) the month of each (month, session)

@@ -95,7 +95,7 @@ def measure_chat(
         progress(f"{lines:,} lines: building")
         store_synthetic_lines(memory, lines)
         progress("talking")
-        before, after, prompts = _measure_turns(memory, lines, turns, round(words / TOKENS_PER_WORD_RATIO))
+        before, after, prompts = measure_turns(memory, lines, turns, round(words / TOKENS_PER_WORD_RATIO))
         progress("streaming")
         first_words = _measure_first_words(memory, lines)
     shares = [shared_prefix_ratio(earlier, later) for earlier, later in pairwise(prompts)]
@@ -139,12 +139,12 @@ def as_json(costs: ChatCosts) -> dict[str, Any]:
     return asdict(costs)
 
 
-def _measure_turns(memory: Memory, skip: int, turns: int, words: int) -> tuple[list[float], list[float], list[Prompt]]:
+def measure_turns(memory: Memory, skip: int, turns: int, words: int) -> tuple[list[float], list[float], list[Prompt]]:
     """Return the milliseconds of each turn before the model is called and after its last word, and the prompts.
 
     The first `skip` synthetic lines are not said; a reply has `words` words.
     """
-    user_texts, replies = _split_sides(synthetic.lines(2 * (turns + WARMUP_TURNS), skip=skip), words)
+    user_texts, replies = split_sides(synthetic.lines(2 * (turns + WARMUP_TURNS), skip=skip), words)
     model = TimedLLM(replies, context=CONTEXT_TOKENS)
     before: list[float] = []
     after: list[float] = []
@@ -187,7 +187,7 @@ class CountedStream(ScriptedStream):
         return Usage()
 
 
-def _split_sides(lines: Iterator[NewLine], reply_words: int) -> tuple[list[str], list[str]]:
+def split_sides(lines: Iterator[NewLine], reply_words: int) -> tuple[list[str], list[str]]:
     """Return the texts of the person, and as many replies of the character, each of `reply_words` words."""
     texts = [
         " ".join(words[: math.ceil(len(words) / TOKENS_PER_WORD_RATIO)])

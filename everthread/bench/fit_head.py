@@ -210,13 +210,13 @@ def cross_validate(
     first_trials = list(_ask_first_facts(model, kind.names, assistant, "zh" if by_words else "en"))
     extra = [trial.example for trial in _ask_all(mixed, model, kind.names, foreign=False)]
     held_out = {
-        conversation.id: _fit_profile(_leave_out(trials, conversation.id) + first_trials, extra, kind)
+        conversation.id: _fit_profile(leave_out(trials, conversation.id) + first_trials, extra, kind)
         for conversation in conversations
     }
     final = _fit_profile(trials + first_trials, extra, kind)
     for name in {trial.bank for trial in first_trials}:  # these affect only the curve, not the weights
         held_out[name] = replace(
-            final, query_model=_fit_gate(trials + _leave_out(first_trials, name), final.weights, kind)
+            final, query_model=_fit_gate(trials + leave_out(first_trials, name), final.weights, kind)
         )
     return _measure_fit(conversations, trials, first_trials, held_out, final)
 
@@ -368,7 +368,7 @@ class _FittedProfile:
     hit_model: Floats  # of the curve of one hit, bias first
 
 
-def _leave_out(trials: Sequence[Trial], name: str) -> list[Trial]:
+def leave_out(trials: Sequence[Trial], name: str) -> list[Trial]:
     """Return the trials whose question and bank are both of other conversations."""
     return [trial for trial in trials if name not in (trial.asker, trial.bank)]
 

@@ -74,13 +74,13 @@ def measure_kills(
             with run_process(run_server, folder, f"http://{HOST}:{model.port}/v1", embedder) as server:
                 if messages:
                     messages.append({"role": "assistant", "content": asyncio.run(_retry(server.port, messages))})
-                    _count_after_retry(result, list(memory.lines()), messages)
+                    count_after_retry(result, list(memory.lines()), messages)
                 if number == kills:
                     break
                 messages.append({"role": "user", "content": f"This is message {number}, of many."})
                 delay_s = rng.uniform(0, REPLY_PIECES * PIECE_INTERVAL_S)
                 asyncio.run(_kill_during_reply(server, messages, delay_s))
-            _count_stored(result, list(memory.lines()), messages)
+            count_stored(result, list(memory.lines()), messages)
             progress(f"{number + 1} of {kills} kills")
     return result
 
@@ -119,7 +119,7 @@ async def _kill_during_reply(server: Running, messages: list[dict[str, str]], de
     server.process.join(TIMEOUT_S)
 
 
-def _count_stored(result: KillResult, lines: Sequence[Line], messages: Sequence[dict[str, str]]) -> None:
+def count_stored(result: KillResult, lines: Sequence[Line], messages: Sequence[dict[str, str]]) -> None:
     """Count what is stored of the last turn after a kill."""
     newest = [line for line in lines if line.text == messages[-1]["content"]]
     replies = [line for line in lines if newest and line.parent == newest[-1].seq]
@@ -132,7 +132,7 @@ def _count_stored(result: KillResult, lines: Sequence[Line], messages: Sequence[
         result.whole += 1
 
 
-def _count_after_retry(result: KillResult, lines: Sequence[Line], messages: Sequence[dict[str, str]]) -> None:
+def count_after_retry(result: KillResult, lines: Sequence[Line], messages: Sequence[dict[str, str]]) -> None:
     """Count which lines of a conversation are missing or stored twice after a retry."""
     wanted = Counter(message["content"].strip() for message in messages)
     stored = Counter(line.text.strip() for line in lines)

@@ -37,7 +37,7 @@ def list_names() -> list[str]:
     if not library_folder().is_dir():
         return []
     files = ((path, _read_name(path)) for path in library_folder().iterdir() if path.suffix in (card.JSON, card.PNG))
-    return sorted({name for path, name in files if path.stem == _file_stem(name)})
+    return sorted({name for path, name in files if path.stem == file_stem(name)})
 
 
 def open_character(spec: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
@@ -165,7 +165,7 @@ def remove(name: str) -> None:
     get_file(name).unlink()
 
 
-def _file_stem(name: str) -> str:
+def file_stem(name: str) -> str:
     """Return the name of a character's file, without its ending."""
     escaped = "".join(c if re.match(r"[a-z0-9_-]", c) else _escape(c) for c in name)
     if _DEVICE_NAMES.match(escaped):
@@ -181,13 +181,13 @@ def _escape(c: str) -> str:
 
 
 def _read_name(path: Path) -> str:
-    """Undo `_file_stem`; a shortened name is read from the card."""
+    """Undo `file_stem`; a shortened name is read from the card."""
     return card.read(path).name if _DIGEST_SUFFIX.search(path.stem) else unquote(path.stem)
 
 
 def _find_file(name: str) -> Path | None:
     """Return the file of the character of this name; else None."""
-    files = (library_folder() / (_file_stem(name) + kind) for kind in (card.PNG, card.JSON))
+    files = (library_folder() / (file_stem(name) + kind) for kind in (card.PNG, card.JSON))
     return next((file for file in files if file.exists()), None)
 
 
@@ -218,7 +218,7 @@ def _target_path(name: str, kind: str) -> Path:
         raise StoreUnavailable(
             f"{library_folder()} can't be created ({error.strerror}); check that you may write to the folder around it"
         ) from error
-    return library_folder() / (_file_stem(name) + kind)
+    return library_folder() / (file_stem(name) + kind)
 
 
 def _remove_previous(file: Path, previous: Path | None) -> Path:

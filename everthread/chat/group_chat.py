@@ -81,7 +81,7 @@ class GroupChat:
 
         If one name begins with another, the longer one counts. Raises NotFound if no character is present.
         """
-        positions = {name: (match.start(), -len(name)) for name in self.names if (match := _find_name(name, text))}
+        positions = {name: (match.start(), -len(name)) for name in self.names if (match := find_mention(name, text))}
         if positions:
             return min(positions, key=lambda name: positions[name])
         if not self._present:
@@ -110,7 +110,7 @@ def _broadcast(chats: Iterable[Chat], add: Callable[[Chat], Line]) -> list[Line]
     return lines
 
 
-def _find_name(name: str, text: str) -> re.Match[str] | None:
+def find_mention(name: str, text: str) -> re.Match[str] | None:
     """Find a name in a text: as a whole word, unless its script has no spaces between words."""
     word = re.escape(name) if is_unspaced_script(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
     return re.search(word, text, re.IGNORECASE)

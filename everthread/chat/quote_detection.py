@@ -49,14 +49,14 @@ class QuoteIndex:
             if key in self._texts:  # recalled again: now the latest
                 self._texts[key] = self._texts.pop(key)
                 continue
-            words = [word for word, _ in _split_words(text)]
-            if _count_words(words) < MIN_QUOTE_WORDS:
+            words = [word for word, _ in split_words(text)]
+            if count_words(words) < MIN_QUOTE_WORDS:
                 continue
             self._texts[key] = runs = _hash_runs(words)
             self._words += len(runs)
             for run in runs:
                 self._runs.setdefault(run, set()).add(key)
-            if _count_words(words) < MIN_RUN_WORDS and len(set(words) - STOP_WORDS - SMALL_TALK) >= MIN_CONTENT_WORDS:
+            if count_words(words) < MIN_RUN_WORDS and len(set(words) - STOP_WORDS - SMALL_TALK) >= MIN_CONTENT_WORDS:
                 self._quotable[key] = hash(tuple(words))
             while len(self._texts) > MAX_TEXTS or (self._words > MAX_RUNS and len(self._texts) > 1):
                 self._forget(next(iter(self._texts)))
@@ -72,7 +72,7 @@ class QuoteIndex:
         They are runs of at least MIN_RUN_WORDS words of one text, and whole shorter texts in quotation marks; adjacent
         punctuation and quotation marks are included.
         """
-        split = list(_split_words(reply))
+        split = list(split_words(reply))
         words, word_spans = [word for word, _ in split], [span for _, span in split]
         repeated = [*self._find_repeated_runs(words), *self._find_quotes(reply, words, word_spans)]
         spans: Spans = []
@@ -91,7 +91,7 @@ class QuoteIndex:
             texts = tuple(self._runs.get(run, ())) if run is not None else ()  # another thread may add to them
             for text in open_runs.keys() - texts:
                 first, last = open_runs.pop(text), position + MIN_RUN_WORDS - 2
-                if _count_words(words[first : last + 1]) >= MIN_RUN_WORDS:
+                if count_words(words[first : last + 1]) >= MIN_RUN_WORDS:
                     yield first, last
             for text in texts:
                 open_runs.setdefault(text, position)
@@ -133,13 +133,13 @@ def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return remaining.strip()
 
 
-def _split_words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+def split_words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the normalised words of a text, and their spans."""
     for word in _WORD.finditer(text):
         yield normalize(word[0]), word.span()
 
 
-def _count_words(words: Sequence[str]) -> float:
+def count_words(words: Sequence[str]) -> float:
     """Return the number of words; a character of a script without spaces counts as half a word."""
     return len(words) - sum(1 for word in words if _UNSPACED_WORD.match(word)) / 2
 

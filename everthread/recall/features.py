@@ -67,15 +67,15 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
         / (1 + adjacent.exists(-1) + adjacent.exists(1)),
         "cosine_session": _best_in_session(lines["session"], without_echoes[row_indexes]),
         **_lexical_signals(candidates, adjacent, echoes),
-        "empty": ((lines["marks"] & UNINFORMATIVE) > 0).astype(np.float32),
-        "asks": ((lines["marks"] & HAS_QUESTION) > 0).astype(np.float32),
+        "empty": ((lines["flags"] & UNINFORMATIVE) > 0).astype(np.float32),
+        "asks": ((lines["flags"] & HAS_QUESTION) > 0).astype(np.float32),
         "length": np.log1p(lines["length"].astype(np.float32)),
         "speaker": _speaker_signal(candidates, lines["speaker"]),
         "person": _person_signal(candidates, lines["speaker"]),
         "day": _date_signal(parsed.times, lines, whole_month=False),
         "month": _date_signal(parsed.times, lines, whole_month=True),
-        "answers": adjacent.values((rows.lines["marks"] & ENDS_WITH_QUESTION) > 0, -1),
-        "time": ((lines["marks"] & HAS_TIME) > 0).astype(np.float32) * parsed.asks_for_time,
+        "answers": adjacent.values((rows.lines["flags"] & ENDS_WITH_QUESTION) > 0, -1),
+        "time": ((lines["flags"] & HAS_TIME) > 0).astype(np.float32) * parsed.asks_for_time,
     }
 
 
@@ -125,7 +125,7 @@ def _find_echoes(candidates: Candidates, adjacent: _AdjacentRows) -> npt.NDArray
     Such rows would raise the scores of the lines around them, so they don't count for their neighbours.
     """
     lines = candidates.rows.lines
-    empty = (lines["marks"] & UNINFORMATIVE) > 0
+    empty = (lines["flags"] & UNINFORMATIVE) > 0
     if not empty.any():
         return empty
     shared = np.zeros(len(lines) + 1, np.int64)  # the last element is for lines that are not among the rows
@@ -232,7 +232,7 @@ def _date_signal(times: Sequence[Time], lines: npt.NDArray[np.void], whole_month
             if isinstance(time, Date)
             else _is_in_span(time, said_at, whole_month)
         )
-    matches &= (lines["marks"] & UNDATED) == 0
+    matches &= (lines["flags"] & UNDATED) == 0
     return matches.astype(np.float32)
 
 

@@ -84,16 +84,11 @@ def build_context(
     """Lay out the hits of a query as text for a prompt.
 
     Args:
-        recipe: the bank's recipe.
-        reader: the bank.
-        query: the query.
+        recipe, reader, query, banks, reranker: as for `recall`.
         limits: the limits of the text.
-        banks: ids of banks in its store that are searched instead; None: the bank.
-        reranker: reorders the hits; None: their order stays.
 
     Raises:
-        BadQuery: as in `search`, or `banks` names no bank.
-        NotFound: one of `banks` doesn't exist.
+        BadQuery, NotFound: as in `recall`.
     """
     build = partial(_build_bank_context, recipe, reranker)
     if banks is None:
@@ -111,9 +106,9 @@ def _build_bank_context(
     max_hits = recipe_used.max_hits
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
     hits = apply_gate(result, limits, recipe_used.min_relevance)
-    rerank = partial(rerank_hits, reranker, query.text, hits)
-    ranked = rerank() if reranker is None else reader.call_model(rerank, hits)
-    return recipe_used.lay_out(reader, replace(result, hits=ranked[:max_hits]), limits)
+    if reranker is not None:
+        hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
+    return recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
 
 
 def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:

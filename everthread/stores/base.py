@@ -66,7 +66,7 @@ LINE_DTYPE = np.dtype(
         ("speaker", "<i4"),  # number of the speaker
         ("length", "<i4"),  # terms in the line
         ("head_length", "<i4"),  # terms in the line's head
-        ("marks", "<i4"),  # bits; see text.line_features
+        ("flags", "<i4"),  # bits; see text.line_features
     ]
 )
 

@@ -74,7 +74,7 @@ def test_errors_are_reported_in_one_line() -> None:
 
 
 def test_both_sides_talk_and_replies_have_the_given_length() -> None:
-    user_texts, replies = chat._split_sides(synthetic.lines(40), 64)
+    user_texts, replies = chat.split_sides(synthetic.lines(40), 64)
     assert len(user_texts) == len(replies) == 20
     assert {len(reply.split()) for reply in replies} == {64}
     uncut = [line.text for line in islice(synthetic.lines(40), 0, None, 2)]
@@ -86,7 +86,7 @@ def test_both_sides_talk_and_replies_have_the_given_length() -> None:
 def test_every_turn_is_stored_and_the_prompts_of_the_measured_turns_are_returned(tmp_path: Path) -> None:
     with Memory.open("bench", store=tmp_path / "store", embedder=HashEmbedder(64)) as memory:
         memory.observe_many(list(synthetic.lines(50)))
-        before, after, prompts = chat._measure_turns(memory, 50, 2, 64)
+        before, after, prompts = chat.measure_turns(memory, 50, 2, 64)
         assert len(before) == len(after) == len(prompts) == 2
         spoken = [line.text for line in memory.lines(after=50)]
         assert len(spoken) == 2 * (2 + chat.WARMUP_TURNS)

@@ -20,8 +20,8 @@ from everthread.bench.fit_head import (
     WORD_SIGNALS,
     FitResult,
     Trial,
-    _leave_out,
     cross_validate,
+    leave_out,
 )
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
@@ -154,4 +154,4 @@ def test_a_conversation_is_left_out_as_asker_and_as_bank() -> None:
     nothing = Example("", np.zeros((1, 1), np.float32), np.zeros(0, np.intp))
     pairs = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("b", "c")]
     trials = [Trial(asker, bank, "own", "full", 0, nothing, {}) for asker, bank in pairs]
-    assert [(trial.asker, trial.bank) for trial in _leave_out(trials, "a")] == [("b", "b"), ("b", "c")]
+    assert [(trial.asker, trial.bank) for trial in leave_out(trials, "a")] == [("b", "b"), ("b", "c")]

@@ -41,16 +41,16 @@ def test_lines_that_are_missing_or_stored_twice_are_counted(memory: Memory) -> N
     asked = [{"role": "user", "content": "Where is Mia?"}]
     answered = [*asked, {"role": "assistant", "content": "In Rome. "}]
     result = kills.KillResult(1)
-    kills._count_stored(result, [], asked)
+    kills.count_stored(result, [], asked)
     assert (result.missing, result.absent) == (1, 1)
 
     question = memory.observe("Where is Mia?")
     for text, metadata in (("In", {"partial": True}), ("In Rome.", {})):
         memory.observe(text, role="assistant", parent=question.seq, metadata=metadata)
-        kills._count_stored(result, list(memory.lines()), asked)
+        kills.count_stored(result, list(memory.lines()), asked)
     assert (result.missing, result.partial, result.whole, result.doubled) == (1, 1, 1, 1)
 
-    kills._count_after_retry(result, list(memory.lines()), answered)
+    kills.count_after_retry(result, list(memory.lines()), answered)
     assert (result.missing, result.doubled) == (1, 2)  # "In" is no message of the conversation
 
 

@@ -66,7 +66,7 @@ def test_names_too_long_for_a_file_are_distinguished_and_listed_in_full() -> Non
 
 @given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
 def test_every_name_has_its_own_file(one: str, other: str) -> None:
-    stems = [character_library._file_stem(name).lower() for name in (one, other)]
+    stems = [character_library.file_stem(name).lower() for name in (one, other)]
     assert (stems[0] == stems[1]) == (one == other)
     assert all(set(stem) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-%~") for stem in stems)
 

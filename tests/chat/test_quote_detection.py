@@ -29,7 +29,7 @@ def repeated(reply: str, *texts: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    return [word for word, _ in quote_detection._split_words(text)]
+    return [word for word, _ in quote_detection.split_words(text)]
 
 
 # ------------------------------------------------------------------- always
@@ -46,7 +46,7 @@ def test_spans_are_valid_ascending_and_disjoint(texts: list[str], reply: str) ->
 @pytest.mark.slow
 @given(st.lists(TEXT, max_size=4), TEXT, TEXT, TEXT)
 def test_a_long_text_is_found_wherever_it_is_embedded(others: list[str], text: str, before: str, after: str) -> None:
-    assume(quote_detection._count_words(words(text)) >= MIN_RUN_WORDS)
+    assume(quote_detection.count_words(words(text)) >= MIN_RUN_WORDS)
     reply = f"{before} {text} {after}"
     start, end = len(before) + 1, len(before) + 1 + len(text)
     covered = [position for span in recalled(*others, text).find_spans(reply) for position in range(*span)]

@@ -63,7 +63,7 @@ class LineColumns:
             said_at = self.lines["said_at"] - self.lines["offset"] * np.int64(1_000_000)  # (N,) in UTC
             masks += [said_at >= choice.since] if choice.since is not None else []
             masks += [said_at < choice.until] if choice.until is not None else []
-        masks += [(self.lines["marks"] & UNDATED) == 0] if choice.only_dated else []
+        masks += [(self.lines["flags"] & UNDATED) == 0] if choice.only_dated else []
         return self.seqs[np.logical_and.reduce(masks)] if masks else self.seqs
 
     def session_rows(self, numbers: Seqs, within: Seqs) -> npt.NDArray[np.int64]:
