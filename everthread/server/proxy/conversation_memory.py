@@ -1,10 +1,11 @@
 """Stores and recalls for the proxy.
 
-Other workers of the server wait while one of them changes the conversations of a bank.
+One worker of the server at a time changes the conversations of a bank.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
@@ -19,28 +20,36 @@ from everthread.server.proxy.memory_block import MemoryBlock
 from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
 from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.reply_index import META_RESPONSE
+from everthread.server.workers.bank_locks import BankLocks
 from everthread.types import Metadata
 
 DEFAULT_BUDGET_TOKENS = 1000  # of a block
 MAX_QUERY_CHARS = 4000  # of the newest message, from its end, where a question is
 MAX_LINEAGES = 1024  # banks whose conversations are held in memory
 MAX_BLOCKS = 1024  # turns whose tools may still be called
-LEASE_PREFIX = "proxy:"  # a lease of its own, because that of the bank is held during a whole reply of a character
-LEASE_TIMEOUT_S = 5.0
+LOCK_TIMEOUT_S = 5.0
+TURNS_AT_ONCE = 8  # more would delay each other, and close each other's banks
 NO_BLOCK = MemoryBlock("", ())
 
 Texts = dict[tuple[str, int], str]  # of lines, by an empty kind and number, and of units, by kind and id
 
 
 class ConversationMemory:
-    """The conversations that pass through the proxy. Thread-safe."""
+    """The conversations that pass through the proxy. Thread-safe.
+
+    Attributes:
+        slots: limits how many requests store and recall at once.
+    """
 
     def __init__(self, registry: ConversationRegistry, *, stores_history: bool) -> None:
         """Args:
         registry: the conversations of this process.
         stores_history: as for `Lineage`."""
-        self._registry, self._services, self._leases = registry, registry.services, registry.leases
+        self._registry, self._services = registry, registry.services
+        own_socket = registry.leases.own_socket
+        self._locks = BankLocks(None if own_socket is None else own_socket.parent)
         self._stores_history = stores_history
+        self.slots = asyncio.Semaphore(TURNS_AT_ONCE)
         self._lineages: OrderedDict[str, Lineage] = OrderedDict()
         # By bank and line, each block with the stored texts that it was made of.
         self._blocks: OrderedDict[tuple[str, int], tuple[MemoryBlock, Texts]] = OrderedDict()
@@ -182,5 +191,5 @@ class ConversationMemory:
             self._lineages.move_to_end(bank)
             while len(self._lineages) > MAX_LINEAGES:
                 self._lineages.popitem(last=False)
-        with self._leases.hold(LEASE_PREFIX + bank, LEASE_TIMEOUT_S):
+        with self._locks.hold(bank, LOCK_TIMEOUT_S):
             yield lineage

@@ -5,8 +5,11 @@ A memory that fails never fails the reply: the request is passed on, and a heade
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 from urllib.parse import quote
@@ -40,6 +43,7 @@ log = logging.getLogger("everthread.server")
 REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its memories elsewhere, or without them
 TASK_HEADER = "x-everthread-task"  # the task that the front end performs; nothing of it is remembered
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
+STORING_PATIENCE_S = 2.0  # for the person's message; then the request is passed on, and the message stored later
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
 
 
@@ -79,11 +83,10 @@ class Exchange:
             continued = await _read(request, request.find_continued_reply)
             store = None if continued is None else partial(self._extend_reply, continued)
             return await self._pass_on(request, target, raw_headers, store)
-        turn, block = await self._begin(person_turn), NO_BLOCK
-        if options.memory is not False and person_turn.messages:
-            block = await self._recall(person_turn, turn, options.budget, patience_s)
+        storing, block = await self._remember(person_turn, options, patience_s)
         answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
-        store = None if turn is None else partial(self._finish, turn)
+        turn = storing.result() if storing.done() else None
+        store = None if storing.done() and turn is None else partial(self._finish, storing)
         return PassedAnswer(answer, self._build_headers(turn, block), request.open_reply(), store)
 
     async def _pass_on(
@@ -92,6 +95,24 @@ class Exchange:
         """Pass the request on without memories."""
         answer, block = await self._send(request, NO_BLOCK, 0, target, raw_headers)
         return PassedAnswer(answer, self._build_headers(None, block), request.open_reply(), store)
+
+    async def _remember(
+        self, person_turn: PersonTurn, options: BodyOptions, patience_s: float
+    ) -> tuple[asyncio.Task[Turn | None], MemoryBlock]:
+        """Store the person's message, and recall for it unless storing takes too long.
+
+        Returns:
+            The task that stores, and the memories.
+        """
+        deadline = time.monotonic() + STORING_PATIENCE_S
+        async with _take_slot(self._memory.slots, STORING_PATIENCE_S):
+            storing = asyncio.create_task(self._begin(person_turn))
+            await asyncio.wait([storing], timeout=max(0.0, deadline - time.monotonic()))
+            if not storing.done():
+                self._note_failure("stored-later", TimeoutError())
+            elif options.memory is not False and person_turn.messages:
+                return storing, await self._recall(person_turn, storing.result(), options.budget, patience_s)
+        return storing, NO_BLOCK
 
     async def _begin(self, person_turn: PersonTurn) -> Turn | None:
         """Store the person's message, unless the bank remembers nothing."""
@@ -145,10 +166,11 @@ class Exchange:
             self._failures.append("memories-refused")
         return answer, NO_BLOCK
 
-    async def _finish(self, turn: Turn, reply: Reply) -> None:
-        """Store the reply."""
-        metadata = self._build_metadata()
-        await self._store(partial(self._memory.finish, self._destination.bank, turn, reply, metadata))
+    async def _finish(self, storing: asyncio.Task[Turn | None], reply: Reply) -> None:
+        """Store the reply, after the message."""
+        if (turn := await storing) is not None:
+            metadata = self._build_metadata()
+            await self._store(partial(self._memory.finish, self._destination.bank, turn, reply, metadata))
 
     async def _extend_reply(self, messages: Sequence[ChatMessage], reply: Reply) -> None:
         """Store the continuation of a reply."""
@@ -190,3 +212,18 @@ class Exchange:
 async def _read(request: ModelRequest, read: Callable[[], Read]) -> Read:
     """Call a function that reads a whole request: in a thread if that takes long."""
     return read() if len(request.body) <= MAX_INLINE_JSON_BYTES else await anyio.to_thread.run_sync(read)
+
+
+@asynccontextmanager
+async def _take_slot(slots: asyncio.Semaphore, patience_s: float) -> AsyncIterator[None]:
+    """Take one of the slots for the duration of the block; if none is free in time, do without."""
+    try:
+        async with asyncio.timeout(patience_s):
+            await slots.acquire()
+    except TimeoutError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        slots.release()

@@ -32,6 +32,7 @@ from everthread.server.proxy.memory_block import OPENING
 from everthread.server.server_db import get_path
 from everthread.server.services import Services
 from everthread.server.settings import Settings
+from everthread.server.workers.bank_locks import BankLocks
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Vector
@@ -668,6 +669,21 @@ def test_a_conversation_goes_on_at_another_worker(tmp_path: Path) -> None:
         lines = list(memory.lines())
     assert [line.text for line in lines] == [message["content"] for message in said]
     assert len({line.session for line in lines}) == 1
+
+
+def test_a_message_for_a_busy_bank_is_stored_after_the_reply_has_begun(tmp_path: Path) -> None:
+    with llm.llm_server("Hello there.") as upstream, two_workers(tmp_path, upstream.url) as workers:
+        socket = workers.sockets()[0]
+        with workers.at(socket) as client:
+            body = {"model": "m@nora", "messages": [user("Hello?")], "stream": True}
+            with BankLocks(socket.parent).hold("nora", PATIENCE):
+                answer = client.send(
+                    client.build_request("POST", "http://127.0.0.1/v1/chat/completions", json=body), stream=True
+                )
+                assert (answer.status_code, answer.headers["x-everthread-error"]) == (200, "stored-later")
+            assert b"[DONE]" in answer.read()
+    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        assert [line.text for line in memory.lines()] == ["Hello?", "Hello there."]
 
 
 # ------------------------------------------------------------------------ models and embeddings
