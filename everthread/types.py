@@ -183,12 +183,12 @@ class Comparison:
         field: "session", "speaker", "role", "key", "said_at", or a path in the metadata, such as "metadata.source.id".
         op: `in` takes a tuple or list of values, `exists` True or False. `contains` finds an element of a list, or a
             part of a text.
-        value: a JSON value; for said_at a datetime with a time zone.
+        value: a JSON value; for said_at a datetime with a time zone. The default is for `exists`.
     """
 
     field: str
     op: Operator
-    value: JSONValue | datetime | Sequence[datetime]
+    value: JSONValue | datetime | Sequence[datetime] = True
 
 
 @dataclass(frozen=True, slots=True)

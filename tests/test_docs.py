@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -23,8 +24,9 @@ import pytest
 from hardship import PATIENCE
 
 import everthread
-from everthread import config
+from everthread import Comparison, Filter, Memory, config
 from everthread.cli.main import main
+from everthread.stores.conditions import METADATA_PREFIX, TEXT_FIELDS, TIME_FIELD
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -207,6 +209,17 @@ def test_the_configurations_of_agents_are_json_with_commands_that_exist() -> Non
         subcommand = main.get_command(context, name)
         assert subcommand is not None
         assert subcommand.make_context(name, arguments, parent=context).params
+
+
+def test_the_example_of_each_field_of_a_condition_finds_the_line_that_has_it(memory: Memory) -> None:
+    memory.observe("Hello.", role="assistant", session="work", said_at=datetime(2024, 4, 1, tzinfo=UTC))
+    memory.observe("Hi.", speaker="Nora", session="home", key="mail:1", metadata={"source": {"id": 7}})
+    rows = re.findall(r"^\| `([\w.]+)` \|.*\| `(Comparison\(.*\))` \|$", text_of("docs/quickstart.md"), re.MULTILINE)
+    assert [name for name, _ in rows] == [*TEXT_FIELDS, TIME_FIELD, f"{METADATA_PREFIX}NAME"]
+    for name, example in rows:
+        condition = eval(example, {"Comparison": Comparison, "datetime": datetime, "UTC": UTC})
+        assert [line.seq for line in memory.lines(Filter(condition=condition))] == [2], name
+        assert condition.field.startswith(name.removesuffix("NAME"))
 
 
 def test_no_setting_is_documented_that_is_not_there() -> None:

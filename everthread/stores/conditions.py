@@ -1,6 +1,7 @@
 """Checks, parses and evaluates the conditions of a `Filter`. Each store translates checked ones into its own queries.
 
-As JSON a condition is {"field": …, "op": …, "value": …}, {"all": […]}, {"any": […]} or {"not": …}.
+As JSON a condition is {"field": …, "op": …, "value": …}, {"all": […]}, {"any": […]} or {"not": …}; the operator
+`exists` needs no value.
 """
 
 from __future__ import annotations
@@ -192,6 +193,8 @@ def _parse(value: object, depth: int) -> Condition:
                     [_parse_time(time) for time in compared] if isinstance(compared, list) else _parse_time(compared)
                 )
             return Comparison(name, cast("Operator", op), cast("JSONValue", compared))
+        case {"field": str() as name, "op": "exists", **rest} if not rest:
+            return Comparison(name, "exists")
     raise BadQuery(
         f'invalid condition: got {shortly(value)}, expected {{"field": …, "op": …, "value": …}}, {{"all": […]}}, '
         '{"any": […]} or {"not": …}'

@@ -226,6 +226,13 @@ def test_units_are_filtered_by_conditions_on_time_and_metadata(tmp_path: Path) -
             memory.recall("garden", where=Filter(kind="fact", key_prefix="k"))
 
 
+def test_exists_needs_no_value() -> None:
+    condition = Comparison("metadata.a", "exists")
+    assert condition == Comparison("metadata.a", "exists", True)
+    assert parse_condition({"field": "metadata.a", "op": "exists"}) == condition
+    assert parse_condition(condition_to_json(condition)) == condition
+
+
 def nested(depth: int) -> Any:
     condition: Condition = Comparison("speaker", "==", "Ann")
     for _ in range(depth):
@@ -254,6 +261,7 @@ def nested(depth: int) -> Any:
         (Comparison("metadata.a", "==", 10**5000), "must be within 64 bits, got one of 16,610 bits"),
         (Comparison("metadata.a", "==", "\0"), "contains NUL or half a surrogate pair"),
         (Comparison("speaker", "==", 5), "the value of speaker == must be a str, got 5"),
+        (Comparison("speaker", "=="), "the value of speaker == must be a str, got True"),
         (
             Comparison("role", "==", "bot"),
             "the value of role == must be one of user, assistant, system, tool, got 'bot'",
@@ -284,6 +292,7 @@ def test_an_invalid_key_prefix_is_rejected(memory: Memory, prefix: Any) -> None:
     [
         ([], "invalid condition: got [], expected"),
         ({"field": "speaker", "op": "=="}, "invalid condition"),
+        ({"field": "speaker", "op": "exists", "values": True}, "invalid condition"),
         ({"all": [], "any": []}, "invalid condition"),
         ({"field": "said_at", "op": ">", "value": "yesterday"}, "invalid time in a condition: got 'yesterday'"),
         ({"field": "said_at", "op": "in", "value": [5]}, "invalid time in a condition: got 5"),
