@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from everthread.bank.settings import remember_policy
 from everthread.server.conversations.registry import ConversationRegistry
@@ -69,9 +70,10 @@ class ConversationMemory:
         if not turn.messages and not self._services.store.exists(bank):
             return None
         with self._use(bank) as lineage:
-            if turn.upstream_has_history:
-                return lineage.resume(turn.messages, turn.response, session)
-            return lineage.begin(turn.messages, session)
+            if not turn.upstream_has_history:
+                return lineage.begin(turn.messages, session)
+            resumed = lineage.resume(turn.messages, turn.response, session)
+        return None if resumed is None else self._add_recalled(bank, resumed)
 
     def finish(self, bank: str, turn: Turn, reply: Reply, metadata: Metadata) -> None:
         """Store the reply, as far as it came. Raises the same errors as `begin`."""
@@ -140,6 +142,13 @@ class ConversationMemory:
             sources = [*(("", line.seq) for line in context.lines), *units]
             self._keep_block(key, block, sources)
         return block
+
+    def _add_recalled(self, bank: str, turn: Turn) -> Turn:
+        """Add the lines that were recalled for earlier turns: the upstream has them in its history."""
+        earlier = turn.in_request - {turn.line.seq}
+        with self._lock:
+            blocks = [self._blocks[bank, seq][0] for seq in earlier if (bank, seq) in self._blocks]
+        return replace(turn, in_request=turn.in_request.union(*(block.seqs for block in blocks)))
 
     def _keep_block(self, key: tuple[str, int], block: MemoryBlock, sources: Collection[tuple[str, int]]) -> None:
         """Keep the block recalled for a line while tools are called, unless one of its sources has already gone."""

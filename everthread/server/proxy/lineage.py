@@ -37,8 +37,8 @@ class Turn:
 
     Attributes:
         line: the stored line.
-        in_request: numbers of the lines that the request contains already; a client that sends only the end of its
-            history leaves out others.
+        in_request: numbers of the lines that the request contains already, or the history of the upstream; a client
+            that sends only the end of its history leaves out others.
         replaces: numbers of the replies that a new one replaces.
     """
 

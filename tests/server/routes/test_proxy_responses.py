@@ -152,6 +152,17 @@ def test_the_lines_of_the_chain_are_not_recalled_and_those_of_others_are(proxy: 
     assert has_memories(proxy)
 
 
+def test_memories_that_the_upstream_has_in_its_history_are_not_sent_again(proxy: Proxy) -> None:
+    post(proxy, FACT)
+    first = ask(proxy, "Hello?", "Hello.")
+    second = ask(proxy, QUESTION, "In Lisbon.", first)
+    assert has_memories(proxy)
+    ask(proxy, "Where did my sister Mia move?", "To Lisbon.", second)
+    assert not has_memories(proxy)
+    ask(proxy, "Where did my sister Mia move?", "To Lisbon.", first)
+    assert has_memories(proxy)
+
+
 def test_a_response_of_another_bank_is_not_found(proxy: Proxy) -> None:
     first = ask(proxy, FACT, "How nice.")
     others = ask(proxy, "Hello?", "Hello.", first, model=f"m@{proxy.bank}-2")
