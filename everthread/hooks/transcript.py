@@ -22,7 +22,11 @@ from everthread.types import NewLine, Role
 MAX_READ_BYTES = 2_000_000  # from the end: a turn may contain large results of tools
 MAX_LINES = 100  # more than one turn, so that a turn is kept even if an earlier hook failed
 INSERTED_TAG = re.compile(r"<(/?)(system-reminder|ide_\w+)>")  # of texts that Claude Code inserts in what the user said
-COMMAND_TEXT = re.compile(r"\s*(<(command|local-command|bash|user-memory|task-notification)\b|\[Request interrupted)")
+COMMAND_TEXT = re.compile(  # the beginnings of texts that Claude Code wrote and not the user
+    r"\s*(<(command|local-command|bash|user-memory|task-notification)\b|\[Request interrupted|\[SUGGESTION MODE:"
+    r"|Your task is to create a detailed summary of the conversation so far|CRITICAL: Respond with TEXT ONLY"
+    r"|This session is being continued from a previous conversation that ran out of context)"
+)
 CODEX_ROLES: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
 
 
@@ -74,10 +78,20 @@ def _parse_claude(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None
     message, uuid = entry.get("message"), entry.get("uuid")
     text = _join_texts(message.get("content")) if isinstance(message, dict) else ""
     if role == "user":
-        text = "" if COMMAND_TEXT.match(text) else remove_inserted(text).strip()
+        text = extract_said(text)
     if not text.strip() or not isinstance(uuid, str):
         return None
     return NewLine(text, role, role, said_at, metadata={"via": "claude-code"}, key=_key("claude-code", uuid))
+
+
+def extract_said(text: str) -> str:
+    """Return what the user said in a text that Claude Code sends; empty if the program wrote it."""
+    return "" if is_by_program(text) else remove_inserted(text).strip()
+
+
+def is_by_program(text: str) -> bool:
+    """Return whether Claude Code wrote a text in the user's name: a command's output, or a task for the model."""
+    return COMMAND_TEXT.match(text) is not None
 
 
 def remove_inserted(text: str) -> str:

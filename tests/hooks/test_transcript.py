@@ -58,6 +58,10 @@ def test_texts_of_the_user_and_the_assistant_are_read_with_their_times_and_keys(
         claude("user", "<command-name>/clear</command-name>"),
         claude("user", "<local-command-stdout>ok</local-command-stdout>"),
         claude("user", "[Request interrupted by user]"),
+        claude("user", "[SUGGESTION MODE: Suggest what the user might naturally type next into Claude Code.]"),
+        claude(
+            "user", "Your task is to create a detailed summary of the conversation so far, paying close attention …"
+        ),
         claude("user", "<system-reminder>be brief</system-reminder>"),
         claude("assistant", "  "),
         {"type": "summary", "summary": "Renaming", "leafUuid": "u1"},
