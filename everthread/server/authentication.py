@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fastapi import Request
+from starlette.datastructures import Headers
 
 from everthread.server.keys import KEY_PREFIX, ApiKey, KeyStore
 from everthread.server.problems import Problem
 
 PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")  # a proxy names its client in one of these
+API_KEY_HEADER = "x-api-key"  # in which clients of Anthropic's API send their key
 
 
 class Authenticator:
@@ -16,9 +18,9 @@ class Authenticator:
     def __init__(self, keys: KeyStore, required: bool) -> None:
         self.keys, self.key_required = keys, required
 
-    def find_key(self, authorization: str | None) -> ApiKey | None:
-        """Return the key in an Authorization header, or None if it holds no valid key."""
-        scheme, _, secret = (authorization or "").partition(" ")
+    def find_key(self, headers: Headers) -> ApiKey | None:
+        """Return the key in the headers of a request, or None if they hold no valid key."""
+        scheme, _, secret = (find_authorization(headers) or "").partition(" ")
         return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
 
     def authenticate_model_client(self, request: Request) -> ApiKey | None:
@@ -26,7 +28,7 @@ class Authenticator:
 
         Clients of language models always send a key; where none of ours is needed, it is one of the models' server.
         """
-        authorization = request.headers.get("authorization", "")
+        authorization = find_authorization(request.headers) or ""
         is_foreign = bool(authorization) and not authorization.rpartition(" ")[2].startswith(KEY_PREFIX)
         if is_foreign and not self.needs_key(request):
             return None
@@ -45,11 +47,18 @@ class Authenticator:
         Raises:
             Problem: 401 if a needed key is missing, or the key is invalid.
         """
-        authorization = request.headers.get("authorization")
-        if (key := self.find_key(authorization)) is not None:
+        authorization = find_authorization(request.headers)
+        if (key := self.find_key(request.headers)) is not None:
             return key
         if authorization is not None or self.needs_key(request):
             reason = "unknown or revoked key" if authorization else "a key is required: send Authorization: Bearer et_…"
             remedy = "create one with `everthread keys new` where the server runs"
             raise Problem(401, "unauthorized", f"{reason}; {remedy}", {"WWW-Authenticate": "Bearer"})
         return None
+
+
+def find_authorization(headers: Headers) -> str | None:
+    """Return the Authorization of a request: the header, or one with the key of ours that another header holds."""
+    authorization, api_key = headers.get("authorization"), headers.get(API_KEY_HEADER, "").strip()
+    is_own = (authorization or "").rpartition(" ")[2].startswith(KEY_PREFIX)
+    return f"Bearer {api_key}" if api_key.startswith(KEY_PREFIX) and not is_own else authorization

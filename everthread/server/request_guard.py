@@ -168,7 +168,7 @@ class RequestGuard:
             return
         key = None
         with suppress(StoreUnavailable):  # reported when the key is checked
-            key = self.authenticator.find_key(headers.get("authorization"))
+            key = self.authenticator.find_key(headers)
         wait_s = self.rate_limiter.acquire(f"key {key.name}" if key else client_address(scope), time.monotonic())
         if wait_s:
             detail = f"more than {self.settings.requests_per_minute} requests per minute; try again in {wait_s} s"
