@@ -1,7 +1,7 @@
 """The part of the server that speaks the API of language models: its paths, its errors, and requests of browsers.
 
-Sources: OpenAI's API reference, "Error codes"; Ollama's API, "Errors"; Fetch Standard, "CORS protocol"; W3C, Private
-Network Access.
+Sources: OpenAI's API reference, "Error codes"; Anthropic's API reference, "Errors"; Ollama's API, "Errors"; Fetch
+Standard, "CORS protocol"; W3C, Private Network Access.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from everthread.server.problems import Problem
 OLLAMA_PATH = re.compile(r"(?:/bank/[^/]+)?/api/(?:chat|generate|show|tags|version|ps)")
 PATH = re.compile(rf"(?:/bank/[^/]+)?/v1(?:/.*)?|{OLLAMA_PATH.pattern}")
 FILE_PATH = re.compile(r"(?:/bank/[^/]+)?/v1/(?:audio|files|images|uploads)(?:/.*)?")  # of forms with files
+MESSAGES_PATH = re.compile(r"(?:/bank/[^/]+)?/v1/messages(?:/.*)?")  # of Anthropic's API
 ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+ANTHROPIC_ERROR_TYPES = ERROR_TYPES | {404: "not_found_error", 413: "request_too_large", 504: "timeout_error"}
 ANY_ORIGIN = "*"
 PREFLIGHT_SECONDS = 600  # for which a browser need not ask again
 
@@ -37,7 +39,11 @@ def build_error(
     """
     if OLLAMA_PATH.fullmatch(path):
         return JSONResponse({"error": message}, status, headers)
-    kind = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
+    default = "invalid_request_error" if status < 500 else "api_error"
+    if MESSAGES_PATH.fullmatch(path):
+        error: dict[str, str | None] = {"type": ANTHROPIC_ERROR_TYPES.get(status, default), "message": message}
+        return JSONResponse({"type": "error", "error": error}, status, headers)
+    kind = ERROR_TYPES.get(status, default)
     error = {"message": message, "type": kind, "param": None, "code": code.replace("-", "_")}
     return JSONResponse({"error": error}, status, headers)
 

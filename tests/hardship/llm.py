@@ -1,5 +1,7 @@
 """A server on this machine with the API of OpenAI's chat completions, which behaves as specified, well or badly.
 
+Other APIs get exactly the bytes of a Raw.
+
     with llm_server(Status(429, retry_after=0.05), "Good morning.") as server:
         llm = OpenAICompatible(server.url, "m")
 
@@ -24,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 PATIENCE = 300.0  # seconds after which a stalled response ends, so that no test hangs
-CHAT_PATHS = ("/chat/completions", "/api/chat", "/responses")
+CHAT_PATHS = ("/chat/completions", "/api/chat", "/responses", "/messages", "/messages/count_tokens")
 PIECE = re.compile(r"\s*\S+\s*?|\s+")
 
 
@@ -103,12 +105,14 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Exactly these bytes as the body. If `unfinished`, silence follows until the client disconnects."""
+    """Exactly these bytes as the body, in two chunks if there is a place to cut them. If `unfinished`, silence follows
+    until the client disconnects."""
 
     body: bytes
     kind: str = "text/event-stream"
     status: int = 200
     unfinished: bool = False
+    cut_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +283,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self._open_stream(kind)
                 self._part(data)
                 self._wait()
+            case Raw(data, kind, status, _, at) if at:
+                self._open_stream(kind, status)
+                for part in (data[:at], data[at:], b""):
+                    self._part(part)
             case Raw(data, kind, status):
                 self._whole(data, kind, status)
             case Mute():

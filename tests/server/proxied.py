@@ -32,7 +32,7 @@ def user(text: Any) -> Any:
     return {"role": "user", "content": text}
 
 
-def bot(text: str) -> Any:
+def bot(text: Any) -> Any:
     return {"role": "assistant", "content": text}
 
 

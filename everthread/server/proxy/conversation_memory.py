@@ -32,7 +32,8 @@ LOCK_TIMEOUT_S = 5.0
 TURNS_AT_ONCE = 8  # more would delay each other, and close each other's banks
 NO_BLOCK = MemoryBlock("", ())
 
-Texts = dict[tuple[str, int], str]  # of lines, by an empty kind and number, and of units, by kind and id
+Sources = Collection[tuple[str, int]]  # lines, by an empty kind and number, and units, by kind and id
+Texts = dict[tuple[str, int], str]  # of such sources
 
 
 class ConversationMemory:
@@ -122,26 +123,66 @@ class ConversationMemory:
         Raises:
             TimeoutError: nothing was found without a model that did not answer in time.
         """
+        key, shown = (None, frozenset[int]()) if turn is None else ((bank, turn.line.seq), turn.in_request)
+        block, sources = self._recall(bank, person_turn, key, shown, budget, deadline_s)
+        if key is not None and sources is not None:
+            self._keep_block(key, block, sources)
+        return block
+
+    def preview(
+        self,
+        bank: str,
+        person_turn: PersonTurn,
+        session: str | None,
+        budget: int | None = None,
+        deadline_s: float | None = None,
+    ) -> MemoryBlock:
+        """Recall what `recall` would after `begin`, but store nothing. Takes, returns and raises as both."""
+        seq, shown = None, frozenset[int]()
+        if self._services.store.exists(bank) and not self.is_read_only(bank):
+            with self._use(bank, create=False) as lineage:
+                seq, shown = lineage.preview(person_turn.messages, session)
+        key = None if seq is None else (bank, seq)
+        return self._recall(bank, person_turn, key, shown, budget, deadline_s)[0]
+
+    def _recall(
+        self,
+        bank: str,
+        person_turn: PersonTurn,
+        key: tuple[str, int] | None,
+        shown: Collection[int],
+        budget: int | None,
+        deadline_s: float | None,
+    ) -> tuple[MemoryBlock, Sources | None]:
+        """Recall for a message.
+
+        Args:
+            bank: its id.
+            person_turn: the message.
+            key: the bank and the number of its line; None if it is not stored.
+            shown: numbers of the lines that the request contains.
+            budget: as for `recall`.
+            deadline_s: as for `recall`.
+
+        Returns:
+            The block, and what it was made of; None for a block that is known already.
+        """
         if not self._services.store.exists(bank):
             self._drop_blocks(bank)
-            return NO_BLOCK
-        key = None if turn is None else (bank, turn.line.seq)
+            return NO_BLOCK, None
         if person_turn.continues and (block := self._find_block(key)) is not None:
-            return block
+            return block, None
         context = self._services.get_memory(bank).context(
             person_turn.text[-MAX_QUERY_CHARS:],
             budget or DEFAULT_BUDGET_TOKENS,
-            exclude=() if turn is None else turn.in_request,
+            exclude=shown,
             deadline_s=deadline_s,
         )
         if not context.text and not context.complete:
             raise TimeoutError
         block = MemoryBlock(context.text, tuple(line.seq for line in context.lines)) if context.text else NO_BLOCK
-        if key is not None:
-            units = [(found.unit.kind, found.unit.id) for found in context.units]
-            sources = [*(("", line.seq) for line in context.lines), *units]
-            self._keep_block(key, block, sources)
-        return block
+        units = [(found.unit.kind, found.unit.id) for found in context.units]
+        return block, [*(("", line.seq) for line in context.lines), *units]
 
     def _add_recalled(self, bank: str, turn: Turn) -> Turn:
         """Add the lines that were recalled for earlier turns: the upstream has them in its history."""
@@ -150,7 +191,7 @@ class ConversationMemory:
             blocks = [self._blocks[bank, seq][0] for seq in earlier if (bank, seq) in self._blocks]
         return replace(turn, in_request=turn.in_request.union(*(block.seqs for block in blocks)))
 
-    def _keep_block(self, key: tuple[str, int], block: MemoryBlock, sources: Collection[tuple[str, int]]) -> None:
+    def _keep_block(self, key: tuple[str, int], block: MemoryBlock, sources: Sources) -> None:
         """Keep the block recalled for a line while tools are called, unless one of its sources has already gone."""
         texts = self._read_texts(key[0], sources)
         with self._lock:
@@ -178,7 +219,7 @@ class ConversationMemory:
             for key in [key for key in self._blocks if key[0] == bank]:
                 del self._blocks[key]
 
-    def _read_texts(self, bank: str, sources: Collection[tuple[str, int]]) -> Texts:
+    def _read_texts(self, bank: str, sources: Sources) -> Texts:
         """Return the texts that the lines and units have now, without retracted and forgotten ones."""
         store = self._services.store
         lines = store.get(bank, [seq for kind, seq in sources if not kind])

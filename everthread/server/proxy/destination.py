@@ -18,7 +18,7 @@ from everthread.stores.limits import check_bank_id, check_storable
 
 BANK_HEADER = "x-everthread-bank"
 USER_HEADER = "x-openwebui-user-id"
-SESSION_HEADERS = ("x-openwebui-chat-id", "x-conversation-id")  # of front ends
+SESSION_HEADERS = ("x-openwebui-chat-id", "x-conversation-id", "x-claude-code-session-id")  # of front ends
 
 
 @dataclass(frozen=True, slots=True)

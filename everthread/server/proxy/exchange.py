@@ -41,7 +41,8 @@ Read = TypeVar("Read")
 log = logging.getLogger("everthread.server")
 
 REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its memories elsewhere, or without them
-TASK_HEADER = "x-everthread-task"  # the task that the front end performs; nothing of it is remembered
+# The task that a front end performs, or the agent in whose name Claude Code asks; nothing of them is remembered.
+TASK_HEADERS = ("x-everthread-task", "x-claude-code-agent-id")
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
 STORING_PATIENCE_S = 2.0  # for the person's message; then the request is passed on, and the message stored later
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
@@ -76,7 +77,7 @@ class Exchange:
         Raises:
             Problem: the upstream does not answer.
         """
-        if self._headers.get(TASK_HEADER) or is_temporary(self._destination.session):
+        if self._is_task:
             return await self._pass_on(request, target, raw_headers, None)
         person_turn = await _read(request, partial(request.find_turn, self._build_metadata()))
         if person_turn is None:
@@ -88,6 +89,27 @@ class Exchange:
         turn = storing.result() if storing.done() else None
         store = None if storing.done() and turn is None else partial(self._finish, storing)
         return PassedAnswer(answer, self._build_headers(turn, block), request.open_reply(), store)
+
+    async def count(
+        self, request: ModelRequest, options: BodyOptions, target: Target, raw_headers: RawHeaders, patience_s: float
+    ) -> PassedAnswer:
+        """Answer a request for the number of its tokens, with the memories that its message would get.
+
+        Nothing is stored. Takes and raises the same as `answer`.
+        """
+        person_turn = await _read(request, partial(request.find_turn, {}))
+        if self._is_task or person_turn is None or options.memory is False:
+            return await self._pass_on(request, target, raw_headers, None)
+        bank, session = self._destination.bank, self._destination.session
+        recall = partial(self._memory.preview, bank, person_turn, session, options.budget)
+        async with _take_slot(self._memory.slots, STORING_PATIENCE_S):
+            block = await self._recall(recall, patience_s)
+        answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
+        return PassedAnswer(answer, self._build_headers(None, block))
+
+    @property
+    def _is_task(self) -> bool:
+        return is_temporary(self._destination.session) or any(self._headers.get(name) for name in TASK_HEADERS)
 
     async def _pass_on(
         self, request: ModelRequest, target: Target, raw_headers: RawHeaders, store: StoreReply | None
@@ -111,7 +133,9 @@ class Exchange:
             if not storing.done():
                 self._note_failure("stored-later", TimeoutError())
             elif options.memory is not False and person_turn.messages:
-                return storing, await self._recall(person_turn, storing.result(), options.budget, patience_s)
+                bank, turn = self._destination.bank, storing.result()
+                recall = partial(self._memory.recall, bank, person_turn, turn, options.budget)
+                return storing, await self._recall(recall, patience_s)
         return storing, NO_BLOCK
 
     async def _begin(self, person_turn: PersonTurn) -> Turn | None:
@@ -127,12 +151,9 @@ class Exchange:
             self._note_failure("not-stored", error)
             return None
 
-    async def _recall(
-        self, person_turn: PersonTurn, turn: Turn | None, budget: int | None, patience_s: float
-    ) -> MemoryBlock:
-        """Recall for the person's message, as far as it takes no longer than the patience."""
-        deadline_s = MODEL_SHARE * patience_s
-        recall = partial(self._memory.recall, self._destination.bank, person_turn, turn, budget, deadline_s)
+    async def _recall(self, recall: Callable[[float], MemoryBlock], patience_s: float) -> MemoryBlock:
+        """Call a function that recalls, with its deadline, as far as it takes no longer than the patience."""
+        recall = partial(recall, MODEL_SHARE * patience_s)
         try:
             with anyio.fail_after(patience_s):
                 return await anyio.to_thread.run_sync(recall, abandon_on_cancel=True)

@@ -12,7 +12,7 @@ from everthread.types import Metadata
 
 META_OTHER_PARTS = "other_parts"  # the number of parts of a message without words, such as pictures
 
-EntryRole = Literal["user", "assistant", "instruction", "result", "other"]
+EntryRole = Literal["user", "assistant", "instruction", "result", "remark", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Entry:
     """A message, or another item of the conversation in a request.
 
     Attributes:
-        role: who it is from: instructions are the program's, results those of tools.
+        role: who it is from: instructions are the program's, results those of tools, and a remark is the program's
+            about the message before it.
         text: its words, without memories.
         name: of the speaker; None: the role.
         calls_tools: whether the assistant calls tools in it.
@@ -43,9 +44,9 @@ class Entry:
         return self.is_reference or bool(self.text.strip())
 
     @property
-    def belongs_to_tools(self) -> bool:
-        """True for a call of tools, and for its result."""
-        return self.role == "result" or (self.role == "assistant" and self.calls_tools)
+    def continues_turn(self) -> bool:
+        """True if the person's turn goes on with it: for calls of tools, their results, and remarks."""
+        return self.role in ("result", "remark") or (self.role == "assistant" and self.calls_tools)
 
     def to_message(self, metadata: Metadata) -> ChatMessage | None:
         """Return the message of the person or the assistant; None if it is another's, or has no words.
@@ -100,10 +101,10 @@ def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None
         message than the person's or the results of tools.
     """
     index = max((place for place, entry in enumerate(entries) if entry.role == "user"), default=None)
-    if index is None or not all(entry.belongs_to_tools for entry in entries[index + 1 :]):
+    if index is None or not all(entry.continues_turn for entry in entries[index + 1 :]):
         return None
     newest = entries[index].to_message(metadata)
-    is_only = sum(entry.role != "instruction" for entry in entries) == 1
+    is_only = sum(entry.role not in ("instruction", "remark") for entry in entries) == 1
     if newest is None or (is_only and is_task(newest.text)):
         return None
     return PersonTurn([*_read_messages(entries[:index], metadata), newest], index, index < len(entries) - 1)

@@ -94,14 +94,38 @@ class Lineage:
             BadLine, StoreUnavailable: as in `Memory.replace_lines`.
         """
         with self._lock:
-            if any(message.is_reference for message in messages):
-                messages, session = self._resolve(messages, session)
-            *history, newest = messages
-            transcript = self._open(session) if session is not None else self._recognise(history, newest)
-            plan = make_plan(transcript, history, newest, named=session is not None, reply=reply)
+            transcript, plan = self._make_plan(messages, session, reply)
             if not self._stores_history:
                 plan.added = [each for each in plan.added if isinstance(each, Line)]
-            return self._apply(transcript, plan, newest)
+            return self._apply(transcript, plan, messages[-1])
+
+    def preview(self, messages: Sequence[ChatMessage], session: str | None = None) -> tuple[int | None, frozenset[int]]:
+        """Find out what a request contains that is stored already, and change nothing.
+
+        Args:
+            messages: as for `begin`.
+            session: as for `begin`.
+
+        Returns:
+            The number of the newest message's line, or None if it is not stored, and the numbers of all lines that
+            the request contains.
+        """
+        with self._lock:
+            transcript, plan = self._make_plan(messages, session)
+            known = plan.known
+            end = plan.keep if known is None else len(transcript.current)
+            shown = frozenset(line.seq for line in transcript.current[plan.first : end])
+            return None if known is None else known.seq, shown
+
+    def _make_plan(
+        self, messages: Sequence[ChatMessage], session: str | None, reply: str = ""
+    ) -> tuple[Transcript, Plan]:
+        """Find the session of a request, and the changes that it makes to it. Takes the same as `begin`."""
+        if any(message.is_reference for message in messages):
+            messages, session = self._resolve(messages, session)
+        *history, newest = messages
+        transcript = self._open(session) if session is not None else self._recognise(history, newest)
+        return transcript, make_plan(transcript, history, newest, named=session is not None, reply=reply)
 
     def resume(self, messages: Sequence[ChatMessage], response: str = "", session: str | None = None) -> Turn | None:
         """Store the messages of a request that leaves out the history, and discard what follows the response that it

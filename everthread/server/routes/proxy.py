@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse
 
 from everthread.errors import BadInput, EverthreadError
 from everthread.server import model_api, problems
+from everthread.server.authentication import find_authorization
 from everthread.server.keys import ALL_BANKS, ApiKey
 from everthread.server.path_segments import decode_segment
 from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
@@ -28,6 +29,7 @@ from everthread.server.proxy.destination import BANK_HEADER, USER_HEADER, find_d
 from everthread.server.proxy.exchange import Exchange
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.formats.chat_completions import ChatRequest
+from everthread.server.proxy.formats.messages import MessagesRequest
 from everthread.server.proxy.formats.ollama import OllamaRequest
 from everthread.server.proxy.formats.responses import ResponsesRequest
 from everthread.server.proxy.model_names import add_banks, remove_bank, rename, split_model
@@ -92,6 +94,22 @@ async def chat_with_ollama(request: Request) -> Response:
 async def create_response(request: Request) -> Response:
     """Answer a request of the Responses API, with memories."""
     return await _answer(request, ResponsesRequest)
+
+
+@router.post("/v1/messages")
+@router.post("/bank/{bank}/v1/messages")
+@with_api_errors
+async def create_message(request: Request) -> Response:
+    """Answer a request of Anthropic's Messages API, with memories."""
+    return await _answer(request, MessagesRequest)
+
+
+@router.post("/v1/messages/count_tokens")
+@router.post("/bank/{bank}/v1/messages/count_tokens")
+@with_api_errors
+async def count_tokens(request: Request) -> Response:
+    """Count the tokens of a request of the Messages API, with the memories that it would get."""
+    return await _answer(request, MessagesRequest, counts=True)
 
 
 @router.get("/v1/models")
@@ -173,8 +191,14 @@ async def pass_on(request: Request) -> Response:
     return await _pass_on(request, await _authenticate(request), request.stream() if has_body else b"")
 
 
-async def _answer(request: Request, request_type: type[ModelRequest]) -> Response:
-    """Answer a request of a format, with memories."""
+async def _answer(request: Request, request_type: type[ModelRequest], *, counts: bool = False) -> Response:
+    """Answer a request of a format, with memories.
+
+    Args:
+        request: the request.
+        request_type: the format.
+        counts: whether it only asks for the number of its tokens, so that nothing is stored.
+    """
     key = await _authenticate(request)
     body = await request.body()
     try:
@@ -197,7 +221,8 @@ async def _answer(request: Request, request_type: type[ModelRequest]) -> Respons
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     request.app.state.metrics.recalls.inc()
     exchange = Exchange(request.app.state.proxied_conversations, _get_upstream(request), request.headers, destination)
-    return await exchange.answer(asked, options, _target(request), request.headers.raw, settings.proxy_patience_s)
+    answer = exchange.count if counts else exchange.answer
+    return await answer(asked, options, _target(request), request.headers.raw, settings.proxy_patience_s)
 
 
 async def _pass_on_changed(request: Request, target: Target, change: Callable[[bytes], bytes]) -> Response:
@@ -230,9 +255,8 @@ async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncI
 async def _authenticate(request: Request) -> ApiKey | None:
     """Return the caller's key of ours, or None if it needs none. Raises Problem 401."""
     authenticate: Callable[[Request], ApiKey | None] = request.app.state.authenticator.authenticate_model_client
-    return (
-        await run_in_threadpool(authenticate, request) if "authorization" in request.headers else authenticate(request)
-    )
+    has_key = find_authorization(request.headers) is not None
+    return await run_in_threadpool(authenticate, request) if has_key else authenticate(request)
 
 
 def _read_options(request: Request, asked: ModelRequest) -> BodyOptions:

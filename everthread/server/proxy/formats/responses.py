@@ -163,7 +163,7 @@ class ResponsesRequest(ModelRequest):
         turn = super().find_turn(metadata)
         if not self.upstream_has_history:
             return turn
-        if turn is None and self.entries and all(entry.belongs_to_tools for entry in self.entries):
+        if turn is None and self.entries and all(entry.continues_turn for entry in self.entries):
             turn = PersonTurn([], 0, continues=True)
         response = read_id(self.get("previous_response_id"))
         return None if turn is None else replace(turn, upstream_has_history=True, response=response)
