@@ -118,7 +118,7 @@ async function ensureBank() {
 /** Where a narrow window shows one column at a time, show this one. */
 function showView(name) {
   document.body.dataset.view = name;
-  for (const each of byId("views").children) each.toggleAttribute("aria-current", each.dataset.to === name);
+  for (const link of byId("views").children) link.toggleAttribute("aria-current", link.dataset.to === name);
 }
 
 on("route", showRoute);

@@ -31,7 +31,7 @@ function pictureUrl(name) {
 
 async function loadPicture(name) {
   try {
-    if (!(await listCharacters()).find((each) => each.name === name)?.has_picture) return null;
+    if (!(await listCharacters()).find((character) => character.name === name)?.has_picture) return null;
     const response = await request("GET", characterPath(name, "/picture"));
     return URL.createObjectURL(await response.blob());
   } catch {

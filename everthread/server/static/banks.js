@@ -14,7 +14,7 @@ const refusedBanks = new Set(); // by the present key
  * null if none is named. */
 export async function findAllowedBank() {
   refusedBanks.add(route.bank);
-  const ids = (await getAll("/banks").catch(() => [])).map((each) => each.id);
+  const ids = (await getAll("/banks").catch(() => [])).map((bank) => bank.id);
   const allowed = [getPref("held"), ...ids].filter((bank) => bank && !refusedBanks.has(bank));
   return allowed[0] ?? askBankName();
 }
@@ -41,7 +41,7 @@ export function openBanks() {
       const banks = await getAll("/banks");
       fill(
         list,
-        banks.map((each) => bankItem(each, open)),
+        banks.map((bank) => bankItem(bank, open)),
       );
     });
     const field = h("input", {
@@ -69,13 +69,13 @@ export function openBanks() {
   });
 }
 
-function bankItem(each, open) {
-  const when = each.last_said_at ? `, last ${shortDate(each.last_said_at)}` : "";
-  const size = h("span", { class: "small" }, `${countOf(each.lines, "message")}${when}`);
-  const props = each.id === route.bank ? { "aria-current": "true" } : {};
+function bankItem(bank, open) {
+  const when = bank.last_said_at ? `, last ${shortDate(bank.last_said_at)}` : "";
+  const size = h("span", { class: "small" }, `${countOf(bank.lines, "message")}${when}`);
+  const props = bank.id === route.bank ? { "aria-current": "true" } : {};
   return h(
     "li",
     {},
-    button([textElement("span", each.id), size], () => open(each.id), props),
+    button([textElement("span", bank.id), size], () => open(bank.id), props),
   );
 }

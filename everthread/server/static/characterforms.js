@@ -49,12 +49,12 @@ export function editCharacter(character, { fresh = false } = {}) {
         "form",
         { class: "fields", on: { submit: save } },
         h("p", { class: "small" }, "{{char}} is replaced by the character's name, {{user}} by yours."),
-        CARD_FIELDS.map((each) => formField(each, character)),
+        CARD_FIELDS.map((field) => formField(field, character)),
         h(
           "details",
           {},
           h("summary", {}, "More"),
-          ADVANCED_FIELDS.map((each) => formField(each, character)),
+          ADVANCED_FIELDS.map((field) => formField(field, character)),
         ),
         h(
           "div",
@@ -87,7 +87,7 @@ export function editScene(chat) {
     const form = h(
       "form",
       { class: "fields", on: { submit: save } },
-      [name, ...SCENE_FIELDS].map((each) => formField(each, character)),
+      [name, ...SCENE_FIELDS].map((field) => formField(field, character)),
       h(
         "div",
         { class: "bar end" },

@@ -19,7 +19,7 @@ export function openGallery(chat) {
       const draw = withErrors(async () => {
         fill(
           grid,
-          (await listCharacters({ refresh: true })).map((each) => characterTile(each, { chat, close, draw })),
+          (await listCharacters({ refresh: true })).map((character) => characterTile(character, { chat, close, draw })),
         );
       });
       const file = h("input", {
@@ -29,7 +29,7 @@ export function openGallery(chat) {
         hidden: true,
       });
       const importAll = withErrors(async (files) => {
-        for (const each of files) await importCard(each);
+        for (const file of files) await importCard(file);
         await draw();
       });
       file.addEventListener("change", () => importAll([...file.files]));
@@ -58,8 +58,8 @@ export function openGallery(chat) {
   );
 }
 
-function characterTile(each, { chat, close, draw }) {
-  const { name, builtin } = each;
+function characterTile(character, { chat, close, draw }) {
+  const { name, description, builtin } = character;
   const active = chat.state?.character.name === name;
   const removeCard = async () => {
     const confirmed = await askChoice(
@@ -80,7 +80,7 @@ function characterTile(each, { chat, close, draw }) {
       "div",
       {},
       textElement("h3", name),
-      textElement("p", truncate(each.description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), {
+      textElement("p", truncate(description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), {
         class: "small",
       }),
     ),
@@ -101,7 +101,7 @@ function characterTile(each, { chat, close, draw }) {
       ),
       button(
         "Export card",
-        withErrors(() => exportCard(each)),
+        withErrors(() => exportCard(character)),
         { class: "link", "aria-label": `Export the card of ${name}` },
       ),
       !builtin && button("Remove", withErrors(removeCard), { class: "link", "aria-label": `Remove ${name}` }),
@@ -147,7 +147,7 @@ function chooseBank(name, current) {
 
 /** The name of a character's separate bank: laura/captain-vey, next to laura or laura/ever. */
 function separateBank(name, current) {
-  const suffixOf = (each) => `/${each.toLowerCase().replaceAll(/[\s/]+/g, "-")}`;
+  const suffixOf = (text) => `/${text.toLowerCase().replaceAll(/[\s/]+/g, "-")}`;
   const { bank } = route;
   const suffix = suffixOf(current);
   return (bank.endsWith(suffix) ? bank.slice(0, -suffix.length) : bank) + suffixOf(name);

@@ -296,7 +296,7 @@ export class ChatView {
    * incognito lines have no parent. */
   async onLineStored(line) {
     const { lines } = this.state;
-    const parent = lines.findIndex((each) => each.seq === line.parent);
+    const parent = lines.findIndex((other) => other.seq === line.parent);
     const isFirst = line.parent === null && line.seq > 0;
     const before = parent < 0 && !isFirst ? await this.linesBefore(line) : lines.slice(0, parent + 1);
     this.pending.message = null;
@@ -308,7 +308,7 @@ export class ChatView {
 
   async linesBefore(line) {
     const { lines } = await fetchState().catch(() => this.state); // the line is stored in any case
-    const index = lines.findIndex((each) => each.seq === line.seq);
+    const index = lines.findIndex((other) => other.seq === line.seq);
     return index < 0 ? lines : lines.slice(0, index);
   }
 
@@ -337,8 +337,8 @@ export class ChatView {
   /** The present state with this reply added, for when the server's state can't be read. */
   stateWith(line) {
     const { state } = this;
-    if (!line || state.lines.some((each) => each.seq === line.seq)) return state;
-    const parent = state.lines.findIndex((each) => each.seq === line.parent);
+    if (!line || state.lines.some((other) => other.seq === line.seq)) return state;
+    const parent = state.lines.findIndex((other) => other.seq === line.parent);
     return { ...state, lines: [...(parent < 0 ? state.lines : state.lines.slice(0, parent + 1)), line] };
   }
 
@@ -392,7 +392,7 @@ export class ChatView {
   async swipe(step) {
     if (!this.state || this.pending) return;
     const all = this.state.swipes ?? [];
-    const index = all.findIndex((each) => each.seq === this.state.lines.at(-1)?.seq) + step;
+    const index = all.findIndex((other) => other.seq === this.state.lines.at(-1)?.seq) + step;
     if (index < 0) return;
     if (index >= all.length) await (this.model && this.regenerate());
     else await this.showVersion(all[index].seq);
@@ -491,7 +491,7 @@ export class ChatView {
   /** What is recalled for an older reply, as of the time of its prompt. */
   async recallAgain(line) {
     const prompt = this.promptOf(line);
-    const exclude = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
+    const exclude = this.state.lines.map((other) => other.seq).filter((seq) => seq > 0);
     const body = { query: prompt.text, as_of: prompt.said_at, exclude, ...memoryBudget() };
     const context = await withErrors(post)(bankPath("/context"), body);
     if (context)
@@ -501,8 +501,8 @@ export class ChatView {
 
   /** The person's line that a line answers; undefined for a greeting. */
   promptOf(line) {
-    const index = this.state.lines.findIndex((each) => each.seq === line.seq);
-    return this.state.lines.slice(0, index).findLast((each) => each.role === "user");
+    const index = this.state.lines.findIndex((other) => other.seq === line.seq);
+    return this.state.lines.slice(0, index).findLast((other) => other.role === "user");
   }
 
   // ---- rendering

@@ -56,9 +56,9 @@ class MemoryColumn {
 
   select(index) {
     this.index = index;
-    this.buttons.forEach((each, number) => {
-      each.setAttribute("aria-selected", String(number === index));
-      each.tabIndex = number === index ? 0 : -1;
+    this.buttons.forEach((tab, number) => {
+      tab.setAttribute("aria-selected", String(number === index));
+      tab.tabIndex = number === index ? 0 : -1;
     });
     this.box.setAttribute("aria-labelledby", `tab-${index}`);
     this.box.scrollTop = 0;

@@ -62,7 +62,7 @@ export function icon(name) {
 
 /** A select box in one row with its label. choices: [[value, label], …]. */
 export function select(label, choices, value, change) {
-  const options = choices.map(([each, shown]) => h("option", { value: each }, shown));
+  const options = choices.map(([choice, shown]) => h("option", { value: choice }, shown));
   const box = h("select", { on: { change: () => change(box.value) } }, options);
   box.value = value;
   return h("label", { class: "row" }, h("span", {}, label), box);

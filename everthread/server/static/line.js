@@ -52,7 +52,7 @@ const lineKey = (line) => `${line.session} ${line.seq}`;
 /** Whether a line is on the person's side. Where several people talked with each other, one of them is the person. */
 export function isFromPerson(line, lines, person) {
   if (line.role === "assistant") return false;
-  const several = new Set(lines.filter((each) => each.role === "user").map((each) => each.speaker)).size > 1;
+  const several = new Set(lines.filter((other) => other.role === "user").map((other) => other.speaker)).size > 1;
   return !several || line.speaker === person;
 }
 
@@ -141,7 +141,7 @@ function memoriesButton(line, chat) {
 export function swipeControls(state, chat) {
   const last = state.lines.at(-1);
   const all = state.swipes ?? [];
-  const index = all.findIndex((each) => each.seq === last?.seq);
+  const index = all.findIndex((other) => other.seq === last?.seq);
   if (!last || last.role !== "assistant" || index < 0 || all.length < 2) return null;
   const arrow = (label, name, step) =>
     iconButton(name, label, () => chat.swipe(step), { disabled: step < 0 && index === 0 });

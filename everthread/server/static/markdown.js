@@ -9,7 +9,7 @@ const INLINE = new RegExp(
     /\*\*(?=\S)((?:[^*\n]|\*(?!\*))+)(?<=\S)\*\*/, // bold
     /(?<![\w*])\*(?=[^\s*])([^*\n]*)(?<=\S)\*(?![\w*])/, // italic
   ]
-    .map((each) => each.source)
+    .map((rule) => rule.source)
     .join("|"),
   "g",
 );
@@ -64,7 +64,7 @@ function inlineElements(text) {
   const parts = [];
   let at = 0;
   for (const found of text.matchAll(INLINE)) {
-    const kind = found.slice(1).findIndex((each) => each !== undefined);
+    const kind = found.slice(1).findIndex((group) => group !== undefined);
     const inside = found[kind + 1];
     parts.push(text.slice(at, found.index), h(INLINE_TAGS[kind], {}, kind === 1 ? inlineElements(inside) : inside));
     at = found.index + found[0].length;

@@ -49,7 +49,7 @@ export class PinnedPanel {
   }
 
   removePassage(item) {
-    const spans = this.buffer.filter((each) => each !== item).map((each) => [each.first_seq, each.last_seq]);
+    const spans = this.buffer.filter((other) => other !== item).map((kept) => [kept.first_seq, kept.last_seq]);
     const path = bufferPath(this.chat.state.session);
     return withErrors(async () => emit("buffer", (await put(path, { spans })).items))();
   }

@@ -23,7 +23,7 @@ export function recipeSettings(serverInfo) {
 }
 
 function recipeSelect(all, serverInfo, current, draw) {
-  const choices = [["", `Server default (${serverInfo.recipe})`], ...all.map((each) => [each.name, each.name])];
+  const choices = [["", `Server default (${serverInfo.recipe})`], ...all.map((recipe) => [recipe.name, recipe.name])];
   const setRecipe = withErrors(async (name) => {
     draw(await put(bankPath("/recipe"), { name: name || null }));
   });
@@ -48,7 +48,7 @@ function optionField(option, current, draw) {
       Object.assign(current, updated);
       Object.assign(
         option,
-        updated.options.find((each) => each.name === option.name),
+        updated.options.find((other) => other.name === option.name),
       );
       message.textContent = "";
       show();
@@ -81,7 +81,7 @@ function optionInput(option) {
     return h(
       "select",
       {},
-      option.choices.map((each) => h("option", { value: each }, each)),
+      option.choices.map((choice) => h("option", { value: choice }, choice)),
     );
   if (option.type === "str") return h("input", { dir: "auto", autocomplete: "off" });
   const { low, high } = option;

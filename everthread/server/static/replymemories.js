@@ -74,7 +74,7 @@ export class ReplyMemoriesPanel {
     const selected = found.find((line) => this.selected.has(line.seq)) ?? found[0];
     const actions = h("div", {}, this.actions(selected));
     const select = (line) => {
-      for (const each of found) this.selected.delete(each.seq);
+      for (const other of found) this.selected.delete(other.seq);
       this.selected.add(line.seq);
       fill(actions, this.actions(line));
     };
@@ -116,7 +116,7 @@ export class ReplyMemoriesPanel {
   replaceLine(old, line) {
     if (!this.context) return;
     if (this.selected.delete(old)) this.selected.add(line.seq);
-    const swap = (each) => (each.seq === old ? line : each);
+    const swap = (shown) => (shown.seq === old ? line : shown);
     const hits = this.context.hits.map((hit) => ({ ...hit, line: swap(hit.line), passage: hit.passage.map(swap) }));
     const corrects = { ...this.context.corrects, [line.seq]: this.context.corrects[old] ?? old };
     this.context = { ...this.context, hits, corrects };
@@ -134,7 +134,7 @@ const emptyPanel = () =>
 
 /** A line of a passage. If several of its lines were found, they can be selected. */
 function passageLine(line, { found, selected, select, pinned }) {
-  const wasFound = found.some((each) => each.seq === line.seq);
+  const wasFound = found.some((other) => other.seq === line.seq);
   const props = { class: `${wasFound ? "match" : ""}${pinned ? " pinned" : ""}`, title: dateTime(line.said_at) };
   const mark = pinned && h("span", { class: "pin" }, icon("pin"), h("span", { class: "visually-hidden" }, "pinned "));
   const text = [mark, quotedText(line)];
@@ -151,11 +151,11 @@ export function mergeHits(hits, corrects) {
   for (const hit of hits) {
     const passage = hit.passage.length ? hit.passage : [hit.line];
     const seqs = new Set(passage.map((line) => line.seq));
-    const card = cards.find((each) => each.passage.some((line) => seqs.has(line.seq)));
+    const card = cards.find((other) => other.passage.some((line) => seqs.has(line.seq)));
     if (!card) cards.push({ hits: [hit], passage: [...passage] });
     else {
       card.hits.push(hit);
-      const added = passage.filter((line) => !card.passage.some((each) => each.seq === line.seq));
+      const added = passage.filter((line) => !card.passage.some((known) => known.seq === line.seq));
       card.passage = [...card.passage, ...added].sort((a, b) => positionOf(a) - positionOf(b));
     }
   }

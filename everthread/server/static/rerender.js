@@ -9,10 +9,10 @@ export function rerender(box, ...children) {
   const open = new Set([...box.querySelectorAll("details[open]")].map(elementKey));
   const top = box.scrollTop;
   fill(box, ...children);
-  for (const each of box.querySelectorAll("details")) each.open ||= open.has(elementKey(each));
+  for (const details of box.querySelectorAll("details")) details.open ||= open.has(elementKey(details));
   box.scrollTop = top;
   if (focused)
-    [...box.querySelectorAll(FOCUSABLE)].find((each) => elementKey(each) === focused)?.focus({ preventScroll: true });
+    [...box.querySelectorAll(FOCUSABLE)].find((item) => elementKey(item) === focused)?.focus({ preventScroll: true });
 }
 
 /** An element's card and its index there: a pressed button may have another label afterwards. */
@@ -28,13 +28,13 @@ export function reconcile(box, elements, fallback) {
   const focused = box.contains(document.activeElement) ? document.activeElement : null;
   const seq = focused?.closest(".line")?.dataset.seq;
   elements.forEach(
-    (each, index) => box.children[index] === each || box.insertBefore(each, box.children[index] ?? null),
+    (child, index) => box.children[index] === child || box.insertBefore(child, box.children[index] ?? null),
   );
   while (box.children.length > elements.length) box.lastElementChild.remove();
   if (!focused || document.activeElement === focused) return;
   const buttons = seq ? [...box.querySelectorAll(`[data-seq="${seq}"] button`)] : [];
   const label = accessibleName(focused);
-  (buttons.find((each) => accessibleName(each) === label) ?? fallback).focus({ preventScroll: true });
+  (buttons.find((button) => accessibleName(button) === label) ?? fallback).focus({ preventScroll: true });
 }
 
 const accessibleName = (element) => element.getAttribute("aria-label") ?? element.textContent;

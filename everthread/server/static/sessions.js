@@ -54,10 +54,10 @@ export class SessionList {
 
   render() {
     const months = [];
-    for (const each of this.items.filter(({ id }) => id !== this.current)) {
-      const name = monthName(each.last_at);
+    for (const session of this.items.filter(({ id }) => id !== this.current)) {
+      const name = monthName(session.last_at);
       if (months.at(-1)?.[0] !== name) months.push([name, []]);
-      months.at(-1)[1].push(sessionItem(each));
+      months.at(-1)[1].push(sessionItem(session));
     }
     fill(
       this.box,
@@ -69,7 +69,7 @@ export class SessionList {
   }
 
   currentChat() {
-    const preview = this.items.find((each) => each.id === this.current)?.opening;
+    const preview = this.items.find((session) => session.id === this.current)?.opening;
     const shown = route.view === "talk" && route.session === "current";
     return h(
       "a",
@@ -115,17 +115,17 @@ export class SessionList {
 
 const currentProps = (current) => (current ? { "aria-current": "page" } : {});
 
-function sessionItem(each) {
-  const href = hashOf({ view: "read", session: each.id });
-  const shown = route.view === "read" && route.session === each.id;
+function sessionItem(session) {
+  const href = hashOf({ view: "read", session: session.id });
+  const shown = route.view === "read" && route.session === session.id;
   return h(
     "li",
     {},
     h(
       "a",
       { class: "session", href, ...currentProps(shown) },
-      textElement("span", each.title || each.opening || each.summary || "Untitled chat", { class: "preview" }),
-      h("span", { class: "small" }, `${shortDate(each.last_at)} · ${countOf(each.lines, "message")}`),
+      textElement("span", session.title || session.opening || session.summary || "Untitled chat", { class: "preview" }),
+      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${countOf(session.lines, "message")}`),
     ),
   );
 }

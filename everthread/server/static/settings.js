@@ -65,7 +65,7 @@ function modelSelect(serverInfo) {
       box,
       select(
         "Model",
-        [["", `Server default (${serverInfo.model.name})`], ...names.map((each) => [each, each])],
+        [["", `Server default (${serverInfo.model.name})`], ...names.map((name) => [name, name])],
         getPref("model") ?? "",
         (value) => setPref("model", value || null),
       ),

@@ -34,7 +34,7 @@ export class TimelinePanel {
     if (this.items === null) return this.read();
     if (!this.items.length)
       return fill(panel, h("p", { class: "empty" }, "Your messages, month by month, will appear here."));
-    const total = this.items.reduce((sum, each) => sum + each.lines, 0);
+    const total = this.items.reduce((sum, item) => sum + item.lines, 0);
     const text = `${countOf(total, "message")} since ${nameOf(this.items[0])}`;
     return fill(panel, h("p", { class: "small" }, text), chart(fillMonths(this.items)), monthTable(this.items));
   }
@@ -44,7 +44,7 @@ const nameOf = ({ month }) => monthName(`${month}-15`); // its middle, whatever 
 
 /** All months from the first to the last, with those that have no message. */
 export function fillMonths(items) {
-  const known = new Map(items.map((each) => [each.month, each]));
+  const known = new Map(items.map((item) => [item.month, item]));
   const months = [];
   let [year, number] = items[0].month.split("-").map(Number);
   for (const last = items.at(-1).month; ; [year, number] = number === 12 ? [year + 1, 1] : [year, number + 1]) {
@@ -55,11 +55,11 @@ export function fillMonths(items) {
 }
 
 function chart(months) {
-  const max = Math.max(...months.map((each) => each.lines));
+  const max = Math.max(...months.map((item) => item.lines));
   const step = WIDTH / Math.max(months.length, 6);
-  const bars = months.map((each, index) => bar(each, index * step, step, max));
-  const years = months.flatMap((each, index) =>
-    index === 0 || each.month.endsWith("-01") ? [yearLabel(each, index * step)] : [],
+  const bars = months.map((item, index) => bar(item, index * step, step, max));
+  const years = months.flatMap((item, index) =>
+    index === 0 || item.month.endsWith("-01") ? [yearLabel(item, index * step)] : [],
   );
   return svg(
     "svg",
@@ -76,11 +76,11 @@ function chart(months) {
 }
 
 /** A month's bar, with a transparent area of the chart's full height, so that a low bar can be pointed at. */
-function bar(each, x, step, max) {
-  const { lines } = each;
+function bar(item, x, step, max) {
+  const { lines } = item;
   const height = lines ? Math.max(2, (lines / max) * (BASELINE - 10)) : 0;
   const width = Math.max(0.5, step * 0.72);
-  const label = describeMonth(each);
+  const label = describeMonth(item);
   return svg(
     "g",
     lines ? { role: "listitem", "aria-label": label } : { "aria-hidden": "true" },
@@ -90,24 +90,24 @@ function bar(each, x, step, max) {
   );
 }
 
-function describeMonth(each) {
-  const { lines, sessions } = each;
-  return `${nameOf(each)}: ${lines ? `${countOf(lines, "message")} in ${countOf(sessions, "chat")}` : "no messages"}`;
+function describeMonth(item) {
+  const { lines, sessions } = item;
+  return `${nameOf(item)}: ${lines ? `${countOf(lines, "message")} in ${countOf(sessions, "chat")}` : "no messages"}`;
 }
 
-const yearLabel = (each, x) => svg("text", { x, y: HEIGHT - 8, "aria-hidden": "true" }, each.month.slice(0, 4));
+const yearLabel = (item, x) => svg("text", { x, y: HEIGHT - 8, "aria-hidden": "true" }, item.month.slice(0, 4));
 
 function monthTable(items) {
   const head = ["Month", "Messages", "Chats"].map((name) => h("th", { scope: "col" }, name));
   const rows = items
     .toReversed()
-    .map((each) =>
+    .map((item) =>
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, nameOf(each)),
-        h("td", {}, each.lines.toLocaleString()),
-        h("td", {}, each.sessions),
+        h("th", { scope: "row" }, nameOf(item)),
+        h("td", {}, item.lines.toLocaleString()),
+        h("td", {}, item.sessions),
       ),
     );
   return h(
