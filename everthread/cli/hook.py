@@ -21,6 +21,7 @@ import click
 SERVER_URL = "http://127.0.0.1:7391"
 CONNECT_TIMEOUT_S = 0.3
 DEADLINES_S = {"recall": 5.0, "remember": 30.0, "end": 10.0}
+DEADLINE_HELP = "How long it may take. Default: 5 for recall, 30 for remember, 10 for end."
 
 
 class HookCommand(click.Command):
@@ -33,13 +34,13 @@ class HookCommand(click.Command):
             raise click.ClickException(error.format_message()) from None  # exits with 1; at 2 a prompt is blocked
 
 
-@click.command(cls=HookCommand)
+@click.command(cls=HookCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("action", type=click.Choice(list(DEADLINES_S)))
 @click.option("-b", "--bank", default="default", show_default=True, help="The bank.")
 @click.option("--url", default=SERVER_URL, show_default=True, help="The server to ask, if it runs.")
 @click.option("--key-variable", metavar="NAME", help="An environment variable with a key of that server.")
 @click.option("--store", metavar="PLACE", help="Use the banks at this location, and no server.")
-@click.option("--deadline", type=click.FloatRange(0.1, 600), metavar="SECONDS", help="Default: 5, 30 and 10.")
+@click.option("--deadline", type=click.FloatRange(0.1, 600), metavar="SECONDS", help=DEADLINE_HELP)
 @click.pass_context
 def hook(ctx: click.Context, /, action: str, deadline: float | None, **options: Any) -> None:
     """Recall for a prompt, remember a turn, or end a session, as the JSON on standard input says.
@@ -48,6 +49,9 @@ def hook(ctx: click.Context, /, action: str, deadline: float | None, **options: 
     recall     prints the memories to add to a prompt (UserPromptSubmit)
     remember   stores what was said in the transcript (Stop)
     end        stores the rest, and ends the session (SessionEnd)
+
+    It belongs in the settings of Claude Code or Codex, as docs/mcp.md shows. A hook that fails, or takes longer than
+    its deadline, prints nothing and exits with 0.
     """
     timer = threading.Timer(deadline or DEADLINES_S[action], os._exit, (0,))
     timer.daemon = True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from everthread.client.client import Client
 from everthread.common.keys import SETTING_REMEMBER
+from everthread.errors import NotFound
 from everthread.hooks.transcript import read_lines
 from everthread.types import Comparison, Filter
 
@@ -44,7 +45,7 @@ def remember(event: Event, memory: Memory | Client) -> None:
     if not path or not session:
         return
     lines = read_lines(Path(path).expanduser(), session)
-    if lines and memory.settings().get(SETTING_REMEMBER) != "never":
+    if lines and _may_remember(memory):
         memory.observe_many(lines)
 
 
@@ -56,6 +57,13 @@ def end(event: Event, memory: Memory | Client) -> None:
         memory.end(session, remember=True)
     elif session:
         memory.end(session)
+
+
+def _may_remember(memory: Memory | Client) -> bool:
+    try:
+        return memory.settings().get(SETTING_REMEMBER) != "never"
+    except NotFound:
+        return True  # a server creates the bank with its first line
 
 
 def _text(event: Event, name: str) -> str:

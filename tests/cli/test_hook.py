@@ -86,6 +86,12 @@ def test_a_server_that_does_not_answer_is_given_up_at_the_deadline() -> None:
     assert time.monotonic() - started_at < PATIENCE / 4
 
 
+@pytest.mark.parametrize("arguments", [("-h",), ("recall", "--help")])
+def test_the_help_names_the_actions_with_their_events(arguments: tuple[str, ...]) -> None:
+    printed = run(*arguments).stdout
+    assert all(name in printed for name in ("UserPromptSubmit", "Stop", "SessionEnd", "--deadline SECONDS"))
+
+
 def test_a_wrong_option_is_reported_without_blocking_the_prompt() -> None:
     done = run("recall", "--bnak", "nora")
     assert done.returncode == 1, "an agent blocks a prompt at 2"

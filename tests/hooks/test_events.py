@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,6 @@ from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import now
 
 SAID = "We deploy Heron with the script ship.sh."
 
@@ -32,7 +31,6 @@ def any_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memor
     store = SQLiteStore(tmp_path / "banks")
     services = Services(store, HashEmbedder(512), None, Default())
     with serve_app(create_app(services)) as url, Client(url, "nora") as client:
-        client.observe("Hello.", session="first", said_at=now() - timedelta(days=9))
         yield client
     store.close()
 
@@ -97,6 +95,7 @@ def test_an_unknown_session_can_not_be_ended(memory: Memory) -> None:
 
 
 def test_a_bank_that_is_set_to_remember_nothing_keeps_nothing(any_memory: Memory | Client, transcript: Path) -> None:
+    any_memory.observe("Hello.", session="first")
     any_memory.set_setting(SETTING_REMEMBER, "never")
     remember({"session_id": "one", "transcript_path": str(transcript)}, any_memory)
     assert lines_of(any_memory, "one") == []
