@@ -205,7 +205,7 @@ def test_the_configurations_of_agents_are_json_with_commands_that_exist() -> Non
     assert [words[2] for words in shown] == ["recall", "remember", "end"]
     for words in (["everthread", *command["args"]], *shown):
         name, *arguments = words[1:]
-        context = click.Context(main)
+        context = click.Context(main, **main.context_settings)
         subcommand = main.get_command(context, name)
         assert subcommand is not None
         assert subcommand.make_context(name, arguments, parent=context).params

@@ -72,8 +72,8 @@ HOSTS: dict[str, tuple[str, Callable[[Command], str]]] = {
     "codex": ("~/.codex/config.toml", _codex),
     "librechat": ("librechat.yaml", _librechat),
     "openwebui": (
-        "Admin Settings, External Tools, type MCP (Streamable HTTP), with a key of `everthread keys new` as bearer "
-        "token; `everthread serve` must run",
+        "Admin, Integrations, External Tool Servers, type MCP Streamable HTTP, with a key of `everthread keys new` as "
+        "bearer token; `everthread serve` must run",
         _open_webui,
     ),
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,16 +24,9 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 from server.proxied import FACT, QUESTION, Proxy, bot, user
+from server.proxy.clients import AI_SDK, FOLDER, LITELLM_PYTHON, needs_ai_sdk, needs_litellm
 
 Ask = Callable[[Proxy, list[Any], bool], str]  # sends messages, streamed or not, and returns the reply
-
-ROOT = Path(__file__).parents[3]
-CLIENTS = Path(__file__).parent / "clients"
-NODE_MODULES = CLIENTS / "ai_sdk" / "node_modules"
-needs_ai_sdk = pytest.mark.skipif(
-    not (shutil.which("node") and NODE_MODULES.exists()), reason="the AI SDK is installed by `make test`"
-)
-LITELLM_PYTHON = ROOT / "build" / "litellm" / "bin" / "python"  # made by `make clients`
 
 
 def name_bank(proxy: Proxy) -> dict[str, str]:
@@ -132,7 +124,7 @@ def test_a_client_in_python_recalls_an_earlier_session(proxy: Proxy, ask: Ask, s
 
 @contextmanager
 def run_client(*command: str | Path) -> Iterator[Ask]:
-    """Run a program of CLIENTS until the block ends."""
+    """Run a program of `clients` until the block ends."""
     environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}  # else litellm asks the network for prices
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment
@@ -153,7 +145,7 @@ def run_client(*command: str | Path) -> Iterator[Ask]:
 
 @needs_ai_sdk
 def test_the_ai_sdk_recalls_an_earlier_session(proxy: Proxy) -> None:
-    with run_client("node", CLIENTS / "ai_sdk" / "talk.mjs") as ask:
+    with run_client("node", AI_SDK / "talk.mjs") as ask:
         for stream in (False, True):
             check_conversation(proxy, ask, stream)
             proxy.memory.forget(everything=True)
@@ -161,7 +153,7 @@ def test_the_ai_sdk_recalls_an_earlier_session(proxy: Proxy) -> None:
 
 @needs_ai_sdk
 def test_the_ai_sdk_names_the_replies_of_a_conversation(proxy: Proxy) -> None:
-    command = ("node", CLIENTS / "ai_sdk" / "responses.mjs")
+    command = ("node", AI_SDK / "responses.mjs")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
 
         def say(text: str, kept: int) -> str:
@@ -184,9 +176,9 @@ def test_the_ai_sdk_names_the_replies_of_a_conversation(proxy: Proxy) -> None:
     assert len({line.session for line in proxy.lines}) == 1
 
 
-@pytest.mark.skipif(not LITELLM_PYTHON.exists(), reason="`make clients` installs litellm")
+@needs_litellm
 def test_litellm_recalls_an_earlier_session(proxy: Proxy) -> None:
-    with run_client(LITELLM_PYTHON, CLIENTS / "litellm" / "talk.py") as ask:
+    with run_client(LITELLM_PYTHON, FOLDER / "litellm" / "talk.py") as ask:
         for stream in (False, True):
             check_conversation(proxy, ask, stream)
             proxy.memory.forget(everything=True)
