@@ -269,6 +269,30 @@ def test_claude_code_names_its_session_and_its_agents_are_not_the_person(message
     assert [(line.text, line.session) for line in messages.lines] == [("Hi.", "c1"), ("Hello there.", "c1")]
 
 
+def test_of_a_session_of_claude_code_the_talk_is_stored(messages: Proxy) -> None:
+    reminder = words("<system-reminder>Today is Monday.</system-reminder>")
+
+    def ask(answer: Any, *said: Any, **fields: Any) -> None:
+        messages.upstream.behaviours[:] = [answer]
+        headers = {"X-Claude-Code-Session-Id": "c1"}
+        assert post(messages, *said, headers=headers, stream=True, **fields).status_code == 200
+
+    ask(say("#"), user("quota"), max_tokens=1)
+    talk = [user([reminder, words("Fix it.")])]
+    ask(say("Let me look.", CALL, reason="tool_use"), *talk)
+    talk += [bot([words("Let me look."), CALL]), user([RESULT, reminder])]
+    ask(say("Fixed."), *talk)
+    talk += [bot("Fixed.")]
+    ask(say("run the tests"), *talk, user("[SUGGESTION MODE: Suggest what the user might naturally type next.]"))
+    talk[0] = user("Fix it.")  # without the reminder
+    talk += [user([words("Thanks."), reminder])]
+    ask(say("You're welcome."), *talk)
+    ask(say("…"), *talk, user("Your task is to create a detailed summary of the conversation so far, paying …"))
+    ask(say("Yes."), user("This session is being continued from a previous conversation that ran out of context. …"))
+    assert messages.texts == ["Fix it.", "Fixed.", "Thanks.", "You're welcome."]
+    assert {line.session for line in messages.lines} == {"c1"}
+
+
 def test_a_key_of_ours_is_taken_from_either_header_and_never_sent_on(tmp_path: Path) -> None:
     with serve_proxy(tmp_path, key_required=True) as proxy:
         proxy.upstream.behaviours[:] = [say("Hello.")]

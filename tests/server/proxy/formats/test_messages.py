@@ -210,7 +210,7 @@ MESSAGES = st.lists(
 )
 
 
-@examples(60)
+@examples(40)
 @given(MESSAGES, st.booleans(), st.sampled_from([None, 1]))
 def test_what_was_inserted_is_removed_again(messages: list[dict[str, Any]], ascii_only: bool, indent: Any) -> None:
     body = json.dumps({"model": "m", "messages": messages}, ensure_ascii=ascii_only, indent=indent).encode()
