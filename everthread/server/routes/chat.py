@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from starlette.responses import StreamingResponse
 
-from everthread.chat.chat import Chat
-from everthread.chat.reply import Reply
 from everthread.memory import Memory
 from everthread.server import path_segments
 from everthread.server.chat_schemas import (
@@ -89,54 +87,71 @@ async def reply(
     return EventResponse(await conversations.start_limiter.run(lazy_memory.bank, begin))
 
 
+class ReplyStarter:
+    """Dependency: starts the reply of an action in the conversation of the request."""
+
+    def __init__(
+        self,
+        request: Request,
+        memory: ChatMemory,
+        session: Session,
+        conversations: Conversations,
+        idempotency: Idempotency,
+    ) -> None:
+        self._request, self._memory, self._session = request, memory, session
+        self._conversations, self._idempotency = conversations, idempotency
+
+    def start_once(self, act: Act, body: AskBody | None, *, echo_user_line: bool = False) -> EventResponse:
+        """Start the reply once; if the request is repeated, follow that reply.
+
+        Args:
+            act: makes the conversation reply.
+            body: the options of the reply; None: the defaults.
+            echo_user_line: whether the person's line is the first event.
+
+        Raises:
+            Problem: 403 if the key lacks a permission.
+        """
+        body, key = body or AskBody(), self._idempotency.name
+        _check_permissions(self._request, body)
+        reply_stream = self._idempotency.run_once(
+            lambda: self._conversations.start_reply(
+                self._memory,
+                self._session,
+                act,
+                body.options,
+                echo_user_line=echo_user_line,
+                key=key,
+                incognito=body.incognito,
+            ),
+            lambda _: True,
+            lambda _: self._conversations.find_reply(self._memory, self._session, key),
+        )
+        return EventResponse(reply_stream)
+
+
+Starter = Annotated[ReplyStarter, Depends()]
+
+
 @router.post("/regenerate", status_code=200, response_class=EventResponse, responses=STREAM)
-def regenerate(
-    request: Request,
-    memory: ChatMemory,
-    session: Session,
-    conversations: Conversations,
-    idempotency: Idempotency,
-    body: AskBody | None = None,
-) -> EventResponse:
+def regenerate(starter: Starter, body: AskBody | None = None) -> EventResponse:
     """Generate the last reply again. The earlier one becomes a swipe when the new one is stored."""
-    return _start_once(
-        request, memory, session, conversations, idempotency, lambda chat: chat.regenerate(), body or AskBody()
-    )
+    return starter.start_once(lambda chat: chat.regenerate(), body)
 
 
 @router.post("/answer", status_code=200, response_class=EventResponse, responses=STREAM)
-def answer(
-    request: Request,
-    memory: ChatMemory,
-    session: Session,
-    conversations: Conversations,
-    idempotency: Idempotency,
-    body: AskBody | None = None,
-) -> EventResponse:
+def answer(starter: Starter, body: AskBody | None = None) -> EventResponse:
     """Reply to the conversation as it is, if the last line has no reply."""
-    return _start_once(
-        request, memory, session, conversations, idempotency, lambda chat: chat.answer(), body or AskBody()
-    )
+    return starter.start_once(lambda chat: chat.answer(), body)
 
 
 @router.post("/edit", status_code=200, response_class=EventResponse, responses=STREAM)
-def edit(
-    request: Request,
-    memory: ChatMemory,
-    session: Session,
-    conversations: Conversations,
-    idempotency: Idempotency,
-    body: EditBody,
-) -> EventResponse:
+def edit(starter: Starter, body: EditBody) -> EventResponse:
     """Replace the text of a line, and discard the lines after it.
 
     A line of the person's gets a new reply; for one of the character's the only event is `done`.
     """
-
-    def act(chat: Chat) -> Reply | None:
-        return chat.edit(body.seq, body.text)
-
-    return _start_once(request, memory, session, conversations, idempotency, act, body, echo_user_line=True)
+    return starter.start_once(lambda chat: chat.edit(body.seq, body.text), body, echo_user_line=True)
 
 
 def _check_permissions(request: Request, body: AskBody) -> None:
@@ -149,35 +164,6 @@ def _check_permissions(request: Request, body: AskBody) -> None:
     if body.options.recipe is not None:
         require(request, "write", path_segments.decode_segment(request.path_params["bank"]))
     require(request, "read", *(body.options.banks or ()))
-
-
-def _start_once(
-    request: Request,
-    memory: Memory,
-    session: str,
-    conversations: ConversationRegistry,
-    idempotency: IdempotentRequest,
-    act: Act,
-    body: AskBody,
-    *,
-    echo_user_line: bool = False,
-) -> EventResponse:
-    """Start the reply of an action once; if the request is repeated, follow that reply."""
-    _check_permissions(request, body)
-    reply_stream = idempotency.run_once(
-        lambda: conversations.start_reply(
-            memory,
-            session,
-            act,
-            body.options,
-            echo_user_line=echo_user_line,
-            key=idempotency.name,
-            incognito=body.incognito,
-        ),
-        lambda _: True,
-        lambda _: conversations.find_reply(memory, session, idempotency.name),
-    )
-    return EventResponse(reply_stream)
 
 
 @router.get("/stream", status_code=200, response_class=EventResponse, responses=STREAM)
