@@ -34,7 +34,7 @@ from everthread.bench import (
 )
 from everthread.bench.dense import measure_dense
 from everthread.bench.first_facts import load_first_facts, merge
-from everthread.bench.fit_head import cross_validate
+from everthread.bench.fit_profile import cross_validate
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation

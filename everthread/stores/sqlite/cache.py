@@ -65,9 +65,7 @@ class BankCache:
         faster without them.
         """
         stamp = self._stamp(db)
-        existing = {number for (number,) in db.execute("SELECT number FROM model")}
-        self._dense = {number: cached for number, cached in self._dense.items() if number in existing}
-        number = rows.find_model(db, model, dim)
+        number = self._find_model(db, model, dim)
         if number is None:
             return DenseIndex.empty(dim)
         cached = self._dense.get(number, _Dense(DenseIndex.empty(dim)))
@@ -82,9 +80,7 @@ class BankCache:
     def unit_vectors(self, db: sqlite3.Connection, model: str, dim: int) -> UnitVectors | None:
         """Return the current vectors of units of a model; None if there are too many to hold in memory."""
         stamp = self._stamp(db)
-        existing = {number for (number,) in db.execute("SELECT number FROM model")}
-        self._units = {number: cached for number, cached in self._units.items() if number in existing}
-        number = rows.find_model(db, model, dim)
+        number = self._find_model(db, model, dim)
         if number is None:
             return UnitVectors.empty(dim)
         cached, seen = self._units.get(number, (None, -1))
@@ -94,6 +90,13 @@ class BankCache:
             cached = (cached or UnitVectors.empty(dim)).refresh(db, number, counts) if fits else None
             self._units[number] = cached, stamp
         return cached
+
+    def _find_model(self, db: sqlite3.Connection, model: str, dim: int) -> int | None:
+        """Return the number of a model, if the bank has it; drop the vectors of models that no longer exist."""
+        existing = {number for (number,) in db.execute("SELECT number FROM model")}
+        self._dense = {number: cached for number, cached in self._dense.items() if number in existing}
+        self._units = {number: cached for number, cached in self._units.items() if number in existing}
+        return rows.find_model(db, model, dim)
 
     def _stamp(self, db: sqlite3.Connection) -> int:
         created_at, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()

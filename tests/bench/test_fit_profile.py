@@ -12,7 +12,7 @@ from hardship.embedders import Moody
 
 from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit import Example
-from everthread.bench.fit_head import (
+from everthread.bench.fit_profile import (
     ASSISTANT_SIGNALS,
     BY_WORDS,
     FRIEND_SIGNALS,
