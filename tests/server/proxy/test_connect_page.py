@@ -17,6 +17,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from hardship.llm import Raw
+from hardship.messages import say
 
 from everthread.cli.main import main
 from everthread.mcp.hosts import HOSTS
@@ -153,6 +154,16 @@ def test_the_code_for_ollama_works(proxy: Proxy) -> None:
     assert found["answer"].message.content == "Hello there."
     check_answered(proxy, "llama3.2")
     found["client"]._client.close()
+
+
+@pytest.mark.filterwarnings("ignore:The model:DeprecationWarning")  # models are retired at a date
+def test_the_code_for_anthropic_works(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = [say("Hello there.")]
+    found: dict[str, Any] = {}
+    exec(adapt(find_block("py", "import anthropic"), proxy), found)  # noqa: S102
+    assert found["answer"].content[0].text == "Hello there."
+    check_answered(proxy, "claude-sonnet-5-5")
+    found["client"].close()
 
 
 @needs_litellm
