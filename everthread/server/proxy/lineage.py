@@ -15,12 +15,13 @@ from datetime import datetime, timedelta
 
 from everthread.bank.corrections import build_correction
 from everthread.bank.line_versions import get_recorded
-from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED
+from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED, SETTING_PINNED
 from everthread.common.timestamps import to_micros
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, is_same, key_prefix, new_key, normalize
 from everthread.server.proxy.reply_index import ReplyIndex, get_reply_ids
 from everthread.server.proxy.transcript import Transcript, is_dated, is_recorded
+from everthread.stores.pin_setting import pinned_seqs
 from everthread.stores.shared_rows import new_session_name
 from everthread.types import Filter, Line, Metadata, NewLine, now
 
@@ -321,11 +322,8 @@ class Lineage:
 
     def _apply(self, transcript: Transcript, plan: Plan, newest: ChatMessage) -> Turn:
         """Carry out a plan."""
-        for line, message in plan.corrected:
-            corrected = build_correction(self.memory.store, self.memory.bank, line.seq, message.text)
-            corrected = replace(corrected, key=new_key(line.role, message.text))
-            self.memory.replace_lines([line.seq], [corrected], corrects=line.seq)
         if plan.corrected:
+            self._correct(plan.corrected)
             transcript.refresh(self.memory)
         kept, tail = transcript.current[: plan.keep], transcript.current[plan.keep :]
         if plan.known is not None:
@@ -340,6 +338,20 @@ class Lineage:
         stored = self.memory.replace_lines([line.seq for line in tail], lines, defer_embedding=True)
         transcript.refresh(self.memory)
         return Turn(stored[-1], frozenset(line.seq for line in (*kept[plan.first :], *stored)))
+
+    def _correct(self, changes: Sequence[tuple[Line, ChatMessage]]) -> None:
+        """Correct lines to the texts of messages, in one transaction, and pinned lines in one each: so they stay so."""
+        store, bank = self.memory.store, self.memory.bank
+        pinned = pinned_seqs(store.settings(bank).get(SETTING_PINNED))
+        together: dict[int, NewLine] = {}
+        for line, message in changes:
+            new = build_correction(store, bank, line.seq, message.text)
+            new = replace(new, key=new_key(line.role, message.text))
+            if line.seq in pinned:
+                self.memory.replace_lines([line.seq], [new], corrects=line.seq, defer_embedding=True)
+            else:
+                together[line.seq] = new
+        self.memory.replace_lines(together, together.values(), defer_embedding=True)
 
     def _build_line(
         self, source: Line | ChatMessage, session: str, before: Line | NewLine | None, *, is_newest: bool

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from everthread import Filter, Line, Memory
 from everthread.bank.corrections import sort_by_position
-from everthread.common.keys import META_UNDATED
+from everthread.common.keys import META_UNDATED, SETTING_PINNED
 from everthread.server.proxy.lineage import Lineage, Turn
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.testing import HashEmbedder
@@ -447,6 +448,32 @@ def test_a_silently_changed_message_is_corrected(memory: Memory, lineage: Lineag
     turn = say(lineage, history, "Question 4?", "Answer 4.")
     assert texts(memory, turn)[:3] == ["Question 1?", "A corrected answer.", "Question 2?"]
     assert memory.settings()["pinned"] == [7]
+
+
+def test_many_silently_changed_messages_are_corrected_at_once(
+    memory: Memory, lineage: Lineage, history: list[ChatMessage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes: list[str] = []
+    append = memory.store.append
+
+    def count(*given: Any, **options: Any) -> list[Line]:
+        writes.append("append")
+        return append(*given, **options)
+
+    for number in range(4, 20):
+        say(lineage, history, f"Question {number}?", f"Answer {number}.")
+    pinned = next(line.seq for line in memory.lines() if line.text == "Answer 5.")
+    memory.set_setting(SETTING_PINNED, [pinned])
+    for place, message in enumerate(history[:-2]):
+        history[place] = replace(message, text=message.text.replace("Answer", "My answer to").replace("?", ", please?"))
+    shown = [message.text for message in history]
+    monkeypatch.setattr(memory.store, "append", count)
+    turn = say(lineage, history, "And now?", "")
+    assert texts(memory, turn) == [*shown, "And now?"]
+    assert len(writes) == 3  # the pinned line, the others, and the newest message
+    kept = memory.get(memory.settings()[SETTING_PINNED][0])  # type: ignore[index, arg-type]
+    assert kept is not None
+    assert kept.text == "My answer to 5."
 
 
 def test_two_replies_at_once_are_both_stored(memory: Memory, lineage: Lineage) -> None:
