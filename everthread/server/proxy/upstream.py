@@ -123,7 +123,7 @@ class Upstream:
         """
         check_path(target.path)
         base = httpx.URL(self.url.removesuffix("/v1") if target.is_root else self.url)
-        url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + target.path)
+        url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + remove_own_keys(target.path))
         passed = self._build_headers(url, headers)
         if isinstance(content, bytes):
             passed = [(name, value) for name, value in passed if name.lower() != b"content-length"]
@@ -177,6 +177,13 @@ def check_path(path: bytes) -> None:
     """Reject a path that leads above the base URL once its escapes are decoded. Raises Problem 400."""
     if not {b".", b".."}.isdisjoint(unquote_to_bytes(path.partition(b"?")[0]).split(b"/")):
         raise Problem(400, "bad-path", "no part of the path may be . or .., not even beside an escaped slash")
+
+
+def remove_own_keys(path: bytes) -> bytes:
+    """Remove the parameters with a key of ours from the query of a path."""
+    path, mark, query = path.partition(b"?")
+    kept = [each for each in query.split(b"&") if not OWN_KEY.search(unquote_to_bytes(each))]
+    return path + (mark + b"&".join(kept) if kept else b"")
 
 
 def drop_headers(

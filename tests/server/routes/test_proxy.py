@@ -626,6 +626,21 @@ def test_a_key_of_ours_is_for_its_banks_and_never_sent_on(proxy: Proxy) -> None:
         assert answer.status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("query", "passed"),
+    [
+        ("?key={}", ""),
+        ("?api_key={}&limit=2", "?limit=2"),
+        ("?a=%20b&token=x%2C%65t_{}&c", "?a=%20b&c"),
+        ("?key=sk-client", "?key=sk-client"),
+    ],
+)
+def test_a_key_of_ours_in_the_query_is_never_sent_on(proxy: Proxy, query: str, passed: str) -> None:
+    key = f"et_{'k' * 40}"
+    httpx.get(f"{proxy.url}/v1/files{query.format(key.removeprefix('et_') if '%65t_' in query else key)}")
+    assert proxy.upstream.requests[-1].path == f"/v1/files{passed}"
+
+
 def test_where_keys_are_required_a_key_of_the_upstream_is_not_enough(tmp_path: Path) -> None:
     with serve_proxy(tmp_path, key_required=True, proxy_key="sk-upstream") as proxy:
         for headers in ({}, {"Authorization": "Bearer sk-client"}):
