@@ -39,7 +39,7 @@ def find_destination(
     options: BodyOptions,
     path_bank: str | None,
     default_bank: str,
-    exists: Callable[[str], bool],
+    is_bank: Callable[[str], bool],
 ) -> Destination:
     """Find the bank, the session and the model of a request.
 
@@ -49,12 +49,12 @@ def find_destination(
         options: the options in the body.
         path_bank: the bank in the path.
         default_bank: the bank of requests that name none.
-        exists: whether there is a bank of this id.
+        is_bank: as for `split_model`.
 
     Raises:
         BadInput: an id or a name is invalid.
     """
-    model, suffix = split_model(request.get_text("model"), exists)
+    model, suffix = split_model(request.get_text("model"), is_bank)
     named = (
         _decode(headers.get(BANK_HEADER)),
         options.bank or request.get_metadata(BANK_FIELD),

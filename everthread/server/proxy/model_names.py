@@ -10,19 +10,20 @@ from collections.abc import Callable, Sequence
 
 from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, to_json
 
-VERSION = re.compile(r"\d+")  # of a model, as in claude-3-5-sonnet@20240620, and not a bank
+# A version or quantization of a model, as in claude-3-5-sonnet@20240620, gemini@default and qwen3@q4_k_m, and no bank.
+VERSION = re.compile(r"\d+|default|latest|\d+bit|i?q\d\w*|(b?f|fp|mxfp|nvfp|int)\d+\w*", re.IGNORECASE)
 MAX_ADDED_MODELS = 1000  # further names would only lengthen the list
 
 
-def split_model(model: str, exists: Callable[[str], bool]) -> tuple[str, str | None]:
+def split_model(model: str, is_bank: Callable[[str], bool]) -> tuple[str, str | None]:
     """Split `model@bank` into the model and the bank, which is None if the name has no such suffix.
 
     Args:
         model: the name of the model.
-        exists: whether there is a bank of this id.
+        is_bank: whether a suffix that looks like a version is a bank nonetheless.
     """
     name, _, bank = model.rpartition("@")
-    if not name or not bank or (VERSION.fullmatch(bank) and not exists(bank)):
+    if not name or not bank or (VERSION.fullmatch(bank) and not is_bank(bank)):
         return model, None
     return name, bank
 
@@ -52,28 +53,6 @@ def add_banks(body: bytes, banks: Sequence[str], field: str = "data", name_field
         return body
     end = data.end - 1  # before the bracket
     return apply_edits(text, [Edit(end, end, "".join(f", {to_json(model)}" for model in added))]).encode()
-
-
-def remove_bank(body: bytes, exists: Callable[[str], bool]) -> tuple[bytes, str | None]:
-    """Remove the bank from the name of the model in a request.
-
-    Args:
-        body: the request.
-        exists: as for `split_model`.
-
-    Returns:
-        The request, and the bank; None if the name has none, or the request is not understood.
-    """
-    try:
-        text = body.decode()
-        members = Scanner(text).read_members()
-    except (ValueError, RecursionError):
-        return body, None
-    for span in (members[field] for field in ("model", "name") if field in members):
-        name, bank = split_model(span.value, exists) if isinstance(span.value, str) else ("", None)
-        if bank is not None:
-            return apply_edits(text, [Edit(span.value_start, span.end, to_json(name))]).encode(), bank
-    return body, None
 
 
 def rename(body: bytes, name: str) -> bytes:

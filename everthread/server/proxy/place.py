@@ -5,13 +5,16 @@ Everything before them is byte for byte what the client sent, so that the prompt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from everthread.server.proxy.body_options import OPTIONS_FIELD
-from everthread.server.proxy.content import read_content, remove_block
+from everthread.server.proxy.content import read_content, read_text, remove_block
 from everthread.server.proxy.formats.base import BANK_FIELD, METADATA_FIELD, ModelRequest
 from everthread.server.proxy.memory_block import BlockRole, begins_with_block
-from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, remove, to_json
+from everthread.server.proxy.model_names import split_model
+from everthread.server.proxy.raw_json import Edit, Scanner, Span, apply_edits, remove, to_json
+
+MODEL_FIELDS = ("model", "name")  # the second is Ollama's
 
 
 def write_request(
@@ -30,7 +33,7 @@ def write_request(
         The body; the very same one if nothing has to change.
     """
     scanner = Scanner(request.text)
-    edits = [*_remove_own_fields(request, scanner), *_remove_blocks(request, scanner)]
+    edits = [*_remove_own_fields(list(request.members.items()), scanner), *_remove_blocks(request, scanner)]
     if model != request.get_text("model"):
         span = request.members["model"]
         edits.append(Edit(span.value_start, span.end, to_json(model)))
@@ -39,15 +42,42 @@ def write_request(
     return apply_edits(request.text, edits).encode() if edits else request.body
 
 
-def _remove_own_fields(request: ModelRequest, scanner: Scanner) -> Iterator[Edit]:
+def remove_own(body: bytes, is_bank: Callable[[str], bool]) -> tuple[bytes, str | None]:
+    """Remove what is meant for us from a request that is passed on without memories.
+
+    Args:
+        body: the request; one that is not understood stays as it is.
+        is_bank: as for `split_model`.
+
+    Returns:
+        The request, and the bank in the name of the model, or None.
+    """
+    try:
+        text = body.decode()
+        scanner = Scanner(text)
+        members = scanner.read_pairs()
+        scanner.require_end()
+        edits = list(_remove_own_fields(members, scanner))
+    except (ValueError, RecursionError):
+        return body, None
+    bank = None
+    for span in (span for name, span in members if name in MODEL_FIELDS and isinstance(span.value, str)):
+        model, suffix = split_model(span.value, is_bank)
+        if suffix is not None:
+            bank = suffix
+            edits.append(Edit(span.value_start, span.end, to_json(model)))
+    return apply_edits(text, edits).encode() if edits else body, bank
+
+
+def _remove_own_fields(members: Sequence[tuple[str, Span]], scanner: Scanner) -> Iterator[Edit]:
     """Remove the options, and the bank in the metadata."""
-    names = list(request.members)
-    if OPTIONS_FIELD in names:
-        yield from remove(list(request.members.values()), {names.index(OPTIONS_FIELD)})
-    if request.get_metadata(BANK_FIELD):
-        pairs = scanner.move_to(request.members[METADATA_FIELD].value_start).read_pairs()
-        banks = {index for index, (name, _) in enumerate(pairs) if name == BANK_FIELD}
-        yield from remove([span for _, span in pairs], banks)
+    options = {index for index, (name, _) in enumerate(members) if name == OPTIONS_FIELD}
+    yield from remove([span for _, span in members], options)
+    for span in (span for name, span in members if name == METADATA_FIELD):
+        if isinstance(span.value, dict) and read_text(span.value.get(BANK_FIELD)):
+            pairs = scanner.move_to(span.value_start).read_pairs()
+            banks = {index for index, (name, _) in enumerate(pairs) if name == BANK_FIELD}
+            yield from remove([each for _, each in pairs], banks)
 
 
 def _remove_blocks(request: ModelRequest, scanner: Scanner) -> Iterator[Edit]:

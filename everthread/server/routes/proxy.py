@@ -32,9 +32,10 @@ from everthread.server.proxy.formats.chat_completions import ChatRequest
 from everthread.server.proxy.formats.messages import MessagesRequest
 from everthread.server.proxy.formats.ollama import OllamaRequest
 from everthread.server.proxy.formats.responses import ResponsesRequest
-from everthread.server.proxy.model_names import add_banks, remove_bank, rename, split_model
+from everthread.server.proxy.model_names import add_banks, rename, split_model
 from everthread.server.proxy.own_embeddings import embed, read_own
 from everthread.server.proxy.passed_answer import PassedAnswer
+from everthread.server.proxy.place import remove_own
 from everthread.server.proxy.upstream import UNREACHABLE, Target, Upstream, read_answer
 from everthread.server.request_body import MAX_INLINE_JSON_BYTES
 from everthread.server.request_guard import decode_path, raw_path
@@ -134,7 +135,7 @@ async def get_model(request: Request) -> Response:
     """Describe a model of the upstream, also under a name with a bank."""
     key = await _authenticate(request)
     wanted = decode_segment(request.path_params["model"])
-    name, bank = await run_in_threadpool(split_model, wanted, get_services(request).store.exists)
+    name, bank = await run_in_threadpool(split_model, wanted, _find_banks(request, key))
     if bank is None:
         return await _pass_on(request, key)
     if key is not None and not key.allows("chat", bank):
@@ -152,7 +153,7 @@ async def create_embeddings(request: Request) -> Response:
     body, services = await request.body(), get_services(request)
     own = await run_in_threadpool(read_own, body, services.embedder)
     if own is None:
-        return await _pass_on(request, key, body)
+        return await _pass_on_model(request, key, body)
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     return JSONResponse(await run_in_threadpool(embed, own, services.embedder, services.count))
@@ -162,19 +163,16 @@ async def create_embeddings(request: Request) -> Response:
 @router.post("/bank/{bank}/api/generate")
 @router.post("/api/show")
 @router.post("/bank/{bank}/api/show")
+@router.post("/v1/completions")
+@router.post("/bank/{bank}/v1/completions")
 @router.post("/v1/responses/input_tokens")
 @router.post("/bank/{bank}/v1/responses/input_tokens")
 @router.post("/v1/responses/compact")
 @router.post("/bank/{bank}/v1/responses/compact")
 @with_api_errors
 async def pass_on_model(request: Request) -> Response:
-    """Pass a request on without memories, with the model's name without the bank."""
-    key = await _authenticate(request)
-    exists = get_services(request).store.exists
-    body, bank = await run_in_threadpool(remove_bank, await request.body(), exists)
-    if key is not None and bank is not None and not key.allows("chat", bank):
-        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
-    return await _pass_on(request, key, body)
+    """Pass a request on without memories, and without what is meant for us."""
+    return await _pass_on_model(request, await _authenticate(request), await request.body())
 
 
 @router.get("/api/version")
@@ -205,9 +203,9 @@ async def _answer(request: Request, request_type: type[ModelRequest], *, counts:
         is_long = len(body) > MAX_INLINE_JSON_BYTES
         asked = await run_in_threadpool(request_type.parse, body) if is_long else request_type.parse(body)
     except (ValueError, RecursionError):  # the upstream says what is wrong with it
-        return await _pass_on(request, key, body)
+        return await _pass_on_model(request, key, body)
     options = _read_options(request, asked)
-    services, settings = get_services(request), request.app.state.settings
+    settings = request.app.state.settings
     destination = await run_in_threadpool(
         find_destination,
         request.headers,
@@ -215,7 +213,7 @@ async def _answer(request: Request, request_type: type[ModelRequest], *, counts:
         options,
         _path_bank(request),
         settings.proxy_bank,
-        services.store.exists,
+        _find_banks(request, key),
     )
     if key is not None and not key.allows("chat", destination.bank):
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
@@ -244,6 +242,14 @@ def _list_banks(store: Store, key: ApiKey | None) -> list[str]:
     return sorted({*named, *(bank for bank in store.banks() if key.allows("chat", bank))})
 
 
+async def _pass_on_model(request: Request, key: ApiKey | None, body: bytes) -> Response:
+    """Pass a request for a model on without memories, and without what is meant for us."""
+    body, bank = await run_in_threadpool(remove_own, body, _find_banks(request, key))
+    if key is not None and bank is not None and not key.allows("chat", bank):
+        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+    return await _pass_on(request, key, body)
+
+
 async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncIterator[bytes] = b"") -> Response:
     """Pass a request on unchanged, and its answer back. A key of ours must be for chatting with some bank."""
     if key is not None and "chat" not in key.verbs:
@@ -269,6 +275,12 @@ def _read_options(request: Request, asked: ModelRequest) -> BodyOptions:
     if (switch := SWITCHES.get(value.strip().lower())) is None:
         raise BadInput(f"invalid X-Everthread-Memory: got {value[:40]!r}, expected on or off")
     return options if switch else replace(options, memory=False)
+
+
+def _find_banks(request: Request, key: ApiKey | None) -> Callable[[str], bool]:
+    """Return a function that checks whether a bank exists, or the caller's key names it."""
+    store = get_services(request).store
+    return lambda bank: (key is not None and bank in key.banks) or store.exists(bank)
 
 
 def _get_upstream(request: Request) -> Upstream:

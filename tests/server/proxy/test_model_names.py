@@ -7,7 +7,7 @@ import json
 import pytest
 
 from everthread.server.proxy import model_names
-from everthread.server.proxy.model_names import add_banks, remove_bank, rename, split_model
+from everthread.server.proxy.model_names import add_banks, rename, split_model
 
 LIST = b'{ "object":"list" ,"data":[ {"id":"a","x":1.0} , {"id":"b/c"}, {"id":3}, 4 ], "first" : null}'
 
@@ -22,6 +22,13 @@ LIST = b'{ "object":"list" ,"data":[ {"id":"a","x":1.0} , {"id":"b/c"}, {"id":3}
         ("claude@20240620", ("claude@20240620", None)),
         ("claude@20240620@nora", ("claude@20240620", "nora")),
         ("m@2024", ("m", "2024")),
+        ("claude-sonnet-4@default", ("claude-sonnet-4@default", None)),
+        ("claude-sonnet-4@default@nora", ("claude-sonnet-4@default", "nora")),
+        ("qwen3-8b@q4_k_m", ("qwen3-8b@q4_k_m", None)),
+        ("qwen3-8b@IQ3_XXS", ("qwen3-8b@IQ3_XXS", None)),
+        ("qwen3-8b@4bit", ("qwen3-8b@4bit", None)),
+        ("qwen3-8b@bf16", ("qwen3-8b@bf16", None)),
+        ("m@quentin", ("m", "quentin")),
         ("m@", ("m@", None)),
         ("m", ("m", None)),
         ("", ("", None)),
@@ -53,21 +60,6 @@ def test_a_list_without_models_or_banks_stays_the_same(monkeypatch: pytest.Monke
 def test_a_list_of_ollamas_names_a_model_twice() -> None:
     added = add_banks(b'{"models":[{"name":"a","model":"a","size":1}]}', ["nora"], "models", ("name", "model"))
     assert json.loads(added)["models"][1] == {"name": "a@nora", "model": "a@nora", "size": 1}
-
-
-@pytest.mark.parametrize(
-    ("body", "without", "bank"),
-    [
-        (b'{ "model":"m@nora","x":1.0}', b'{ "model":"m","x":1.0}', "nora"),
-        (b'{"name":"m@nora"}', b'{"name":"m"}', "nora"),
-        (b'{"model":"m"}', b'{"model":"m"}', None),
-        (b'{"model":3}', b'{"model":3}', None),
-        (b"[]", b"[]", None),
-        (b"\xff", b"\xff", None),
-    ],
-)
-def test_the_bank_is_removed_from_a_request(body: bytes, without: bytes, bank: str | None) -> None:
-    assert remove_bank(body, lambda _: False) == (without, bank)
 
 
 def test_a_model_is_renamed() -> None:

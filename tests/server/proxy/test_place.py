@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from everthread.server.proxy.formats.chat_completions import ChatRequest
 from everthread.server.proxy.memory_block import BLOCK_ROLES, BlockRole, MemoryBlock
-from everthread.server.proxy.place import write_request
+from everthread.server.proxy.place import remove_own, write_request
 
 BLOCK = MemoryBlock('[2 June 2024]\nNora: "My sister Mia" — é 😀\n', (4, 7)).text
 # Spelling that no library writes: escapes, white space, numbers, an unknown field, the same field in a message twice.
@@ -136,3 +136,23 @@ def test_fields_of_ours_are_removed_and_others_stay() -> None:
     )
     last = json.dumps({"messages": [user("Hi.")], "model": "m", "metadata": {"bank": "a"}, "everthread": {}}).encode()
     assert json.loads(write(last)) == {"messages": [user("Hi.")], "model": "m", "metadata": {}}
+
+
+@pytest.mark.parametrize(
+    ("body", "without", "bank"),
+    [
+        (b'{ "model":"m@nora","x":1.0}', b'{ "model":"m","x":1.0}', "nora"),
+        (b'{"name":"m@nora"}', b'{"name":"m"}', "nora"),
+        (b'{"model":"m@a", "x":1, "model":"m@b"}', b'{"model":"m", "x":1, "model":"m"}', "b"),
+        (b'{"everthread":{}, "x":1e0, "everthread" : {"bank":"a"}}', b'{"x":1e0}', None),
+        (b'{"metadata":{"bank":"a","y":1},"metadata":{"bank":"b"}}', b'{"metadata":{"y":1},"metadata":{}}', None),
+        (b'{"metadata":{"bank":3}}', b'{"metadata":{"bank":3}}', None),
+        (b'{"model":"m@default"}', b'{"model":"m@default"}', None),
+        (b'{"model":3}', b'{"model":3}', None),
+        (b"[]", b"[]", None),
+        (b'{"model":"m@nora"} {}', b'{"model":"m@nora"} {}', None),
+        (b"\xff", b"\xff", None),
+    ],
+)
+def test_what_is_meant_for_us_is_removed_from_any_request(body: bytes, without: bytes, bank: str | None) -> None:
+    assert remove_own(body, lambda _: False) == (without, bank)

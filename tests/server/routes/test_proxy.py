@@ -439,6 +439,28 @@ def test_a_body_that_is_not_understood_is_the_upstreams_to_refuse(proxy: Proxy) 
         assert proxy.upstream.requests[-1].data == body
 
 
+@pytest.mark.parametrize("messages", ["[]", '["x"]', '[{"role":"user","content":"Hi."}],"messages":[]'])
+def test_nothing_of_ours_goes_on_in_a_body_that_is_not_read(proxy: Proxy, messages: str) -> None:
+    body = f'{{"model":"m@{proxy.bank}","everthread":{{"budget":9}},"messages":{messages},"x":1.0}}'
+    httpx.post(f"{proxy.url}/v1/chat/completions", content=body, headers=JSON_TYPE)
+    assert proxy.upstream.requests[-1].data.decode() == f'{{"model":"m","messages":{messages},"x":1.0}}'
+    httpx.post(f"{proxy.url}/v1/completions", content=body, headers=JSON_TYPE)
+    assert proxy.upstream.requests[-1].data.decode() == f'{{"model":"m","messages":{messages},"x":1.0}}'
+    assert proxy.texts == []
+
+
+def test_a_version_of_a_model_is_no_bank_unless_it_is_one(proxy: Proxy) -> None:
+    for name, bank in (("claude@default", proxy.bank), (f"claude@default@{proxy.bank}", "default")):
+        proxy.post(user("Hi."), model=name, user=bank)
+        assert proxy.upstream.bodies[-1]["model"] == "claude@default"
+    key = KeyStore(get_path(proxy.services.store)).create(f"default {proxy.bank}", ["default"], ["chat"])
+    proxy.post(user("Hi."), model="claude@default", headers={"Authorization": f"Bearer {key}"})
+    assert proxy.upstream.bodies[-1]["model"] == "claude"
+    proxy.post(user("Hi."), model="claude@default", user=proxy.bank)  # the bank exists now
+    assert proxy.upstream.bodies[-1]["model"] == "claude"
+    proxy.services.get_memory("default").forget(everything=True)
+
+
 JSON_TYPE = {"Content-Type": "application/json"}
 PARTS = st.text(max_size=6) | st.none() | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": st.text()}))
 CHAT_MESSAGES = st.lists(
