@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import takewhile
 
-from everthread.server.proxy.memory_block import CLOSING, SEPARATOR, begins_with_block
+from everthread.server.proxy.memory_block import CLOSING, SEPARATOR, begins_with_block, without_block
 from everthread.server.proxy.raw_json import Edit, Scanner, Span, remove, to_json
 
 TEXT_PARTS = ("text", "input_text", "output_text")
@@ -34,27 +34,43 @@ def read_id(value: object) -> str:
     return value if isinstance(value, str) and len(value) <= MAX_ID_CHARS and value.isprintable() else ""
 
 
-def insert_block(
-    scanner: Scanner, message: Span, block: str, *, part: str = "text", after: Collection[str] = ()
-) -> Edit:
-    """Return the edit that inserts memories at the beginning of a message's content.
+def insert_block(scanner: Scanner, message: Span, block: str, part: str = "text") -> Edit:
+    """Return the edit that inserts memories at the beginning of a message's content: of its text, or before its parts.
 
     Args:
         scanner: of the text that the message is in.
         message: the message.
         block: the memories.
         part: the type of the part that they become in a list.
-        after: the types of parts that have to stay at the beginning of a list.
     """
     content = _find_content(scanner, message)
-    at = content.value_start + 1  # after the quotation mark, or the bracket of a list
-    if isinstance(content.value, str):
-        return Edit(at, at, to_json(block + SEPARATOR)[1:-1])
+    if not isinstance(content.value, str):
+        return insert_part(scanner, message, block, part)
+    at = content.value_start + 1  # after the quotation mark
+    return Edit(at, at, to_json(block + SEPARATOR)[1:-1])
+
+
+def insert_part(scanner: Scanner, message: Span, block: str, part: str = "text", after: Collection[str] = ()) -> Edit:
+    """Return the edit that inserts memories as a part of a message, before the others. A text becomes a part as well.
+
+    Args:
+        scanner: as for `insert_block`.
+        message: as for `insert_block`.
+        block: as for `insert_block`.
+        part: the type of the part.
+        after: the types of parts that have to stay at the beginning.
+    """
+    content = _find_content(scanner, message)
     written = to_json({"type": part, "text": block})
+    if isinstance(content.value, str):
+        text = scanner.text[content.value_start : content.end]
+        text = to_json(without_block(content.value)) if begins_with_block(content.value) else text
+        return Edit(content.value_start, content.end, f'[{written}, {{"type": "{part}", "text": {text}}}]')
     parts = scanner.move_to(content.value_start).read_items()
     first = list(takewhile(lambda each: isinstance(each.value, dict) and each.value.get("type") in after, parts))
     if first:
         return Edit(first[-1].end, first[-1].end, f", {written}")
+    at = content.value_start + 1  # after the bracket
     comma = "" if all(map(_is_block, content.value)) else ", "
     return Edit(at, at, written + comma)
 

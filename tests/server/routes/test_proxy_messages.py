@@ -72,9 +72,10 @@ def test_the_client_streams_and_completes(messages: Proxy) -> None:
     assert asked.headers["authorization"] == "Bearer sk-client"
     assert "anthropic-version" in asked.headers
     (newest,) = sent(messages)
-    assert newest["content"].startswith(OPENING)
-    assert FACT in newest["content"]
-    assert newest["content"].endswith(f"\n\n{QUESTION}")
+    memories, question = newest["content"]
+    assert memories["text"].startswith(OPENING)
+    assert FACT in memories["text"]
+    assert question == words(QUESTION)
 
     async def ask() -> str:
         async with anthropic.AsyncAnthropic(base_url=f"{messages.url}/bank/{messages.bank}", api_key="x") as client:
@@ -219,7 +220,7 @@ def test_tokens_are_counted_with_the_memories_and_nothing_is_stored(messages: Pr
     assert counted.input_tokens == 99
     assert messages.upstream.asked[-1].path == "/v1/messages/count_tokens"
     expected = sent(messages)
-    assert FACT in expected[0]["content"]
+    assert FACT in expected[0]["content"][0]["text"]
     assert messages.texts == [FACT, "Hello there."]
     messages.upstream.behaviours[:] = [say("In Lisbon.")]
     post(messages, user(QUESTION))
@@ -245,7 +246,7 @@ def test_counting_makes_no_bank_and_reads_one_that_remembers_nothing(messages: P
     messages.memory.observe(FACT)
     messages.memory.set_setting(SETTING_REMEMBER, "never")
     post(messages, user(QUESTION), path="/count_tokens")
-    assert FACT in sent(messages)[0]["content"]
+    assert FACT in sent(messages)[0]["content"][0]["text"]
     post(messages, user(QUESTION), path="/count_tokens", headers={"X-Everthread-Memory": "off"})
     assert sent(messages) == [user(QUESTION)]
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from everthread.hooks.transcript import extract_said, is_by_program
-from everthread.server.proxy.content import insert_block, read_text
+from everthread.server.proxy.content import insert_part, read_text
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.history import Entry, PersonTurn
 from everthread.server.proxy.memory_block import BlockRole, without_block
@@ -100,9 +100,9 @@ class MessagesRequest(ModelRequest):
         return Entry("other")
 
     def insert_block(self, scanner: Scanner, message: Span, block: str, role: BlockRole) -> Edit:
-        """Insert memories at the beginning of the person's message, after the results of tools. As in
+        """Insert memories as the first block of the person's message, after the results of tools. As in
         `ModelRequest`."""
-        return insert_block(scanner, message, block, after=RESULT_BLOCKS)
+        return insert_part(scanner, message, block, after=RESULT_BLOCKS)
 
     @property
     def user(self) -> str:

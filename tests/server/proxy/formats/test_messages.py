@@ -173,10 +173,12 @@ def test_memories_are_the_beginning_of_the_newest_message_and_no_other_byte_chan
     assert json.loads(write(written)) == json.loads(PECULIAR)
 
 
-def test_memories_for_a_text_are_its_beginning() -> None:
-    written = write(encode(user("Who is Mia?")), BLOCK)
-    assert json.loads(written)["messages"] == [user(f"{BLOCK}\n\nWho is Mia?")]
-    assert write(written) == encode(user("Who is Mia?"))
+def test_a_text_becomes_a_block_after_the_memories_with_its_own_bytes() -> None:
+    body = rb"""{"messages":[{"role":"user" , "content" : "caf\u00e9?"}],"model":"m"}"""
+    memories = json.dumps(words(BLOCK), ensure_ascii=False).encode()
+    text = rb"""{"type": "text", "text": "caf\u00e9?"}"""
+    assert write(body, BLOCK) == body.replace(rb'"caf\u00e9?"', b"[%s, %s]" % (memories, text))
+    assert json.loads(write(write(body, BLOCK)))["messages"] == [user([words("café?")])]
 
 
 @pytest.mark.parametrize("results", [1, 2])
@@ -190,7 +192,12 @@ def test_memories_stand_after_the_results_of_tools(results: int) -> None:
 
 def test_memories_that_come_back_are_replaced() -> None:
     old = MemoryBlock("Nora: Hello.", (1,)).text
-    for content in ([words(old), words("Hi.")], [RESULT, words(old), words("Hi.")], [words(f"{old}\n\nHi.")]):
+    for content in (
+        f"{old}\n\nHi.",
+        [words(old), words("Hi.")],
+        [RESULT, words(old), words("Hi.")],
+        [words(f"{old}\n\nHi.")],
+    ):
         asked = encode(user(content))
         written = json.loads(write(asked, BLOCK))["messages"][0]["content"]
         assert [part for part in written if part != RESULT] == [words(BLOCK), words("Hi.")]
@@ -210,7 +217,7 @@ MESSAGES = st.lists(
 )
 
 
-@examples(40)
+@examples(60)
 @given(MESSAGES, st.booleans(), st.sampled_from([None, 1]))
 def test_what_was_inserted_is_removed_again(messages: list[dict[str, Any]], ascii_only: bool, indent: Any) -> None:
     body = json.dumps({"model": "m", "messages": messages}, ensure_ascii=ascii_only, indent=indent).encode()
@@ -220,11 +227,14 @@ def test_what_was_inserted_is_removed_again(messages: list[dict[str, Any]], asci
         return
     written = write(body, BLOCK, turn.index)
     before = asked.messages[turn.index].start
-    assert json.loads(write(written)) == json.loads(body)
     assert written.decode()[:before] == body.decode()[:before]
     content = json.loads(written)["messages"][turn.index]["content"]
-    after = [part.get("type") for part in content[: content.index(words(BLOCK))]] if isinstance(content, list) else []
-    assert set(after) <= {"tool_result"}
+    at = content.index(words(BLOCK))
+    assert {part["type"] for part in content[:at]} <= {"tool_result"}
+    original = messages[turn.index]["content"]
+    messages[turn.index]["content"] = [words(original)] if isinstance(original, str) else original
+    assert json.loads(write(written))["messages"] == messages
+    assert content[:at] + content[at + 1 :] == messages[turn.index]["content"]
 
 
 JSON = st.recursive(
@@ -244,9 +254,7 @@ def test_any_json_is_read_or_an_error(messages: Any, metadata: Any, limit: Any) 
     asked.find_session()
     asked.find_continued_reply()
     turn = asked.find_turn({})
-    json.loads(
-        write_request(asked, "n" if "n" in asked.members else "m", BLOCK if turn else "", turn.index if turn else 0)
-    )
+    json.loads(write_request(asked, "m", BLOCK, turn.index) if turn else write_request(asked, "m"))
 
 
 # --------------------------------------------------------------------------------- the reply
@@ -329,8 +337,9 @@ def test_calls_of_tools_have_no_words_and_words_before_them_are_partial() -> Non
     assert (reply.text, reply.is_partial) == ("She moves in May.", True)
 
 
+@examples(20)
 @given(
-    st.lists(JSON, max_size=3), st.sampled_from(["message", "content_block_start", "content_block_delta", "?"]), JSON
+    st.lists(JSON, max_size=2), st.sampled_from(["message", "content_block_start", "content_block_delta", "?"]), JSON
 )
 def test_any_event_is_read(values: list[Any], kind: str, value: Any) -> None:
     reply = MessagesReply()
