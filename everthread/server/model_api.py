@@ -15,7 +15,7 @@ from starlette.types import Message, Send
 
 from everthread.server.problems import Problem
 
-OLLAMA_PATH = re.compile(r"(?:/bank/[^/]+)?/api/(?:chat|generate|show|tags|version|ps)")
+OLLAMA_PATH = re.compile(r"(?:/bank/[^/]+)?/api/(?!v1(?:/|$))(?:blobs/)?[^/]+")  # /api/v1 is not Ollama's
 PATH = re.compile(rf"(?:/bank/[^/]+)?/v1(?:/.*)?|{OLLAMA_PATH.pattern}")
 FILE_PATH = re.compile(r"(?:/bank/[^/]+)?/v1/(?:audio|files|images|uploads)(?:/.*)?")  # of forms with files
 MESSAGES_PATH = re.compile(r"(?:/bank/[^/]+)?/v1/messages(?:/.*)?")  # of Anthropic's API

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from everthread.errors import BadInput, EverthreadError
@@ -187,6 +188,18 @@ async def pass_on(request: Request) -> Response:
     """Pass a request on without reading it."""
     has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
     return await _pass_on(request, await _authenticate(request), request.stream() if has_body else b"")
+
+
+@router.api_route("/api/{name}", methods=METHODS)
+@router.api_route("/api/blobs/{digest}", methods=METHODS)
+@router.api_route("/bank/{bank}/api/{name}", methods=METHODS)
+@with_api_errors
+async def refuse_other_ollama_path(request: Request) -> Response:
+    """Refuse the rest of Ollama's own API."""
+    path = decode_path(request.scope)
+    if not model_api.OLLAMA_PATH.fullmatch(path):
+        raise HTTPException(404)
+    raise Problem(404, "not-found", f"{request.method} {path} is not passed on; ask Ollama at its own address")
 
 
 async def _answer(request: Request, request_type: type[ModelRequest], *, counts: bool = False) -> Response:

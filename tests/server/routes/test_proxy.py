@@ -842,6 +842,18 @@ def test_errors_for_clients_of_ollama_have_its_shape(proxy: Proxy) -> None:
     assert httpx.post(f"{proxy.url}/api/show", json={"model": "m@other"}, headers=own).status_code == 403
 
 
+@pytest.mark.parametrize("path", ["api/pull", "bank/x/api/embed", "api/blobs/sha256:0"])
+def test_the_rest_of_ollamas_api_is_refused_in_its_shape(proxy: Proxy, path: str) -> None:
+    before = len(proxy.upstream.requests)
+    for method in ("POST", "DELETE"):
+        refused = httpx.request(method, f"{proxy.url}/{path}", headers={"Content-Type": "application/json"})
+        assert (refused.status_code, refused.json().keys()) == (404, {"error"})
+        assert f"{method} /{path} is not passed on" in refused.json()["error"]
+    assert len(proxy.upstream.requests) == before
+    assert httpx.get(f"{proxy.url}/api/v1").json()["type"] == "urn:everthread:http"
+    assert httpx.delete(f"{proxy.url}/api/v1/about").status_code == 405
+
+
 # ------------------------------------------------------------------------------ all other paths
 
 
