@@ -190,6 +190,23 @@ def test_a_line_that_was_corrected_or_removed_by_hand_stays_so(chain: Lineage) -
     assert texts(chain.memory, turn)[-3:] == ["Question 2?", "Other?", "Other answer."]
 
 
+def test_a_forgotten_turn_is_not_stored_again_by_what_continues_it(
+    chain: Lineage, restart: Callable[[Lineage], Lineage]
+) -> None:
+    lines = current_lines(chain.memory, next(chain.memory.lines()).session)
+    begun = chain.resume([], "resp_3")
+    assert begun is not None
+    for line in lines[-2:]:
+        chain.memory.forget(seq=line.seq)
+    assert chain.finish(begun, "Too late.") is None
+    lineage = restart(chain)
+    history = [each for number in (1, 2, 3) for each in (user(f"Question {number}?"), named(f"msg_{number}"))]
+    for turn in (lineage.resume([user("And?")], "resp_3"), lineage.begin([*history[:-2], history[-1], user("And?")])):
+        assert turn is not None
+        assert not any("3" in line.text for line in chain.memory.lines(include_retracted=True))
+        assert turn.line.text == "And?"
+
+
 def test_replies_that_are_only_named_are_those_of_the_bank(
     chain: Lineage, restart: Callable[[Lineage], Lineage]
 ) -> None:
