@@ -18,7 +18,10 @@ from everthread.stores.limits import check_bank_id, check_storable
 
 BANK_HEADER = "x-everthread-bank"
 USER_HEADER = "x-openwebui-user-id"
-SESSION_HEADERS = ("x-openwebui-chat-id", "x-conversation-id", "x-claude-code-session-id")  # of front ends
+SESSION_HEADERS = (  # of front ends
+    *("x-openwebui-chat-id", "x-conversation-id", "x-claude-code-session-id"),
+    "session-id",  # Codex
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,8 @@ Read = TypeVar("Read")
 log = logging.getLogger("everthread.server")
 
 REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its memories elsewhere, or without them
-# The task that a front end performs, or the agent in whose name Claude Code asks; nothing of them is remembered.
-TASK_HEADERS = ("x-everthread-task", "x-claude-code-agent-id")
+# The task that a front end performs, or the agent for which Claude Code or Codex asks; nothing of them is remembered.
+TASK_HEADERS = ("x-everthread-task", "x-claude-code-agent-id", "x-openai-subagent")
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
 STORING_PATIENCE_S = 2.0  # for the person's message; then the request is passed on, and the message stored later
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines

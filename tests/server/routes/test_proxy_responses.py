@@ -310,6 +310,13 @@ def test_requests_that_the_person_did_not_make_are_not_remembered(proxy: Proxy) 
     assert proxy.texts == [FACT, "Hello there."]
 
 
+def test_codex_names_its_session_and_the_requests_of_its_agents(proxy: Proxy) -> None:
+    post(proxy, FACT, headers={"Session-Id": "of-codex"})
+    post(proxy, QUESTION, headers={"Session-Id": "of-codex", "X-OpenAI-Subagent": "review"})
+    assert [(line.session, line.text) for line in proxy.lines] == [("of-codex", FACT), ("of-codex", "Hello there.")]
+    assert not has_memories(proxy)
+
+
 def test_a_bank_that_remembers_nothing_is_read_and_not_written(proxy: Proxy) -> None:
     proxy.memory.observe(FACT)
     proxy.memory.set_setting(SETTING_REMEMBER, "never")

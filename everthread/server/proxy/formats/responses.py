@@ -8,6 +8,7 @@ names each reply by its id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -31,6 +32,13 @@ ENTRY_ROLES: dict[str, EntryRole] = {
 MESSAGE, REFERENCE = "message", "item_reference"  # types of items
 MESSAGE_ID_PREFIX = "msg"  # of the ids of messages, among those of other items
 TEXT_PART = "input_text"
+# The beginnings of texts that Codex writes in the person's name: what it knows of the project, and its own task.
+INSERTED_TEXT = re.compile(
+    r"\s*(# AGENTS\.md instructions|<(environment_context|user_instructions|extension_context|codex_internal_context"
+    r"|goal_context|hook_prompt|skill|user_shell_command|turn_aborted|subagent_notification|recommended_plugins)\b"
+    r"|Another language model started to solve this problem and produced a summary)"
+)
+COMPACTION_TASK = "You are performing a CONTEXT CHECKPOINT COMPACTION"
 SEPARATOR = "\n\n"  # between the messages of one response
 ENDINGS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed"}
 
@@ -133,8 +141,10 @@ class ResponsesRequest(ModelRequest):
             return Entry("assistant", message_id=item_id, is_reference=True)
         if kind != MESSAGE:
             return Entry("result") if _is_result(kind) else Entry("assistant", calls_tools=True)
-        text, others = read_content(message.get("content"))
         role = ENTRY_ROLES.get(read_text(message.get("role")), "other")
+        if role == "user":
+            return _read_person(message.get("content"), item_id)
+        text, others = read_content(message.get("content"))
         return Entry(role, without_block(text), other_parts=others, message_id=item_id)
 
     def insert_block(self, scanner: Scanner, message: Span, block: str, role: BlockRole) -> Edit:
@@ -169,14 +179,32 @@ class ResponsesRequest(ModelRequest):
         return None if turn is None else replace(turn, upstream_has_history=True, response=response)
 
 
+def _read_person(content: object, item_id: str) -> Entry:
+    """Read a message of the person, without the texts that Codex inserts."""
+    parts = content if isinstance(content, list) else [{"type": TEXT_PART, "text": content}]
+    said = [part for part in parts if not INSERTED_TEXT.match(read_content([part])[0])]
+    text, others = read_content(said)
+    if text.lstrip().startswith(COMPACTION_TASK):
+        return Entry("instruction")
+    role: EntryRole = "user" if said or not parts else "remark"
+    return Entry(role, without_block(text), other_parts=others, message_id=item_id)
+
+
 def _join_replies(entries: Iterable[Entry]) -> list[Entry]:
-    """Join the messages of each response into its last, and mark those that results of tools follow."""
+    """Join the messages of each response into its last, and mark those that results of tools follow.
+
+    Instructions among calls and results are remarks: by them Codex gives the model the time.
+    """
     joined = list(entries)
     last: int | None = None  # the position of the latest message of the assistant since the person's
+    are_tools_called = False
     for index, entry in enumerate(joined):
-        if entry.role == "result" and last is not None:
+        are_tools_called = entry.continues_turn or (are_tools_called and entry.role == "instruction")
+        if entry.role == "instruction" and are_tools_called and entry.has_words:
+            joined[index] = replace(entry, role="remark")
+        elif entry.role == "result" and last is not None:
             joined[last] = replace(joined[last], calls_tools=True)
-        elif entry.role not in ("assistant", "result"):
+        elif entry.role not in ("assistant", "result", "remark"):
             last = None
         elif entry.role == "assistant" and entry.has_words:
             before = None if last is None or joined[last].calls_tools else joined[last]

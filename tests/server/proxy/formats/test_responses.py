@@ -161,6 +161,33 @@ def test_the_messages_of_one_response_are_one_reply() -> None:
     assert turn.continues
 
 
+AGENTS = {"type": "input_text", "text": "# AGENTS.md instructions for /home/nora\n\n<INSTRUCTIONS>…</INSTRUCTIONS>"}
+ENVIRONMENT = {"type": "input_text", "text": "<environment_context>\n<cwd>/home/nora</cwd>\n</environment_context>"}
+TIME = {"type": "message", "role": "developer", "content": "It is 2026-11-23 05:56:20 UTC."}
+
+
+def test_texts_that_codex_writes_in_the_persons_name_were_not_said() -> None:
+    assert texts(user([AGENTS, ENVIRONMENT]), user("Hi."), bot("Hello."), user([ENVIRONMENT, PICTURE])) == []
+    said = {"type": "input_text", "text": "Who is Mia?"}
+    turn = find_turn([TIME, user([AGENTS, ENVIRONMENT]), user([ENVIRONMENT, said]), user("<turn_aborted>\n…")])
+    assert turn is not None
+    assert ([each.text for each in turn.messages], turn.index) == (["Who is Mia?"], 2)
+    assert texts(user("Hi."), bot("Hello."), user("You are performing a CONTEXT CHECKPOINT COMPACTION. …")) == []
+
+
+def test_instructions_among_results_of_tools_do_not_end_the_turn() -> None:
+    turn = find_turn([user("Time?"), CALL, TIME, RESULT, TIME, user("<subagent_notification>{}")])
+    assert turn is not None
+    assert (turn.text, turn.index, turn.continues) == ("Time?", 0, True)
+    assert texts(user("Time?"), CALL, RESULT, bot("17:00."), TIME) == []
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_memories_that_come_back_after_results_of_tools_are_removed(role: BlockRole) -> None:
+    data = body([user("Time?"), CALL, RESULT, user("And Mia?")])
+    assert json.loads(write(write(data, BLOCK, 3, role))) == json.loads(data)
+
+
 @pytest.mark.parametrize("reference", [{"type": "item_reference", "id": "msg_1"}, {"id": "msg_1"}])
 def test_a_reference_to_a_message_is_a_reply_without_text(reference: dict[str, Any]) -> None:
     turn = find_turn([user("Hi."), {"type": "item_reference", "id": "rs_1"}, reference, user("And now?")])
