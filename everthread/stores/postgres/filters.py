@@ -10,76 +10,31 @@ import numpy as np
 from everthread.common.keys import META_UNDATED
 from everthread.common.timestamps import to_micros
 from everthread.stores.conditions import ValueGroups
-from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
 from everthread.stores.json_text import canonical_json
-from everthread.stores.sql_conditions import ConditionTranslator, SQLCondition, join_all, join_any
-from everthread.types import Comparison, Filter, Seqs
+from everthread.stores.sql_filters import FilterTranslator, SQLCondition, join_any
+from everthread.types import Comparison, Filter, JSONValue, Seqs
 
 _IS_DATED = f"""line.metadata = '{{}}' OR (line.metadata::json ->> '{META_UNDATED}') IS DISTINCT FROM 'true'"""
 
 
-def build_condition(
-    where: Filter | None, as_of: datetime | None = None, *, retracted: bool = False, wordless: bool = False
-) -> SQLCondition:
-    """Translate a filter into a condition (joined by AND, never empty) and its values.
-
-    Args:
-        where: the filter.
-        as_of: only lines said by then.
-        retracted: retracted lines too.
-        wordless: lines without words too.
-
-    Raises:
-        BadQuery: a value of the filter is invalid.
-    """
-    where = check_filter(where, as_of)
-    return join_all(
-        [
-            ("true" if retracted else "line.retracted_at IS NULL", []),
-            ("true" if wordless else "line.text <> ''", []),
-            *_test_names(where),
-            *_test_times(where, as_of),
-            *_test_metadata_and_key(where),
-        ]
-    )
-
-
-def _test_names(where: Filter) -> Iterator[SQLCondition]:
-    for name, column, wanted in (
-        ("session", "session.session_id", where.session),
-        ("speaker", "speaker.name", where.speaker),
-        ("role", "speaker.role", where.role),
-    ):
-        if wanted is not None:
-            yield f"{column} = ANY(%s)", [allowed_names(wanted, name)]
-    if allows_only_units(where):
-        yield "false", []
-
-
-def _test_times(where: Filter, as_of: datetime | None) -> Iterator[SQLCondition]:
-    for comparison, at in ((">=", where.since), ("<", where.until), ("<=", as_of)):
-        if at is not None:
-            yield f"line.said_at {comparison} %s", [to_micros(at)]
-    if where.since is not None or where.until is not None:
-        yield _IS_DATED, []
-
-
-def _test_metadata_and_key(where: Filter) -> Iterator[SQLCondition]:
-    for key, value in where.metadata.items():  # stored as written by canonical_json
-        yield "(line.metadata::json -> %s)::text = %s", [key, canonical_json(value)]
-    if where.condition is not None:
-        yield PostgresTranslator().translate(where.condition)
-    if where.key_prefix is not None:
-        first, end = key_range(where.key_prefix)
-        yield "line.key >= %s", [first]
-        if end is not None:
-            yield "line.key < %s", [end]
-
-
-class PostgresTranslator(ConditionTranslator):
-    """Translates conditions for Postgres."""
+class PostgresTranslator(FilterTranslator):
+    """Translates filters for Postgres."""
 
     dated_at = f"(CASE WHEN {_IS_DATED} THEN line.said_at END)"
+
+    def test_times(self, where: Filter, as_of: datetime | None) -> Iterator[SQLCondition]:
+        for comparison, at in ((">=", where.since), ("<", where.until), ("<=", as_of)):
+            if at is not None:
+                yield f"line.said_at {comparison} %s", [to_micros(at)]
+        if where.since is not None or where.until is not None:
+            yield _IS_DATED, []
+
+    def test_entry(self, name: str, value: JSONValue) -> SQLCondition:
+        # The text of a value is stored as canonical_json writes it.
+        return "(line.metadata::json -> %s)::text = %s", [name, canonical_json(value)]
+
+    def test_key_range(self, first: str, end: str | None) -> SQLCondition:
+        return ("line.key >= %s", [first]) if end is None else ("line.key >= %s AND line.key < %s", [first, end])
 
     def test_metadata(self, path: list[str], comparison: Comparison) -> SQLCondition:
         test, values = self.test_json("field.json", comparison)
@@ -127,6 +82,9 @@ class PostgresTranslator(ConditionTranslator):
 def _if_number(field: str, comparison: str) -> str:
     """Build a comparison that only numbers are converted for; CASE fixes the order of evaluation."""
     return f"CASE json_typeof({field}) WHEN 'number' THEN ({field} #>> '{{}}')::numeric {comparison} ELSE false END"
+
+
+build_condition = PostgresTranslator().build_condition
 
 
 def array_literal(numbers: Seqs) -> str:

@@ -9,90 +9,42 @@ from datetime import datetime
 from everthread.common.keys import META_UNDATED
 from everthread.common.timestamps import to_micros
 from everthread.stores.conditions import ValueGroups
-from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
+from everthread.stores.filters import allowed_names, allows_only_units
 from everthread.stores.json_text import canonical_json
-from everthread.stores.sql_conditions import ConditionTranslator, SQLCondition, join_all, join_any
+from everthread.stores.sql_filters import HAS_WORDS, NOT_RETRACTED, FilterTranslator, SQLCondition, join_any
 from everthread.stores.sqlite.line_columns import ColumnFilter
-from everthread.types import Comparison, Filter
+from everthread.types import Comparison, Filter, JSONValue
 
-_NOT_RETRACTED, _HAS_WORDS = "line.retracted_at IS NULL", "line.text <> ''"
-LIVE = f"{_NOT_RETRACTED} AND {_HAS_WORDS}"
-
-# NULL for an undated line.
-_DATED_AT = f"""CASE WHEN line.metadata = '{{}}' OR json_extract(line.metadata, '$."{META_UNDATED}"') IS NOT 1
-    THEN line.said_at END"""
+LIVE = f"{NOT_RETRACTED} AND {HAS_WORDS}"
 
 
-def build_condition(
-    where: Filter | None, as_of: datetime | None = None, *, retracted: bool = False, wordless: bool = False
-) -> SQLCondition:
-    """Translate a filter into a condition (joined by AND, never empty) and its values.
+class SQLiteTranslator(FilterTranslator):
+    """Translates filters for SQLite. A JSON value is a row of json_each."""
 
-    Args:
-        where: the filter.
-        as_of: only lines said by then.
-        retracted: retracted lines too.
-        wordless: lines without words too.
+    dated_at = f"""CASE WHEN line.metadata = '{{}}' OR json_extract(line.metadata, '$."{META_UNDATED}"') IS NOT 1
+        THEN line.said_at END"""
 
-    Raises:
-        BadQuery: a value of the filter is invalid.
-    """
-    where = check_filter(where, as_of)
-    return join_all(
-        [
-            ("true" if retracted else _NOT_RETRACTED, []),
-            ("true" if wordless else _HAS_WORDS, []),
-            *_test_names(where),
-            *_test_times(where, as_of),
-            *_test_metadata_and_key(where),
-        ]
-    )
+    def test_times(self, where: Filter, as_of: datetime | None) -> Iterator[SQLCondition]:
+        for column, comparison, at in (
+            (self.dated_at, ">=", where.since),
+            (self.dated_at, "<", where.until),
+            ("line.said_at", "<=", as_of),
+        ):
+            if at is not None:
+                yield f"{column} {comparison} ?", [to_micros(at)]
 
-
-def _test_names(where: Filter) -> Iterator[SQLCondition]:
-    for name, column, wanted in (
-        ("session", "session.session_id", where.session),
-        ("speaker", "speaker.name", where.speaker),
-        ("role", "speaker.role", where.role),
-    ):
-        if wanted is not None:
-            yield f"{column} IN (SELECT value FROM json_each(?))", [canonical_json(allowed_names(wanted, name))]
-    if allows_only_units(where):
-        yield "false", []
-
-
-def _test_times(where: Filter, as_of: datetime | None) -> Iterator[SQLCondition]:
-    for column, comparison, at in (
-        (_DATED_AT, ">=", where.since),
-        (_DATED_AT, "<", where.until),
-        ("line.said_at", "<=", as_of),
-    ):
-        if at is not None:
-            yield f"{column} {comparison} ?", [to_micros(at)]
-
-
-def _test_metadata_and_key(where: Filter) -> Iterator[SQLCondition]:
-    for key, value in where.metadata.items():
+    def test_entry(self, name: str, value: JSONValue) -> SQLCondition:
         json = canonical_json(value)
-        yield (
+        return (
             "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"
             " AND pair.value IS json_extract(?, '$'))",
-            [key, json, json],
+            [name, json, json],
         )
-    if where.condition is not None:
-        yield SQLiteTranslator().translate(where.condition)
-    if where.key_prefix is not None:
-        first, end = key_range(where.key_prefix)
+
+    def test_key_range(self, first: str, end: str | None) -> SQLCondition:
         if end is None:
-            yield "line.seq IN (SELECT seq FROM line WHERE key >= ?)", [first]
-        else:
-            yield "line.seq IN (SELECT seq FROM line WHERE key >= ? AND key < ?)", [first, end]
-
-
-class SQLiteTranslator(ConditionTranslator):
-    """Translates conditions for SQLite. A JSON value is a row of json_each."""
-
-    dated_at = _DATED_AT
+            return "line.seq IN (SELECT seq FROM line WHERE key >= ?)", [first]
+        return "line.seq IN (SELECT seq FROM line WHERE key >= ? AND key < ?)", [first, end]
 
     def test_metadata(self, path: list[str], comparison: Comparison) -> SQLCondition:
         tables = ["json_each(line.metadata) AS field0"]
@@ -138,6 +90,9 @@ class SQLiteTranslator(ConditionTranslator):
     def test_json_order(self, field: str, op: str, value: str | float) -> SQLCondition:
         types = "('text')" if isinstance(value, str) else "('integer', 'real')"
         return f"{field}.type IN {types} AND {field}.value {op} ?", [value]
+
+
+build_condition = SQLiteTranslator().build_condition
 
 
 def needs_rows(where: Filter) -> bool:

@@ -1,19 +1,21 @@
-"""Translates conditions of a `Filter` into SQL, as far as SQLite and Postgres agree. Each has its own subclass."""
+"""Translates a `Filter` into SQL, as far as SQLite and Postgres agree. Each has its own subclass."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, cast
 
 from everthread.common.timestamps import to_micros
 from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
-from everthread.types import AllOf, AnyOf, Comparison, Condition, JSONValue, Not
+from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
+from everthread.types import AllOf, AnyOf, Comparison, Condition, Filter, JSONValue, Not
 
 SQLCondition = tuple[str, list[object]]  # its text, and the values of its placeholders
 
+NOT_RETRACTED, HAS_WORDS = "line.retracted_at IS NULL", "line.text <> ''"
 COLUMNS = {
     "session": "session.session_id",
     "speaker": "speaker.name",
@@ -22,13 +24,48 @@ COLUMNS = {
 }
 
 
-class ConditionTranslator(ABC):
-    """Translates valid conditions into SQL whose result is never NULL."""
+class FilterTranslator(ABC):
+    """Translates filters into SQL over the tables `line`, `session` and `speaker`."""
 
     dated_at: ClassVar[str]  # the time of a line, in microseconds; NULL for an undated line
 
+    def build_condition(
+        self, where: Filter | None, as_of: datetime | None = None, *, retracted: bool = False, wordless: bool = False
+    ) -> SQLCondition:
+        """Translate a filter into the condition of the lines that it allows.
+
+        Args:
+            where: the filter.
+            as_of: only lines said by then.
+            retracted: retracted lines too.
+            wordless: lines without words too.
+
+        Raises:
+            BadQuery: a value of the filter is invalid.
+        """
+        where = check_filter(where, as_of)
+        names = {"session": where.session, "speaker": where.speaker, "role": where.role}
+        parts: list[SQLCondition] = [
+            ("true" if retracted else NOT_RETRACTED, []),
+            ("true" if wordless else HAS_WORDS, []),
+            *(
+                self.test_membership(COLUMNS[name], allowed_names(wanted, name))
+                for name, wanted in names.items()
+                if wanted is not None
+            ),
+            *self.test_times(where, as_of),
+            *(self.test_entry(key, value) for key, value in where.metadata.items()),
+        ]
+        if allows_only_units(where):
+            parts.append(("false", []))
+        if where.condition is not None:
+            parts.append(self.translate(where.condition))
+        if where.key_prefix is not None:
+            parts.append(self.test_key_range(*key_range(where.key_prefix)))
+        return join_all(parts)
+
     def translate(self, condition: Condition) -> SQLCondition:
-        """Translate a condition."""
+        """Translate a valid condition into SQL whose result is never NULL."""
         match condition:
             case Comparison(op="exists", value=False):
                 return self.translate(Not(replace(condition, value=True)))
@@ -71,6 +108,18 @@ class ConditionTranslator(ABC):
             element = self.test_json_element(field, group_values([value]))
             return join_any([element, self.test_json_substring(field, value)]) if isinstance(value, str) else element
         return self.test_json_order(field, op, value)
+
+    @abstractmethod
+    def test_times(self, where: Filter, as_of: datetime | None) -> Iterable[SQLCondition]:
+        """Build the tests of the times of a filter."""
+
+    @abstractmethod
+    def test_entry(self, name: str, value: JSONValue) -> SQLCondition:
+        """Build the test that the metadata have this value under a name."""
+
+    @abstractmethod
+    def test_key_range(self, first: str, end: str | None) -> SQLCondition:
+        """Build the test that a line's key is from `first` to before `end`; None: there is no end."""
 
     @abstractmethod
     def test_metadata(self, path: list[str], comparison: Comparison) -> SQLCondition:
