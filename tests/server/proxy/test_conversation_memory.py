@@ -1,10 +1,11 @@
-"""The block of a turn is the same while tools are called, unless something that it was made of is gone."""
+"""The memories of a turn are the same while tools are called, unless something that they were made of is gone."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from everthread import NewUnit
+from everthread.recipes.default import Default
 from everthread.recipes.snapshots import Snapshots
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.proxy.conversation_memory import ConversationMemory
@@ -31,4 +32,24 @@ def test_a_unit_that_was_forgotten_while_tools_are_called_is_not_recalled(tmp_pa
     assert proxied.recall("nora", QUESTION, turn) is block
     memory.forget_unit("note", unit.id)
     assert unit.text not in proxied.recall("nora", QUESTION, turn).text
+    store.close()
+
+
+def test_a_preview_is_what_is_recalled_once_the_message_is_stored(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    services = Services(store, HashEmbedder(64), None, Default())
+    proxied = ConversationMemory(ConversationRegistry(services), stores_history=True)
+    memory = services.get_memory("nora", create=True)
+    memory.observe("My sister Mia moved to Lisbon in May.")
+    said = [ChatMessage("user", "My sister Mia has a quiet house."), ChatMessage("assistant", "I see.")]
+    proxied.keep("nora", said, None)
+    for text in ("Where does my sister Mia live?", *["And where does my sister Mia live?"] * 2):
+        turn = PersonTurn([*said, ChatMessage("user", text)], 2, continues=False)
+        before = list(memory.lines(include_retracted=True))
+        preview = proxied.preview("nora", turn, None)
+        assert list(memory.lines(include_retracted=True)) == before
+        stored = proxied.begin("nora", turn, None)
+        assert proxied.recall("nora", turn, stored) == preview
+        assert "Lisbon" in preview.text
+        assert "quiet" not in preview.text
     store.close()
