@@ -48,7 +48,8 @@ def fetch(
 
 
 def _document(line: Line, lines: list[Line]) -> dict[str, Any]:
-    metadata = {"speaker": line.speaker, "session": line.session, "said_at": line.said_at.isoformat()}
+    said_at = None if line.is_undated else line.said_at.isoformat()
+    metadata = {"speaker": line.speaker, "session": line.session, "said_at": said_at}
     title = _title(line.speaker, line.text)
     return {"title": title, "text": format_lines(lines), "url": _url(line.session), "metadata": metadata}
 

@@ -78,12 +78,17 @@ def find_lines(memory: Memory, seq: int | None, session: str | None) -> list[Lin
 
 def describe(lines: list[Line], session: str | None) -> str:
     """Describe an act of forgetting: "forget line 14, 'My sister …', of 2 June 2024 for good"."""
-    first, last = (f"{line.said_at.day} {line.said_at:%B} {line.said_at.year}" for line in (lines[0], lines[-1]))
     if session is None:
-        return f"forget line {lines[0].seq}, {_quote(lines[0].text)}, of {first} for good"
+        return f"forget line {lines[0].seq}, {_quote(lines[0].text)}, of {_format_day(lines[0])} for good"
+    dated = [line for line in lines if not line.is_undated] or lines
+    first, last = _format_day(dated[0]), _format_day(dated[-1])
     days = f"of {first}" if first == last else f"of {first} to {last}"
     count = "its one line" if len(lines) == 1 else f"its {len(lines)} lines"
     return f"forget the session {session!r} {days} with {count} for good"
+
+
+def _format_day(line: Line) -> str:
+    return "an unknown time" if line.is_undated else f"{line.said_at.day} {line.said_at:%B} {line.said_at.year}"
 
 
 def _quote(text: str) -> str:

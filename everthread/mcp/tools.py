@@ -262,4 +262,5 @@ def _with_number(line: Line) -> Line:
 def _describe(view: SessionView) -> str:
     count = "1 line" if view.lines == 1 else f"{view.lines} lines"
     dates = f"{view.started_at[:16]} to {view.last_at[:16]}".replace("T", " ")
-    return f"{view.session}: {dates}, {count}" + (f". {view.summary}" if view.summary else "")
+    title = f" ({view.title})" if view.title else ""
+    return f"{view.session}{title}: {dates}, {count}" + (f". {view.summary}" if view.summary else "")

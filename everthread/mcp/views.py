@@ -87,6 +87,7 @@ class SessionView(BaseModel):
     """A conversation in the list of `sessions`."""
 
     session: str
+    title: str | None
     started_at: Time
     last_at: Time
     lines: int
@@ -97,6 +98,7 @@ class SessionView(BaseModel):
         """Convert a session."""
         return cls(
             session=session.id,
+            title=session.title,
             started_at=session.started_at.isoformat(),
             last_at=session.last_at.isoformat(),
             lines=session.lines,

@@ -36,6 +36,9 @@ def test_a_found_line_is_fetched_with_its_surroundings(server: MemoryServer, mem
     assert fetched.keys() == {"id", "title", "text", "url", "metadata"}
     assert "Nora: My sister Mia moved to Lisbon.\nassistant: How exciting!" in fetched["text"]
     assert fetched["metadata"]["session"] == "a b"
+    assert fetched["metadata"]["said_at"]
+    undated = memory.observe("I like ferns.", undated=True)
+    assert json.loads(text_of(call(server, "fetch", id=str(undated.seq))))["metadata"]["said_at"] is None
 
 
 def test_a_search_without_a_relevant_line_has_no_results(server: MemoryServer) -> None:

@@ -48,6 +48,19 @@ def test_a_line_is_forgotten_if_the_person_agrees(server: MemoryServer, memory: 
     assert texts(memory) == ["She has a dog called Rex."]
 
 
+def test_the_question_names_no_day_of_an_undated_line(server: MemoryServer, memory: Memory) -> None:
+    person = Person("decline")
+    memory.observe_many([NewLine("I like ferns.", undated=True, session=session) for session in ("one", "two")])
+    call(server, "forget", person=person, seq=3)
+    call(server, "forget", person=person, session="one")
+    call(server, "forget", person=person, session="two")
+    assert person.asked == [
+        "Forget line 3, 'I like ferns.', of an unknown time for good?",
+        "Forget the session 'one' of 2 June 2024 with its 3 lines for good?",
+        "Forget the session 'two' of an unknown time with its one line for good?",
+    ]
+
+
 @pytest.mark.parametrize(("action", "content"), [("accept", {"forget": False}), ("decline", None), ("cancel", None)])
 def test_nothing_is_forgotten_if_the_person_does_not_agree(
     server: MemoryServer, memory: Memory, mode: str, action: Action, content: dict[str, bool] | None

@@ -185,11 +185,12 @@ def test_sessions_are_listed_the_latest_first_with_their_summaries(
     server: MemoryServer, talk_of_may: Memory, mode: str
 ) -> None:
     talk_of_may.add_unit(NewUnit("summary", "Mia in Lisbon.", 1, 3, NOON, metadata={"session": "one"}))
+    talk_of_may.set_session("one", title="Mia moves")
     sessions = data_of(call(server, "sessions", mode))["sessions"]
-    listed = [(each["session"], each["lines"], each["summary"]) for each in sessions]
-    assert listed == [("two", 1, None), ("one", 3, "Mia in Lisbon.")]
+    listed = [(each["session"], each["title"], each["lines"], each["summary"]) for each in sessions]
+    assert listed == [("two", None, 1, None), ("one", "Mia moves", 3, "Mia in Lisbon.")]
     text = text_of(call(server, "sessions", mode))
-    assert "one: 2024-05-06 12:00 to 2024-05-06 12:02, 3 lines. Mia in Lisbon." in text
+    assert "one (Mia moves): 2024-05-06 12:00 to 2024-05-06 12:02, 3 lines. Mia in Lisbon." in text
     assert len(data_of(call(server, "sessions", mode, since="2024-06-01"))["sessions"]) == 1
     assert len(data_of(call(server, "sessions", mode, limit=1))["sessions"]) == 1
 
