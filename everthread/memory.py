@@ -439,10 +439,10 @@ class Memory:
         return self._writer.correct(self.recipe, validation.check_seq(seq, self.bank), text, key)
 
     def restore(self, seq: int) -> list[Line]:
-        """Continue a session from a line: the lines after it, or after the point at which its branch separates from the
-        current lines, are retracted. If it was retracted, it and the lines that led to it are stored again, as copies.
+        """Continue a session from a line, in one transaction.
 
-        All of this is one transaction.
+        The lines after it, or after the point at which its branch separates from the current lines, are retracted. If
+        it was retracted itself, it and the lines that led to it are stored again, as copies.
 
         Args:
             seq: the line.

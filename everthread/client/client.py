@@ -268,7 +268,7 @@ class Client:
         return sorted(sessions, key=lambda session: (session.started_at, session.first_seq))
 
     def set_session(self, session: str, *, title: str | None = None, metadata: Metadata | None = None) -> Session:
-        """Set the title or the metadata of a session. As `Memory.set_session`."""
+        """Set the title or the metadata of a session. See `Memory.set_session`."""
         name = validation.check_filter_name(session, "session")
         title, metadata = validation.check_title(title), validation.check_session_metadata(metadata)
         changes = {"title": title, "metadata": metadata}
@@ -328,7 +328,7 @@ class Client:
         return decode.line(self._request("POST", "lines", validation.check_seq(seq, self.bank), "retract"))
 
     def restore(self, seq: int) -> list[Line]:
-        """Continue a session from a line, current or retracted. As `Memory.restore`."""
+        """Continue a session from a line, current or retracted. See `Memory.restore`."""
         copies = self._request("POST", "lines", validation.check_seq(seq, self.bank), "restore")["items"]
         return list(map(decode.line, copies))
 
