@@ -304,7 +304,8 @@ def show_json(value: Any) -> None:
 def render_line(line: Line) -> str:
     mark = "(retracted) " if line.retracted_at else ""
     time = "" if line.is_undated else f"{line.said_at:%Y-%m-%d %H:%M}"
-    return escape_control_chars(f"{line.seq:>6}  {time:16}  {mark}{format_line(line)}")
+    said = format_line(line) if line.text else f"{line.speaker}: {to_json(line.metadata)}"
+    return escape_control_chars(f"{line.seq:>6}  {time:16}  {mark}{said}")
 
 
 def render_hit(hit: Hit, signals: bool) -> str:

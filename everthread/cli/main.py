@@ -327,15 +327,25 @@ def context(
 @click.option("--after", default=0, help="Only lines after this number.")
 @click.option("--limit", type=int, help="Maximum number of lines.")
 @click.option("--retracted", is_flag=True, help="Include retracted lines.")
+@click.option("--wordless", is_flag=True, help="Include lines without words, such as tool calls, with their metadata.")
 @json_option
 @click.pass_context
 def lines(
-    ctx: click.Context, /, bank: str, after: int, limit: int | None, retracted: bool, as_json: bool, **values: Any
+    ctx: click.Context,
+    /,
+    bank: str,
+    after: int,
+    limit: int | None,
+    retracted: bool,
+    wordless: bool,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     """List the lines of a bank, in order."""
     where = build_filter(values)
     with open_memory(ctx, bank) as memory:
-        matching_lines = memory.lines(where, after=after, limit=limit, include_retracted=retracted)
+        included = {"include_retracted": retracted, "include_wordless": wordless}
+        matching_lines = memory.lines(where, after=after, limit=limit, **included)
         if as_json:
             show_json(list(matching_lines))
             return

@@ -410,6 +410,14 @@ def test_lines_are_listed_in_order(alice: Cli) -> None:
     assert parse_output(alice("lines", "-b", "alice", "--limit", "0", "--json")) == []
 
 
+def test_a_line_without_words_is_listed_on_request_with_its_metadata(alice: Cli, tmp_path: Path) -> None:
+    with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        memory.observe("", speaker="Bob", metadata={"tool_call": {"name": "weather"}})
+    assert len(alice("lines", "-b", "alice").stdout.splitlines()) == 3
+    *_, last = alice("lines", "-b", "alice", "--wordless").stdout.splitlines()
+    assert last.endswith('Bob: {"tool_call": {"name": "weather"}}')
+
+
 def test_banks_are_listed(alice: Cli) -> None:
     alice("observe", "Hi", "-b", "bob/captain Nemo")
     assert parse_output(alice("banks", "--json")) == ["alice", "bob/captain Nemo"]
