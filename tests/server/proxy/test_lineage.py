@@ -222,6 +222,32 @@ def test_replies_that_are_only_named_are_those_of_the_bank(
     assert turn.line.session != first
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_current_lines_are_those_that_lead_to_the_latest_response(memory: Memory, seed: int) -> None:
+    lineage, random = Lineage(memory), Random(seed)
+    paths: dict[str, list[str]] = {"": []}  # by response, what was said up to it
+    wordless: set[str] = set()
+    for number in range(30):
+        if random.random() < 0.2:
+            lineage = Lineage(memory)
+            paths = {response: path for response, path in paths.items() if response not in wordless}
+        previous = random.choice([*paths, *[list(paths)[-1]] * len(paths)])
+        response, texts_said = f"resp_{number}", paths[previous]
+        if previous != f"resp_{number - 1}" or previous in wordless or random.random() < 0.7:
+            said = random.choice(["Yes.", f"Message {number}."]) if previous else f"Beginning {number}."
+            turn = lineage.resume([user(said)], previous)
+            texts_said = [*texts_said, said]
+        else:
+            turn, texts_said = lineage.resume([], previous), texts_said[:-1]
+        assert turn is not None
+        reply = random.choice(["Indeed.", f"Reply {number}.", ""])
+        lineage.finish(turn, reply, metadata={"response": response, "message_id": f"msg_{number}"})
+        paths[response] = [*texts_said, *filter(None, [reply])]
+        wordless |= set() if reply else {response}
+        if reply:  # otherwise an earlier reply to the same message stays
+            assert texts(memory, turn) == paths[response], f"{response} after {previous}"
+
+
 # ------------------------------------------------------------------- simulated clients
 
 
