@@ -161,7 +161,7 @@ class Server:
     @property
     def asked(self) -> list[Request]:
         """The requests for completions."""
-        return [each for each in self.requests if each.path.endswith(CHAT_PATHS)]
+        return [each for each in self.requests if _is_chat(each.path)]
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -252,7 +252,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         server = self._record_request(_object(data), data)
-        if not self.path.endswith(CHAT_PATHS):
+        if not _is_chat(self.path):
             self._json({"error": {"message": "not found"}}, 404)
             return
         request = server.requests[-1]
@@ -379,6 +379,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
+
+
+def _is_chat(path: str) -> bool:
+    return path.partition("?")[0].endswith(CHAT_PATHS)
 
 
 def pieces(text: str | Sequence[str]) -> Sequence[str]:

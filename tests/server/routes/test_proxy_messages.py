@@ -276,9 +276,10 @@ def test_of_a_session_of_claude_code_the_talk_is_stored(messages: Proxy) -> None
     def ask(answer: Any, *said: Any, **fields: Any) -> None:
         messages.upstream.behaviours[:] = [answer]
         headers = {"X-Claude-Code-Session-Id": "c1"}
-        assert post(messages, *said, headers=headers, stream=True, **fields).status_code == 200
+        assert post(messages, *said, path="?beta=true", headers=headers, stream=True, **fields).status_code == 200
 
     ask(say("#"), user("quota"), max_tokens=1)
+    ask(say("Fixing"), user("<session>\nFix it.\n</session>\n\nWrite the title in the language the user wrote in, …"))
     talk = [user([reminder, words("Fix it.")])]
     ask(say("Let me look.", CALL, reason="tool_use"), *talk)
     talk += [bot([words("Let me look."), CALL]), user([RESULT, reminder])]
