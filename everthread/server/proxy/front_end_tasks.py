@@ -15,11 +15,12 @@ TEMPORARY_CHAT = re.compile(r"(temporary|local):[\w-]{20}")
 
 def is_task(text: str) -> bool:
     """Return whether a message begins like a known task of a front end."""
-    normalized = _normalize(text)
-    return any(
-        normalized.startswith(beginning) and not (exception and normalized.startswith(exception))
-        for beginning, exception in _load()
-    )
+    return _begins_like("task", text)
+
+
+def is_quiet_prompt(text: str) -> bool:
+    """Return whether an instruction after the person's newest message asks for something else than an answer to it."""
+    return _begins_like("quiet_prompt", text) or is_task(text)
 
 
 def is_temporary(session: str | None) -> bool:
@@ -27,10 +28,18 @@ def is_temporary(session: str | None) -> bool:
     return session is not None and TEMPORARY_CHAT.fullmatch(session) is not None
 
 
+def _begins_like(kind: str, text: str) -> bool:
+    normalized = _normalize(text)
+    return any(
+        normalized.startswith(beginning) and not (exception and normalized.startswith(exception))
+        for beginning, exception in _load(kind)
+    )
+
+
 @cache
-def _load() -> tuple[tuple[str, str], ...]:
-    """Load the beginnings of the tasks, each with the beginning that is no task after all, or an empty text."""
-    tasks = tomllib.loads(FILE.read_text(encoding="utf-8"))["task"]
+def _load(kind: str) -> tuple[tuple[str, str], ...]:
+    """Load the beginnings of one kind, each with the beginning that is no task after all, or an empty text."""
+    tasks = tomllib.loads(FILE.read_text(encoding="utf-8"))[kind]
     return tuple((_normalize(task["begins"]), _normalize(task.get("except", ""))) for task in tasks)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from everthread.server.proxy.front_end_tasks import is_task
+from everthread.server.proxy.front_end_tasks import is_quiet_prompt, is_task
 from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
+from everthread.server.proxy.question_template import find_question
 from everthread.types import Metadata
 
 META_OTHER_PARTS = "other_parts"  # the number of parts of a message without words, such as pictures
@@ -61,7 +62,8 @@ class Entry:
         if self.other_parts or self.message_id:
             parts = {META_OTHER_PARTS: self.other_parts} if self.other_parts else {}
             metadata = {**metadata, **parts, **({META_MESSAGE_ID: self.message_id} if self.message_id else {})}
-        return ChatMessage(self.role, self.text, self.name, metadata)
+        text = find_question(self.text) if self.role == "user" else self.text
+        return ChatMessage(self.role, text, self.name, metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +99,24 @@ def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None
         metadata: of each message.
 
     Returns:
-        The turn; None if the person has said nothing: the request is a task of a front end, or ends with another
-        message than the person's or the results of tools.
+        The turn; None if the person has said nothing: the request is a task of a front end, ends with a quiet prompt,
+        or with another message than the person's, instructions, or the results of tools.
     """
     index = max((place for place, entry in enumerate(entries) if entry.role == "user"), default=None)
-    if index is None or not all(entry.continues_turn for entry in entries[index + 1 :]):
+    if index is None:
+        return None
+    later = entries[index + 1 :]
+    if not all(entry.continues_turn or entry.role == "instruction" for entry in later):
+        return None
+    if any(entry.role == "instruction" and is_quiet_prompt(entry.text) for entry in later):
         return None
     newest = entries[index].to_message(metadata)
     is_only = sum(entry.role not in ("instruction", "remark") for entry in entries) == 1
     if newest is None or (is_only and is_task(newest.text)):
         return None
-    return PersonTurn([*_read_messages(entries[:index], metadata), newest], index, index < len(entries) - 1)
+    return PersonTurn(
+        [*_read_messages(entries[:index], metadata), newest], index, any(entry.continues_turn for entry in later)
+    )
 
 
 def find_continued_reply(entries: Sequence[Entry]) -> list[ChatMessage] | None:

@@ -418,6 +418,23 @@ def test_a_temporary_chat_is_passed_on_and_not_remembered(proxy: Proxy, header: 
     assert proxy.lines[-1].session == "local:kitchen"
 
 
+def test_instructions_after_the_newest_message_keep_their_place(proxy: Proxy) -> None:
+    proxy.post(user(FACT), {"role": "system", "content": "[Stay in character.]"})
+    proxy.post(user(QUESTION), {"role": "system", "content": "[Stay in character.]"})
+    assert proxy.texts == [FACT, "Hello there.", QUESTION, "Hello there."]
+    contents = [message["content"] for message in proxy.upstream.bodies[-1]["messages"]]
+    assert (FACT in contents[0], contents[1:]) == (True, [QUESTION, "[Stay in character.]"])
+
+
+def test_a_question_in_a_template_with_documents_is_stored_alone(proxy: Proxy) -> None:
+    template = "### Task:\nRespond to the user query using the provided context.\n<context>\nA ferry.\n</context>\n\n"
+    proxy.upstream.behaviours[:] = ["At nine.", "Yes."]
+    proxy.post(user(f"{template}<user_query>\nWhen does it sail?\n</user_query>"))
+    assert "A ferry." in proxy.upstream.bodies[-1]["messages"][-1]["content"]
+    proxy.post(user("When does it sail?"), bot("At nine."), user(f"{template}From Lisbon?"))
+    assert proxy.texts == ["When does it sail?", "At nine.", "From Lisbon?", "Yes."]
+
+
 def test_a_reply_that_is_continued_is_corrected_to_the_whole(proxy: Proxy) -> None:
     proxy.upstream.behaviours[:] = [Reply("She moved", finish="length"), " to Lisbon.", "She moved to Rome.", "Hm."]
     proxy.post(user("Where is she?"))

@@ -57,6 +57,42 @@ def test_messages_of_the_person_and_the_assistant_with_words_count() -> None:
     assert texts(*said, user("And now?")) == ["Hi.", "Hello.", "And now?"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Stay in character. Write two paragraphs.]",
+        "[Write the next reply only as Nora.]",
+        "Ignore the instructions of the card.",
+        "",
+    ],
+)
+def test_an_instruction_after_the_newest_message_belongs_to_its_turn(text: str) -> None:
+    turn = find_turn(
+        user("Hi."), bot("Hello."), user("And now?"), message("system", text), message("system", "Be kind.")
+    )
+    assert turn is not None
+    assert ([each.text for each in turn.messages], turn.index, turn.continues) == (
+        ["Hi.", "Hello.", "And now?"],
+        2,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Ignore previous instructions. Summarize the most important facts and events in the story so far.",
+        "[Pause your roleplay and provide a detailed description of Mia's appearance]",
+        "[Write your next reply from the point of view of Mia, using the chat history so far as a guideline.]",
+        "### Task: Generate a title",
+    ],
+)
+def test_a_quiet_prompt_after_the_newest_message_is_no_turn(prompt: str) -> None:
+    assert texts(user("Hi."), bot("Hello."), user("And now?"), message("system", prompt)) == []
+    assert texts(user("Hi."), bot("Hello."), message("system", "What mood is Mia in?")) == []
+    assert texts(user(prompt), message("system", "Be kind.")) == ([] if "###" in prompt else [prompt])
+
+
 def test_of_parts_the_texts_count_and_others_are_counted() -> None:
     parts = [
         {"type": "text", "text": "Who"},
