@@ -472,7 +472,7 @@ def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 @json_option
 @click.pass_context
 def proxy_(ctx: click.Context, /, lines: int, turns: int, streams: int, kill_count: int, as_json: bool) -> None:
-    """Measure the memory proxy beside a direct connection to the same model: the time to the first byte.
+    """Compare the memory proxy with a direct connection to the same model: the time to the first byte.
 
     With --kills, count which lines are stored after the server was killed.
     """

@@ -1,4 +1,4 @@
-"""Measures the memory proxy beside a direct connection to the same model: the time to the first byte of a reply.
+"""Compares the memory proxy with a direct connection to the same model: the time to the first byte of a reply.
 
 Three processes run on this machine: a language model's server, which begins a reply at once and streams it in
 REPLY_PIECES pieces; Everthread's server, as it is started for users, in front of it; and this one with the clients.
@@ -254,7 +254,7 @@ async def _send_at_once(port: int, streams: int, *, through_proxy: bool) -> list
     texts = [f"My sister Mia called, for the {number}th time: what did I tell you of her?" for number in range(streams)]
     paths = [build_path(name_bank(number) if through_proxy else None) for number in range(streams)]
     messages = [[{"role": "user", "content": text}] for text in texts]
-    return await asyncio.gather(*(send(port, path, each) for path, each in zip(paths, messages, strict=True)))
+    return await asyncio.gather(*(send(port, path, message) for path, message in zip(paths, messages, strict=True)))
 
 
 def build_path(bank: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Hooks of coding agents: keep what was said, and add what is remembered to a prompt, without the model's help.
+"""Hooks of coding agents: store what was said, and add memories to a prompt, without the model's help.
 
 Agents call them with a JSON object on standard input, and read their standard output.
 """

@@ -24,7 +24,7 @@ Event = Mapping[str, Any]
 
 
 def recall(event: Event, memory: Memory | Client) -> dict[str, Any] | None:
-    """Return the output that adds memories to a prompt; None if nothing bears on it.
+    """Return the output that adds memories to a prompt; None if nothing is relevant to it.
 
     Lines of the same session are left out, because they are in the prompt already.
     """

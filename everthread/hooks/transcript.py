@@ -20,7 +20,7 @@ from typing import Any
 from everthread.types import NewLine, Role
 
 MAX_READ_BYTES = 2_000_000  # from the end: a turn may contain large results of tools
-MAX_LINES = 100  # more than one turn, so that a turn is kept even if an earlier hook failed
+MAX_LINES = 100  # more than one turn, so that a turn is stored even if an earlier hook failed
 INSERTED_TAG = re.compile(r"<(/?)(system-reminder|ide_\w+)>")  # of texts that Claude Code inserts in what the user said
 COMMAND_TEXT = re.compile(  # the beginnings of texts that Claude Code wrote and not the user
     r"\s*(<(command|local-command|bash|user-memory|task-notification)\b|\[Request interrupted|\[SUGGESTION MODE:"

@@ -1,4 +1,4 @@
-"""Which banks a caller may use. The tools ask here for the memory of a bank, and know nothing of keys or files."""
+"""Decides which banks a caller may use. The tools get the memory of a bank here, and know nothing of keys or files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Banks(Protocol):
     secret: bytes
 
     def may(self, request: Any, verb: Verb) -> bool:
-        """Return whether the caller of an HTTP request (None without HTTP) may use some bank so."""
+        """Return whether the caller of an HTTP request (None without HTTP) may use some bank for this verb."""
 
     def has_choice(self, request: Any) -> bool:
         """Return whether the caller may use several banks, so that the tools take the argument `bank`."""
@@ -39,7 +39,7 @@ class Banks(Protocol):
         """Return the memory of a bank; None: the caller's default one.
 
         Raises:
-            BadInput: the caller may not use the bank so.
+            BadInput: the caller may not use the bank for this verb.
             NotFound: there is no such bank.
         """
 
@@ -58,10 +58,13 @@ class OpenBanks:
     """Banks that this process has opened for a single caller, who may do everything with them."""
 
     def __init__(self, memories: Mapping[str, Memory], secret: bytes, keep: Keep) -> None:
-        """Args:
-        memories: at least one, by bank; the first is the default.
-        secret: see `Banks`.
-        keep: stores conversations."""
+        """Offer these banks.
+
+        Args:
+            memories: at least one, by bank; the first is the default.
+            secret: see `Banks`.
+            keep: stores conversations.
+        """
         self.memories, self.secret, self._keep = dict(memories), secret, keep
 
     def may(self, request: Any, verb: Verb) -> bool:
@@ -80,7 +83,7 @@ class OpenBanks:
         return self.memories[name]
 
     def keep(self, memory: Memory, messages: Sequence[ChatTurn], session: str | None) -> str:
-        """Store what is new in a conversation. Raises as `Banks.keep`."""
+        """Store what is new in a conversation. Raises the same errors as `Banks.keep`."""
         return self._keep(memory, messages, session)
 
     @contextmanager

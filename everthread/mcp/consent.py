@@ -1,8 +1,8 @@
 """Asks the person before something is forgotten.
 
 A client that can show a question is asked by the protocol (elicitation). One that can't gets a token with a description
-of what would go, and forgets when the tool is called again with that token. The token is a signature of exactly the
-lines that would go: if a line is added to the session in the meantime, another token is needed.
+of what would be deleted, and forgets when the tool is called again with that token. The token is a signature of exactly
+the lines that would be deleted: if a line is added to the session in the meantime, another token is needed.
 """
 
 from __future__ import annotations

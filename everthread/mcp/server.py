@@ -49,11 +49,13 @@ class MemoryServer(MCPServer[Banks]):
     def __init__(
         self, banks: Banks, *, tools: Collection[str] | None = None, read_only: bool = False, chatgpt: bool = False
     ) -> None:
-        """Args:
-        banks: the banks.
-        tools: names of the tools to offer; None: all.
-        read_only: leave out the tools that change a bank.
-        chatgpt: offer `search` and `fetch` to every client, not only to OpenAI's.
+        """Build the server.
+
+        Args:
+            banks: the banks.
+            tools: names of the tools to offer; None: all.
+            read_only: leave out the tools that change a bank.
+            chatgpt: offer `search` and `fetch` to every client, not only to OpenAI's.
 
         Raises:
             BadInput: a tool is unknown, or none is left.
@@ -77,7 +79,7 @@ class MemoryServer(MCPServer[Banks]):
             middleware=[CallerView(names, chatgpt)],
         )
         # No spans: an OpenTelemetry set up in this process would receive names of tools and of people.
-        self.middleware[:] = [each for each in self.middleware if type(each).__module__ != "mcp.server._otel"]
+        self.middleware[:] = [layer for layer in self.middleware if type(layer).__module__ != "mcp.server._otel"]
         add_prompts(self)
 
     async def call_tool(
@@ -141,9 +143,12 @@ class CallerView:
     """Middleware that shows each caller only the tools and arguments that it can use."""
 
     def __init__(self, names: Collection[str], chatgpt: bool) -> None:
-        """Args:
-        names: the tools for every client.
-        chatgpt: whether every client sees `search` and `fetch`."""
+        """Choose what callers see.
+
+        Args:
+            names: the tools for every client.
+            chatgpt: whether every client sees `search` and `fetch`.
+        """
         self.names, self.chatgpt = names, chatgpt
 
     async def __call__(self, ctx: ServerRequestContext[Banks, Any], call_next: CallNext) -> HandlerResult:
@@ -197,10 +202,10 @@ def _is_openai(ctx: ServerRequestContext[Banks, Any]) -> bool:
 def _describe_invalid(error: ValidationError) -> str:
     """Describe invalid arguments: which, what was given, and what is expected."""
     problems = []
-    for each in error.errors(include_url=False):
-        name, given = ".".join(map(str, each["loc"])), repr(each["input"])
-        got = "nothing" if each["type"] == "missing" else given if len(given) <= 80 else f"{given[:80]} …"
-        problems.append(f"invalid {name}: got {got}; {each['msg'][:1].lower()}{each['msg'][1:]}")
+    for fault in error.errors(include_url=False):
+        name, given = ".".join(map(str, fault["loc"])), repr(fault["input"])
+        got = "nothing" if fault["type"] == "missing" else given if len(given) <= 80 else f"{given[:80]} …"
+        problems.append(f"invalid {name}: got {got}; {fault['msg'][:1].lower()}{fault['msg'][1:]}")
     return "; ".join(problems)
 
 

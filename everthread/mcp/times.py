@@ -19,7 +19,7 @@ def parse_time(name: str, text: str) -> datetime:
         text: the time.
 
     Raises:
-        BadQuery: the text is no time.
+        BadQuery: the text is not a time.
     """
     try:
         time = datetime.fromisoformat(text.strip())
@@ -39,7 +39,7 @@ def parse_end(name: str, text: str | None) -> datetime | None:
     """Parse the end of a span, which is exclusive: a date without a time of day includes that day.
 
     Raises:
-        BadQuery: the text is no time.
+        BadQuery: the text is not a time.
     """
     if text is None:
         return None

@@ -165,10 +165,10 @@ def sessions(
     """
     memory = open_bank(ctx, bank, "read")
     start = parse_start("since", since)
-    latest_first = sorted(memory.sessions(), key=lambda each: (each.last_at, each.first_seq), reverse=True)
-    chosen = [each for each in latest_first if each.lines and (start is None or each.last_at >= start)][:limit]
+    latest_first = sorted(memory.sessions(), key=lambda session: (session.last_at, session.first_seq), reverse=True)
+    chosen = [item for item in latest_first if item.lines and (start is None or item.last_at >= start)][:limit]
     summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", only_current=True)}
-    views = [SessionView.of(each, summaries.get(each.id)) for each in chosen]
+    views = [SessionView.of(session, summaries.get(session.id)) for session in chosen]
     return _result(SessionsView(sessions=views), "\n".join(map(_describe, views)) or "There are no conversations yet.")
 
 

@@ -64,11 +64,14 @@ class ServedBanks:
     def __init__(
         self, services: Services, conversations: ConversationRegistry, proxied: ConversationMemory, secret: bytes
     ) -> None:
-        """Args:
-        services: the shared objects.
-        conversations: those of characters, which pause while something is forgotten.
-        proxied: recognises resent conversations.
-        secret: see `Banks`."""
+        """Offer the banks of a server.
+
+        Args:
+            services: the shared objects.
+            conversations: those of characters, which pause while something is forgotten.
+            proxied: recognises resent conversations.
+            secret: see `Banks`.
+        """
         self.services, self.conversations, self.proxied, self.secret = services, conversations, proxied, secret
 
     def may(self, request: Request, verb: Verb) -> bool:

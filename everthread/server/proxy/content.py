@@ -67,7 +67,7 @@ def insert_part(scanner: Scanner, message: Span, block: str, part: str = "text",
         text = to_json(without_block(content.value)) if begins_with_block(content.value) else text
         return Edit(content.value_start, content.end, f'[{written}, {{"type": "{part}", "text": {text}}}]')
     parts = scanner.move_to(content.value_start).read_items()
-    first = list(takewhile(lambda each: isinstance(each.value, dict) and each.value.get("type") in after, parts))
+    first = list(takewhile(lambda span: isinstance(span.value, dict) and span.value.get("type") in after, parts))
     if first:
         return Edit(first[-1].end, first[-1].end, f", {written}")
     at = content.value_start + 1  # after the bracket

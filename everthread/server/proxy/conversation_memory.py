@@ -44,9 +44,12 @@ class ConversationMemory:
     """
 
     def __init__(self, registry: ConversationRegistry, *, stores_history: bool) -> None:
-        """Args:
-        registry: the conversations of this process.
-        stores_history: as for `Lineage`."""
+        """Begin without any conversation.
+
+        Args:
+            registry: the conversations of this process.
+            stores_history: as for `Lineage`.
+        """
         self._registry, self._services = registry, registry.services
         own_socket = registry.leases.own_socket
         self._locks = BankLocks(None if own_socket is None else own_socket.parent)

@@ -78,7 +78,7 @@ def _name_user(user: str | None) -> str:
 
 
 def _is_usable(name: str | None) -> bool:
-    """Return whether a name that is not meant for us can be that of a bank or a session."""
+    """Return whether a name that is not meant for Everthread can be that of a bank or a session."""
     return name is not None and name.strip() != "" and len(name) <= MAX_NAME_CHARS and name.isprintable()
 
 
@@ -97,7 +97,7 @@ def _check_length(session: str) -> str:
 
 
 def _decode(value: str | None) -> str:
-    """Return the value of a header of ours, which may be UTF-8 or percent-encoded."""
+    """Return the value of an Everthread header, which may be UTF-8 or percent-encoded."""
     if not value:
         return ""
     try:

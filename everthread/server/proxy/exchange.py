@@ -54,11 +54,14 @@ class Exchange:
     def __init__(
         self, memory: ConversationMemory, upstream: Upstream, headers: Headers, destination: Destination
     ) -> None:
-        """Args:
-        memory: stores and recalls.
-        upstream: answers.
-        headers: of the request.
-        destination: of the request."""
+        """Prepare the exchange; `answer` makes it.
+
+        Args:
+            memory: stores and recalls.
+            upstream: answers.
+            headers: of the request.
+            destination: of the request.
+        """
         self._memory, self._upstream, self._headers, self._destination = memory, upstream, headers, destination
         self._failures: list[str] = []
 
@@ -147,12 +150,12 @@ class Exchange:
 
         try:
             return await anyio.to_thread.run_sync(begin)
-        except Exception as error:  # noqa: BLE001  # nothing that goes wrong here may fail the reply
+        except Exception as error:  # noqa: BLE001  # no error of the memory may fail the reply
             self._note_failure("not-stored", error)
             return None
 
     async def _recall(self, recall: Callable[[float], MemoryBlock], patience_s: float) -> MemoryBlock:
-        """Call a function that recalls, with its deadline, as far as it takes no longer than the patience."""
+        """Call a function that recalls, with its deadline; no memories if it takes longer than the patience."""
         recall = partial(recall, MODEL_SHARE * patience_s)
         try:
             with anyio.fail_after(patience_s):

@@ -1,4 +1,4 @@
-"""Recognises what is not remembered: requests that front ends make of their own, and chats that they don't save."""
+"""Recognises what is not remembered: requests that front ends make by themselves, and chats that they don't save."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _begins_like(kind: str, text: str) -> bool:
 
 @cache
 def _load(kind: str) -> tuple[tuple[str, str], ...]:
-    """Load the beginnings of one kind, each with the beginning that is no task after all, or an empty text."""
+    """Load the beginnings of one kind, each with a longer beginning that is not a task, or an empty text."""
     tasks = tomllib.loads(FILE.read_text(encoding="utf-8"))[kind]
     return tuple((_normalize(task["begins"]), _normalize(task.get("except", ""))) for task in tasks)
 

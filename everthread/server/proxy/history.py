@@ -21,7 +21,7 @@ class Entry:
     """A message, or another item of the conversation in a request.
 
     Attributes:
-        role: who it is from: instructions are the program's, results those of tools, and a remark is the program's
+        role: its author: instructions are the program's, results are those of tools, and a remark is the program's
             about the message before it.
         text: its words, without memories.
         name: of the speaker; None: the role.
@@ -46,7 +46,7 @@ class Entry:
 
     @property
     def continues_turn(self) -> bool:
-        """True if the person's turn goes on with it: for calls of tools, their results, and remarks."""
+        """True if the person's turn continues with it: for calls of tools, their results, and remarks."""
         return self.role in ("result", "remark") or (self.role == "assistant" and self.calls_tools)
 
     def to_message(self, metadata: Metadata) -> ChatMessage | None:

@@ -1,8 +1,8 @@
 """Recognises which messages of a resent history are new: edits, regenerated replies, undone turns, several tabs.
 
-Front ends resend the whole conversation with each message, most of them without any id. Nothing but the replies, which
-are ours and nearly unique, shows which session a request continues. Neither the first message nor the system prompt nor
-the API key identify it: many conversations begin alike, and keys change.
+Front ends resend the whole conversation with each message, most of them without any id. Only the replies, which this
+server has stored and which are nearly unique, show which session a request continues. Neither the first message nor the
+system prompt nor the API key identify it: many conversations begin alike, and keys change.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from everthread.types import Filter, Line, Metadata, NewLine, now
 
 MAX_TRANSCRIPTS = 256  # sessions of one bank whose lines are held in memory
 MAX_CANDIDATE_SESSIONS = 8  # the latest ones, of those that contain a reply of the history
-ANCHORS = 4  # replies of the history, from its end, by which a session is looked for
-META_PARTIAL = "partial"  # of replies that broke off
+ANCHORS = 4  # last replies of the history, by which a session is searched
+META_PARTIAL = "partial"  # of replies that were cut off
 REPEATED_OPENING_S = 600.0  # a first message that is sent again within this time gets another reply
 
 
@@ -97,7 +97,7 @@ class Lineage:
         with self._lock:
             transcript, plan = self._make_plan(messages, session, reply)
             if not self._stores_history:
-                plan.added = [each for each in plan.added if isinstance(each, Line)]
+                plan.added = [item for item in plan.added if isinstance(item, Line)]
             return self._apply(transcript, plan, messages[-1])
 
     def preview(self, messages: Sequence[ChatMessage], session: str | None = None) -> tuple[int | None, frozenset[int]]:
@@ -168,14 +168,14 @@ class Lineage:
     ) -> Line | None:
         """Store the reply to a turn.
 
-        A reply to a line that was discarded in the meantime, and a second reply beside another one, are stored as
+        A reply to a line that was discarded in the meantime, and a second reply to a line that has one, are stored as
         discarded: they become current when the client sends them back.
 
         Args:
             turn: the turn.
             text: the reply, as far as it came.
             speaker: the name of its speaker.
-            partial: whether it broke off.
+            partial: whether it was cut off.
             metadata: JSON values by name.
             said_at: its time; None: now.
 
@@ -204,7 +204,7 @@ class Lineage:
             if position is None or any(not _is_replaceable(line, turn) for line in later):
                 new = replace(new, retracted_at=now())
                 later = []
-            line = self.memory.replace_lines([each.seq for each in later], [new], defer_embedding=True)[0]
+            line = self.memory.replace_lines([reply.seq for reply in later], [new], defer_embedding=True)[0]
             transcript.refresh(self.memory)
         return line
 
@@ -216,7 +216,7 @@ class Lineage:
         Args:
             messages: the messages with words; the last is the reply so far.
             text: the whole reply.
-            partial: whether it broke off.
+            partial: whether it was cut off.
             session: as for `begin`.
 
         Returns:
@@ -306,9 +306,9 @@ class Lineage:
             if line.retracted_at is None and is_recent:
                 transcript = self._open(line.session)
                 current = transcript.current
-                replies = sum(each.role == "assistant" and is_dated(each) for each in current)
-                begins = [(each.role, normalize(each.text)) for each in current[: len(shown)]]
-                is_opening = begins == [(each.role, each.normalized) for each in shown]
+                replies = sum(line.role == "assistant" and is_dated(line) for line in current)
+                begins = [(line.role, normalize(line.text)) for line in current[: len(shown)]]
+                is_opening = begins == [(message.role, message.normalized) for message in shown]
                 if replies <= 1 and is_opening and current[0].seq == line.seq:
                     return transcript
         return None
@@ -330,9 +330,9 @@ class Lineage:
             replies = frozenset(line.seq for line in tail[1:])
             return Turn(tail[0], frozenset(line.seq for line in (*kept[plan.first :], *tail)), replies)
         lines: list[NewLine] = []
-        for each in [*plan.added, newest]:
+        for source in [*plan.added, newest]:
             before = lines[-1] if lines else kept[-1] if kept else None
-            new = self._build_line(each, transcript.session, before, is_newest=each is newest)
+            new = self._build_line(source, transcript.session, before, is_newest=source is newest)
             if new is not None:
                 lines.append(new)
         stored = self.memory.replace_lines([line.seq for line in tail], lines, defer_embedding=True)
@@ -340,7 +340,7 @@ class Lineage:
         return Turn(stored[-1], frozenset(line.seq for line in (*kept[plan.first :], *stored)))
 
     def _correct(self, changes: Sequence[tuple[Line, ChatMessage]]) -> None:
-        """Correct lines to the texts of messages, in one transaction, and pinned lines in one each: so they stay so."""
+        """Correct lines to the texts of messages, in one transaction; pinned lines one by one, to move their pins."""
         store, bank = self.memory.store, self.memory.bank
         pinned = pinned_seqs(store.settings(bank).get(SETTING_PINNED))
         together: dict[int, NewLine] = {}
@@ -456,11 +456,11 @@ def find_latest_turn(transcript: Transcript, line: Line | None) -> Turn | None:
     """
     branch, keep = transcript.find_path(line)
     path = [*transcript.current[:keep], *branch]
-    position = max((place for place, each in enumerate(path) if each.role == "user"), default=None)
+    position = max((place for place, step in enumerate(path) if step.role == "user"), default=None)
     if position is None:
         return None
     later = transcript.current[position + 1 :] if position < keep else []
-    return Turn(path[position], frozenset(each.seq for each in path), frozenset(each.seq for each in later))
+    return Turn(path[position], frozenset(step.seq for step in path), frozenset(reply.seq for reply in later))
 
 
 def _count_unanswered(transcript: Transcript, newest: ChatMessage) -> int:

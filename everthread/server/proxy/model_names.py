@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, to_json
 
-# A version or quantization of a model, as in claude-3-5-sonnet@20240620, gemini@default and qwen3@q4_k_m, and no bank.
+# A suffix that is a version or a quantization of a model: claude-3-5-sonnet@20240620, gemini@default, qwen3@q4_k_m.
 VERSION = re.compile(r"\d+|default|latest|\d+bit|i?q\d\w*|(b?f|fp|mxfp|nvfp|int)\d+\w*", re.IGNORECASE)
 MAX_ADDED_MODELS = 1000  # further names would only lengthen the list
 
@@ -20,7 +20,7 @@ def split_model(model: str, is_bank: Callable[[str], bool]) -> tuple[str, str | 
 
     Args:
         model: the name of the model.
-        is_bank: whether a suffix that looks like a version is a bank nonetheless.
+        is_bank: whether a suffix that looks like a version names a bank.
     """
     name, _, bank = model.rpartition("@")
     if not name or not bank or (VERSION.fullmatch(bank) and not is_bank(bank)):
@@ -29,7 +29,7 @@ def split_model(model: str, is_bank: Callable[[str], bool]) -> tuple[str, str | 
 
 
 def add_banks(body: bytes, banks: Sequence[str], field: str = "data", name_fields: Sequence[str] = ("id",)) -> bytes:
-    """Add to a list of models each model with each bank, as far as there is room.
+    """Add to a list of models each model with each bank, up to MAX_ADDED_MODELS.
 
     Args:
         body: the upstream's list.

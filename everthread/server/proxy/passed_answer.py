@@ -1,4 +1,4 @@
-"""Passes an answer of the upstream on to the client as it arrives, and reads the reply in it on the way."""
+"""Passes an answer of the upstream on to the client as it arrives, and reads the reply in it as it passes."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ class PassedAnswer(Response):
         reply: Reply | None = None,
         store: StoreReply | None = None,
     ) -> None:
-        """Args:
-        answer: the upstream's, whose body is not read yet.
-        headers: further headers.
-        reply: what is read of the answer is added to it.
-        store: called once with the reply, as far as it came, if the upstream has answered with one."""
+        """Prepare the response; the body is read when it is sent.
+
+        Args:
+            answer: the upstream's, whose body is not read yet.
+            headers: further headers.
+            reply: what is read of the answer is added to it.
+            store: called once with the reply, as far as it came, if the upstream has answered with one.
+        """
         self.status_code, self.background = answer.status_code, None
         self._answer = answer
         self.raw_headers = [
@@ -68,7 +71,7 @@ class PassedAnswer(Response):
                 await self._answer.aclose()
 
     async def _pass_on(self, send: Send) -> None:
-        """Pass the answer on. If the upstream breaks off, so does the response: uvicorn closes the connection."""
+        """Pass the answer on. If the upstream ends it early, uvicorn closes the connection to the client."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         withheld = bytearray()  # an answer that is not a stream is over with its last byte
         try:
@@ -82,7 +85,7 @@ class PassedAnswer(Response):
                 await send({"type": "http.response.body", "body": bytes(withheld) + piece, "more_body": True})
                 withheld.clear()
         except httpx.HTTPError as error:
-            log.warning("the model's server broke off its answer: %s", type(error).__name__)
+            log.warning("the model's server ended its answer early: %s", type(error).__name__)
             return
         if self._reader is not None:
             self._end_reading(self._reader)
@@ -94,7 +97,7 @@ class PassedAnswer(Response):
             return
         try:
             self._reader.feed(piece)
-        except (ValueError, RecursionError) as error:  # the client gets it nonetheless
+        except (ValueError, RecursionError) as error:  # the client gets it anyway
             self._stop_reading(error)
 
     def _end_reading(self, reader: ReplyReader) -> None:

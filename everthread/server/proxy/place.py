@@ -27,10 +27,10 @@ def write_request(
         model: the name of the model at the upstream.
         block: the memories; empty for none.
         index: the position of the message for which they are.
-        role: as what they are sent.
+        role: the role in which they are sent.
 
     Returns:
-        The body; the very same one if nothing has to change.
+        The body; the same object if nothing has to change.
     """
     scanner = Scanner(request.text)
     edits = [*_remove_own_fields(list(request.members.items()), scanner), *_remove_blocks(request, scanner)]
@@ -43,7 +43,7 @@ def write_request(
 
 
 def remove_own(body: bytes, is_bank: Callable[[str], bool]) -> tuple[bytes, str | None]:
-    """Remove what is meant for us from a request that is passed on without memories.
+    """Remove what is meant for Everthread from a request that is passed on without memories.
 
     Args:
         body: the request; one that is not understood stays as it is.

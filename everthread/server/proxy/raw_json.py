@@ -52,8 +52,11 @@ class Scanner:
     """
 
     def __init__(self, text: str) -> None:
-        """Args:
-        text: the JSON."""
+        """Begin at the start of a text.
+
+        Args:
+            text: the JSON.
+        """
         self.text, self.at = text, 0
         decoder: Any = json.JSONDecoder()
         is_fast = sum(map(text.count, "[{,")) <= MAX_FAST_MARKS

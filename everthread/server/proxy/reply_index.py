@@ -16,7 +16,7 @@ MAX_IDS = 4096  # of one bank that are held in memory
 def get_reply_ids(metadata: Metadata) -> list[str]:
     """Return the ids by which a request may name the reply with these metadata."""
     ids = (metadata.get(name) for name in (META_RESPONSE, META_MESSAGE_ID))
-    return [each for each in ids if isinstance(each, str) and each]
+    return [id for id in ids if isinstance(id, str) and id]
 
 
 class ReplyIndex:
@@ -27,16 +27,19 @@ class ReplyIndex:
     """
 
     def __init__(self, memory: Memory) -> None:
-        """Args:
-        memory: the bank."""
+        """Create an index, which reads the bank on demand.
+
+        Args:
+            memory: the bank.
+        """
         self._memory = memory
         self._turns: OrderedDict[str, tuple[str, int]] = OrderedDict()  # the session and number of the person's line
 
     def note(self, ids: Sequence[str], line: Line) -> None:
         """Note the ids of a reply to a line of the person."""
-        for each in ids:
-            self._turns[each] = line.session, line.seq
-            self._turns.move_to_end(each)
+        for id in ids:
+            self._turns[id] = line.session, line.seq
+            self._turns.move_to_end(id)
         while len(self._turns) > MAX_IDS:
             self._turns.popitem(last=False)
 
@@ -46,7 +49,7 @@ class ReplyIndex:
 
     def find_session(self, ids: Sequence[str]) -> str | None:
         """Return the session with one of these replies, preferably the first; None if the bank has none of them."""
-        known = [self._turns[each][0] for each in ids if each in self._turns]
+        known = [self._turns[id][0] for id in ids if id in self._turns]
         if known or not ids:
             return known[0] if known else None
         names = (META_RESPONSE, META_MESSAGE_ID)

@@ -35,8 +35,11 @@ class StreamReader:
     """Reads the reply in a stream."""
 
     def __init__(self, reply: Reply) -> None:
-        """Args:
-        reply: what is read is added to it."""
+        """Begin a stream.
+
+        Args:
+            reply: what is read is added to it.
+        """
         self.reply = reply
         self._splitter = EventSplitter()
 
@@ -61,8 +64,11 @@ class LineReader:
     """Reads the reply in a stream of JSON objects, one a line."""
 
     def __init__(self, reply: Reply) -> None:
-        """Args:
-        reply: what is read is added to it."""
+        """Begin a stream.
+
+        Args:
+            reply: what is read is added to it.
+        """
         self.reply = reply
         self._rest = b""
 
@@ -83,8 +89,11 @@ class BodyReader:
     """Reads the reply in an answer that is not a stream."""
 
     def __init__(self, reply: Reply) -> None:
-        """Args:
-        reply: what is read is added to it."""
+        """Begin an answer.
+
+        Args:
+            reply: what is read is added to it.
+        """
         self.reply = reply
         self._body = bytearray()
 
@@ -104,8 +113,11 @@ class DecompressingReader:
     """Reads the reply in a compressed answer."""
 
     def __init__(self, reader: ReplyReader) -> None:
-        """Args:
-        reader: reads the decompressed bytes."""
+        """Begin a compressed answer.
+
+        Args:
+            reader: reads the decompressed bytes.
+        """
         self.reply = reader.reply
         self._reader = reader
         self._decompress = zlib.decompressobj(GZIP_OR_ZLIB)

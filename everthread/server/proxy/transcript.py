@@ -1,7 +1,7 @@
 """The lines of one session as a proxy knows them: the current ones, and those that were discarded.
 
-A client resends its whole history with each message. The replies in it are nearly unique; they show at which distance
-the history lies over the current lines.
+A client resends its whole history with each message. The replies in it are nearly unique; they show which
+line the first message of the history is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROLES = ("user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How a history lies over the lines of a session.
+    """The position of a history in a session.
 
     Attributes:
         offset: the position in the session of the history's first message.
@@ -36,14 +36,14 @@ class Alignment:
 
 
 def is_recorded(memory: Memory, line: Line) -> bool:
-    """Return whether a bank still has a line, retracted or not. Another line may have its number by now, if the bank
-    was deleted and created again."""
+    """Return whether a bank still has a line, retracted or not. Another line has its number if the bank was deleted and
+    created again."""
     stored = get_recorded(memory.store, memory.bank, line.seq)
     return stored is not None and _identify(stored) == _identify(line)
 
 
 def _identify(line: Line) -> tuple[str, str, datetime]:
-    """Return what never changes about a line."""
+    """Return the values of a line that never change."""
     return line.session, line.text, line.said_at
 
 
@@ -56,7 +56,7 @@ def _is_of_former_bank(memory: Memory, line: Line) -> bool:
 
 
 def _is_shown(message: ChatMessage, line: Line) -> bool:
-    """Return whether a message is a line, perhaps in a template."""
+    """Return whether a message repeats a line, perhaps in a template."""
     return line.role == message.role and is_same(message.normalized, normalize(line.text))
 
 
@@ -78,7 +78,7 @@ class Transcript:
     session: str
     current: list[Line] = field(default_factory=list)
     discarded: dict[int, Line] = field(default_factory=dict)
-    _last: Line | None = None  # that was read
+    _last: Line | None = None  # the last line that was read
 
     def refresh(self, memory: Memory) -> None:
         """Read what was stored, retracted or forgotten since the last call; all, if the bank was created again."""
@@ -149,9 +149,10 @@ class Transcript:
     def _find_removed(self, history: Sequence[ChatMessage], position: int) -> set[int]:
         """Return the indexes of the messages between a current line and the one before, if all of them were removed."""
         before, line = self.current[position - 1], self.current[position]
-        replies = {normalize(each.text) for each in self.current[position:] if each.role == "assistant"}
+        replies = {normalize(line.text) for line in self.current[position:] if line.role == "assistant"}
         last = max(
-            (n for n, each in enumerate(history) if each.role == "assistant" and each.normalized in replies), default=0
+            (n for n, message in enumerate(history) if message.role == "assistant" and message.normalized in replies),
+            default=0,
         )
         for end in range(last, 0, -1):
             if not _is_shown(history[end], line):
@@ -205,16 +206,16 @@ class Transcript:
             Its discarded lines, in order, and the number of the current lines before them. Discarded lines between
             current ones were removed alone, and are left out.
         """
-        seqs = [each.seq for each in self.current]
+        seqs = [line.seq for line in self.current]
         if line is None or line.seq in seqs:
             return [], len(seqs) if line is None else seqs.index(line.seq) + 1
         branch, position = self.trace(line)
-        followed = {each.parent for each in self.current}
-        return [each for each in branch if each.seq not in followed], position + 1
+        followed = {line.parent for line in self.current}
+        return [line for line in branch if line.seq not in followed], position + 1
 
     def trace(self, line: Line) -> tuple[list[Line], int]:
         """Return the discarded lines up to this one, and the position of the current line that they follow."""
-        positions = {each.seq: position for position, each in enumerate(self.current)}
+        positions = {line.seq: position for position, line in enumerate(self.current)}
         branch = [line]
         while (parent := branch[-1].parent) is not None and parent in self.discarded:
             branch.append(self.discarded[parent])

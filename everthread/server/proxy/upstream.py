@@ -60,7 +60,7 @@ class Upstream:
 
     Attributes:
         url: its base URL, such as `http://localhost:11434/v1`.
-        role: as what it takes memories.
+        role: the role in which it accepts memories.
     """
 
     def __init__(self, url: str, key: str = "", *, timeout_s: float = 600, role: BlockRole = "system") -> None:
@@ -70,7 +70,7 @@ class Upstream:
             url: its base URL.
             key: replaces the client's; empty: the client's own is passed on.
             timeout_s: how long it may be silent.
-            role: as what it takes memories, until it refuses them.
+            role: the role in which it is sent memories, until it refuses them.
 
         Raises:
             ConfigError: the URL or the role is invalid.
@@ -82,7 +82,7 @@ class Upstream:
             raise ConfigError(f"invalid proxy_role: got {role!r}, expected one of {', '.join(BLOCK_ROLES)}")
         self.url = url.rstrip("/")
         self.role: BlockRole = role
-        self._takes_role = False  # whether it has taken memories in this role
+        self._takes_role = False  # whether it has accepted memories in this role
         self._key = key
         self._timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
         self._client: httpx.AsyncClient | None = None
@@ -151,7 +151,7 @@ class Upstream:
         return self._client
 
     def _build_headers(self, url: httpx.URL, headers: RawHeaders) -> list[tuple[bytes, bytes]]:
-        """Return the headers for the upstream: no key of ours, and none of the client's if the upstream has its own."""
+        """Return the headers for the upstream: no Everthread key, and the client's only if the upstream has none."""
         passed = drop_headers(headers, DROPPED_HEADERS, DROPPED_PREFIXES)
         passed = [
             (name, value)
@@ -164,7 +164,7 @@ class Upstream:
 
 
 async def read_answer(answer: httpx.Response) -> bytes:
-    """Read the body of an answer. Raises Problem 502 if the upstream breaks off."""
+    """Read the body of an answer. Raises Problem 502 if the upstream ends it early."""
     try:
         return await answer.aread()
     except httpx.HTTPError as error:
@@ -180,9 +180,9 @@ def check_path(path: bytes) -> None:
 
 
 def remove_own_keys(path: bytes) -> bytes:
-    """Remove the parameters with a key of ours from the query of a path."""
+    """Remove the parameters with a key of Everthread's from the query of a path."""
     path, mark, query = path.partition(b"?")
-    kept = [each for each in query.split(b"&") if not OWN_KEY.search(unquote_to_bytes(each))]
+    kept = [part for part in query.split(b"&") if not OWN_KEY.search(unquote_to_bytes(part))]
     return path + (mark + b"&".join(kept) if kept else b"")
 
 

@@ -1,7 +1,7 @@
 """The memory proxy: the API of a language model's server, for clients that have no memory of their own.
 
-Every path below /v1 is passed on to the upstream, and some of Ollama's own API; a few are more than that. The paths
-below /bank/{bank} are the same for one bank.
+Every path below /v1 is passed on to the upstream, and some of Ollama's own API; a few are answered with memories. The
+paths below /bank/{bank} are the same for one bank.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ async def create_embeddings(request: Request) -> Response:
 @router.post("/bank/{bank}/v1/responses/compact")
 @with_api_errors
 async def pass_on_model(request: Request) -> Response:
-    """Pass a request on without memories, and without what is meant for us."""
+    """Pass a request on without memories, and without what is meant for Everthread."""
     return await _pass_on_model(request, await _authenticate(request), await request.body())
 
 
@@ -256,7 +256,7 @@ def _list_banks(store: Store, key: ApiKey | None) -> list[str]:
 
 
 async def _pass_on_model(request: Request, key: ApiKey | None, body: bytes) -> Response:
-    """Pass a request for a model on without memories, and without what is meant for us."""
+    """Pass a request for a model on without memories, and without what is meant for Everthread."""
     body, bank = await run_in_threadpool(remove_own, body, _find_banks(request, key))
     if key is not None and bank is not None and not key.allows("chat", bank):
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
@@ -264,7 +264,7 @@ async def _pass_on_model(request: Request, key: ApiKey | None, body: bytes) -> R
 
 
 async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncIterator[bytes] = b"") -> Response:
-    """Pass a request on unchanged, and its answer back. A key of ours must be for chatting with some bank."""
+    """Pass a request on unchanged, and its answer back. An Everthread key must allow chatting with some bank."""
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     answer = await _get_upstream(request).send(request.method, _target(request), request.headers.raw, content)
@@ -272,7 +272,7 @@ async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncI
 
 
 async def _authenticate(request: Request) -> ApiKey | None:
-    """Return the caller's key of ours, or None if it needs none. Raises Problem 401."""
+    """Return the caller's Everthread key, or None if it needs none. Raises Problem 401."""
     authenticate: Callable[[Request], ApiKey | None] = request.app.state.authenticator.authenticate_model_client
     has_key = find_authorization(request.headers) is not None
     return await run_in_threadpool(authenticate, request) if has_key else authenticate(request)

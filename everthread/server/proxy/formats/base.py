@@ -26,11 +26,11 @@ class ModelRequest(ABC):
 
     Attributes:
         body: the body as it was sent.
-        text: the same as text.
+        text: the same, decoded.
         members: the members of the body; that of the messages has no value.
-        messages: the messages, with their positions; each is an object.
+        messages: the messages, which are objects, with their positions.
         history_field: the member with the messages.
-        block_roles: as what the format can take memories.
+        block_roles: the roles in which the format can have memories.
         may_be_empty: whether it may have no messages.
         reply_type: reads the reply in an answer.
     """
@@ -86,7 +86,7 @@ class ModelRequest(ABC):
             scanner: of the text of the request.
             message: the message of the person for which they are.
             block: the memories.
-            role: as what they are sent; one of block_roles.
+            role: the role in which they are sent; one of block_roles.
         """
 
     @property

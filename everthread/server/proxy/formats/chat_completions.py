@@ -1,7 +1,7 @@
 """Requests for chat completions, and the replies in their answers.
 
 Sources: OpenAI's API reference, "Create chat completion", "The chat completion object" and "The chat completion chunk
-object". Fields that are not named here are not looked at. Of a reply only the choice with index 0 is read, and of it
+object". Fields that are not named here are ignored. Of a reply only the choice with index 0 is read, and of it
 only the words: neither reasoning nor calls of tools.
 """
 
@@ -74,7 +74,7 @@ class ChatRequest(ModelRequest):
         )
 
     def insert_block(self, scanner: Scanner, message: Span, block: str, role: BlockRole) -> Edit:
-        """Insert memories as a message before the newest, or at its beginning. As in `ModelRequest`."""
+        """Insert memories as a message before the newest, or at its beginning. See `ModelRequest`."""
         if role == "user-prefix":
             return insert_block(scanner, message, block)
         return Edit(message.start, message.start, f"{to_json({'role': role, 'content': block})}, ")

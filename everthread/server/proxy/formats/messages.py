@@ -77,7 +77,7 @@ class MessagesReply(Reply):
 class MessagesRequest(ModelRequest):
     """A request for a message.
 
-    Memories are the first block of the person's message: a system message may not stand before it.
+    Memories are the first block of the person's message: no system message may precede it.
     """
 
     block_roles: ClassVar[tuple[BlockRole, ...]] = ("user-prefix",)

@@ -1,7 +1,7 @@
 """Requests of the Responses API, and the replies in their answers.
 
 Sources: OpenAI's API reference, "Create a model response", "The response object" and "Streaming events". Fields that
-are not named here are not looked at. Of a reply only the words are read: neither reasoning nor refusals nor calls of
+are not named here are ignored. Of a reply only the words are read: neither reasoning nor refusals nor calls of
 tools. The upstream may have the history: then a request names the response or the conversation that it continues, or
 names each reply by its id.
 """
@@ -148,7 +148,7 @@ class ResponsesRequest(ModelRequest):
         return Entry(role, without_block(text), other_parts=others, message_id=item_id)
 
     def insert_block(self, scanner: Scanner, message: Span, block: str, role: BlockRole) -> Edit:
-        """Insert memories as an item before the newest message, or at its beginning. As in `ModelRequest`."""
+        """Insert memories as an item before the newest message, or at its beginning. See `ModelRequest`."""
         if role == "user-prefix":
             return insert_block(scanner, message, block, part=TEXT_PART)
         item = to_json({"type": MESSAGE, "role": role, "content": [{"type": TEXT_PART, "text": block}]})
@@ -169,7 +169,7 @@ class ResponsesRequest(ModelRequest):
         return None
 
     def find_turn(self, metadata: Metadata) -> PersonTurn | None:
-        """Find the person's newest message. As in `ModelRequest`."""
+        """Find the person's newest message. See `ModelRequest`."""
         turn = super().find_turn(metadata)
         if not self.upstream_has_history:
             return turn
