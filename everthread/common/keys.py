@@ -34,5 +34,6 @@ SETTING_PINNED = "pinned"  # the numbers of the pinned lines
 SETTING_SAMPLE = "sample"  # the number of the line that shows the character's style
 SETTING_OFFERS = "offers"  # the `ReminderHistory`, as JSON
 SETTING_ASKED_AT = "goodbye"  # the number of the goodbye that the pending question (whether to remember) follows
+SETTING_RESPONSES = "everthread.responses"  # [[id of a response without a line, number of the line that it answers], …]
 SETTING_SMS = "sms"  # the state of the text-message conversation, as JSON
 SETTING_CHUNKS = "everthread.goodai"  # the state of the chunk index, as JSON

@@ -183,9 +183,13 @@ class Lineage:
             The line; None if the text is blank, which is noted under its ids only, or the turn was forgotten.
         """
         store, bank = self.memory.store, self.memory.bank
-        self._replies.note(get_reply_ids(metadata or {}), turn.line)
-        if not text.strip() or not store.exists(bank) or not is_recorded(self.memory, turn.line):
+        ids = get_reply_ids(metadata or {})
+        if not store.exists(bank) or not is_recorded(self.memory, turn.line):
             return None
+        if not text.strip():
+            self._replies.save(ids, turn.line)
+            return None
+        self._replies.note(ids, turn.line)
         new = NewLine(
             text,
             speaker,

@@ -120,22 +120,25 @@ def test_another_reply_to_the_same_message_replaces_the_first(chain: Lineage) ->
     assert texts(chain.memory, turn)[-4:] == ["Question 3?", "Answer 3.", "Question 4?", "Answer 4."]
 
 
-def test_results_of_tools_continue_the_turn_of_a_response_without_words(lineage: Lineage) -> None:
+def test_results_of_tools_continue_the_turn_of_a_response_without_words(
+    lineage: Lineage, restart: Callable[[Lineage], Lineage]
+) -> None:
     ask(lineage, "Question 1?", "", "resp_1")
-    turn = lineage.resume([], "resp_1")
-    assert turn is not None
-    assert turn.line.text == "Question 1?"
-    lineage.finish(turn, "Let me see.", partial=True, metadata={"response": "resp_2"})
-    turn = lineage.resume([], "resp_2")
-    assert turn is not None
-    lineage.finish(turn, "Answer 1.", metadata={"response": "resp_3"})
-    turn = ask(lineage, "Question 2?", "Answer 2.", "resp_4", "resp_3")
+    for reply, response in (("", "resp_2"), ("Let me see.", "resp_3"), ("Answer 1.", "resp_4")):
+        lineage = restart(lineage)
+        turn = lineage.resume([], f"resp_{int(response[-1]) - 1}")
+        assert turn is not None
+        assert turn.line.text == "Question 1?"
+        lineage.finish(turn, reply, partial=response != "resp_4", metadata={"response": response})
+    turn = ask(lineage, "Question 2?", "Answer 2.", "resp_5", "resp_4")
     assert texts(lineage.memory, turn) == ["Question 1?", "Answer 1.", "Question 2?", "Answer 2."]
 
 
-def test_a_reply_that_was_never_read_leaves_its_message_in_the_session(lineage: Lineage) -> None:
+def test_a_reply_that_was_never_read_leaves_its_message_in_the_session(
+    lineage: Lineage, restart: Callable[[Lineage], Lineage]
+) -> None:
     ask(lineage, "Question 1?", "", "resp_1")
-    turn = ask(lineage, "Question 2?", "Answer 2.", "resp_2", "resp_1")
+    turn = ask(restart(lineage), "Question 2?", "Answer 2.", "resp_2", "resp_1")
     assert texts(lineage.memory, turn) == ["Question 1?", "Question 2?", "Answer 2."]
 
 
@@ -230,7 +233,6 @@ def test_the_current_lines_are_those_that_lead_to_the_latest_response(memory: Me
     for number in range(30):
         if random.random() < 0.2:
             lineage = Lineage(memory)
-            paths = {response: path for response, path in paths.items() if response not in wordless}
         previous = random.choice([*paths, *[list(paths)[-1]] * len(paths)])
         response, texts_said = f"resp_{number}", paths[previous]
         if previous != f"resp_{number - 1}" or previous in wordless or random.random() < 0.7:

@@ -7,11 +7,12 @@ from itertools import count
 import pytest
 
 from everthread import Memory, NewLine
+from everthread.common.keys import SETTING_RESPONSES
 from everthread.server.proxy import reply_index
 from everthread.server.proxy.reply_index import META_RESPONSE, ReplyIndex
 from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
-from everthread.types import Metadata
+from everthread.types import JSONValue, Metadata
 
 NAMES = count()
 
@@ -49,11 +50,31 @@ def test_a_retracted_reply_is_found_unless_another_is_current(bank: Memory) -> N
     assert ReplyIndex(bank).find_session(["resp_first", "resp_second"]) == "first"
 
 
-def test_a_reply_without_a_line_is_known_to_this_process_alone(bank: Memory) -> None:
+def test_a_reply_without_a_line_is_known_to_other_processes_if_it_is_saved(bank: Memory) -> None:
+    index, other, line = ReplyIndex(bank), ReplyIndex(bank), next(bank.lines())
+    index.note(["resp_noted"], line)
+    index.save(["resp_saved"], line)
+    for response in ("resp_noted", "resp_saved"):
+        assert (index.find_session([response]), index.find_turn(response)) == ("first", line.seq)
+    assert (other.find_session(["resp_noted"]), other.find_turn("resp_noted")) == (None, None)
+    assert (other.find_session(["resp_saved"]), other.find_turn("resp_saved")) == ("first", line.seq)
+
+
+@pytest.mark.parametrize("saved", ["resp_0", [3], [["resp_0", "1"]], [["resp_0", 99]], [["resp_0", 2]]])
+def test_a_setting_that_names_no_line_of_the_person_is_ignored(bank: Memory, saved: JSONValue) -> None:
+    bank.set_setting(SETTING_RESPONSES, saved)
+    assert ReplyIndex(bank).find_session(["resp_0"]) is None
+    line = next(bank.lines())
+    ReplyIndex(bank).save(["resp_0"], line)
+    assert ReplyIndex(bank).find_session(["resp_0"]) == line.session
+
+
+def test_only_the_latest_ids_are_saved(bank: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reply_index, "MAX_SAVED_IDS", 2)
     index, line = ReplyIndex(bank), next(bank.lines())
-    index.note(["resp_0", "msg_0"], line)
-    assert (index.find_session(["msg_0"]), index.find_turn("resp_0")) == ("first", line.seq)
-    assert (ReplyIndex(bank).find_session(["msg_0"]), ReplyIndex(bank).find_turn("resp_0")) == (None, None)
+    for number in (9, 10, 8):
+        index.save([f"resp_{number}"], line)
+    assert bank.settings()[SETTING_RESPONSES] == [["resp_10", line.seq], ["resp_8", line.seq]]
 
 
 def test_only_the_latest_ids_are_held_in_memory(bank: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
