@@ -173,7 +173,8 @@ class ResponsesRequest(ModelRequest):
         turn = super().find_turn(metadata)
         if not self.upstream_has_history:
             return turn
-        if turn is None and self.entries and all(entry.continues_turn for entry in self.entries):
+        has_results = any(entry.role == "result" for entry in self.entries)
+        if has_results and all(entry.continues_turn or entry.role == "instruction" for entry in self.entries):
             turn = PersonTurn([], 0, continues=True)
         response = read_id(self.get("previous_response_id"))
         return None if turn is None else replace(turn, upstream_has_history=True, response=response)
@@ -185,26 +186,19 @@ def _read_person(content: object, item_id: str) -> Entry:
     said = [part for part in parts if not INSERTED_TEXT.match(read_content([part])[0])]
     text, others = read_content(said)
     if text.lstrip().startswith(COMPACTION_TASK):
-        return Entry("instruction")
+        return Entry("other")
     role: EntryRole = "user" if said or not parts else "remark"
     return Entry(role, without_block(text), other_parts=others, message_id=item_id)
 
 
 def _join_replies(entries: Iterable[Entry]) -> list[Entry]:
-    """Join the messages of each response into its last, and mark those that results of tools follow.
-
-    Instructions among calls and results are remarks: by them Codex gives the model the time.
-    """
+    """Join the messages of each response into its last, and mark those that results of tools follow."""
     joined = list(entries)
     last: int | None = None  # the position of the latest message of the assistant since the person's
-    are_tools_called = False
     for index, entry in enumerate(joined):
-        are_tools_called = entry.continues_turn or (are_tools_called and entry.role == "instruction")
-        if entry.role == "instruction" and are_tools_called and entry.has_words:
-            joined[index] = replace(entry, role="remark")
-        elif entry.role == "result" and last is not None:
+        if entry.role == "result" and last is not None:
             joined[last] = replace(joined[last], calls_tools=True)
-        elif entry.role not in ("assistant", "result", "remark"):
+        elif entry.role in ("user", "other"):
             last = None
         elif entry.role == "assistant" and entry.has_words:
             before = None if last is None or joined[last].calls_tools else joined[last]

@@ -172,7 +172,7 @@ def test_texts_that_codex_writes_in_the_persons_name_were_not_said() -> None:
     turn = find_turn([TIME, user([AGENTS, ENVIRONMENT]), user([ENVIRONMENT, said]), user("<turn_aborted>\n…")])
     assert turn is not None
     assert ([each.text for each in turn.messages], turn.index) == (["Who is Mia?"], 2)
-    assert texts(user("Hi."), bot("Hello."), user("You are performing a CONTEXT CHECKPOINT COMPACTION. …")) == []
+    assert texts(user("Hi."), user("You are performing a CONTEXT CHECKPOINT COMPACTION. …")) == []
 
 
 def test_instructions_among_results_of_tools_do_not_end_the_turn() -> None:
@@ -209,10 +209,11 @@ def test_the_upstream_has_the_history_that_a_request_only_names() -> None:
         turn = find_turn("And now?", **fields)
         assert turn is not None
         assert (turn.upstream_has_history, turn.response, turn.text) == (True, response, "And now?")
-        turn = find_turn([RESULT], **fields)
+        turn = find_turn([{"role": "developer", "content": "Be kind."}, RESULT], **fields)
         assert turn is not None
         assert (turn.upstream_has_history, turn.response, turn.messages) == (True, response, [])
-        assert find_turn([bot("Hello.")], **fields) is None
+        for items in ([bot("Hello.")], [{"role": "developer", "content": "Be kind."}], []):
+            assert find_turn(items, **fields) is None
     turn = find_turn("And now?", previous_response_id=None, conversation=None)
     assert turn is not None
     assert not turn.upstream_has_history
