@@ -2,8 +2,9 @@
 
 Both formats are JSON Lines. Claude Code writes entries of type "user" and "assistant" with a uuid; results of tools,
 side chains and texts that the program inserted are entries of type "user" as well. Codex writes entries of type
-"event_msg" with a payload of type "user_message" or "agent_message". Neither format is documented; entries that have
-another shape are skipped.
+"event_msg" with a payload of type "item_completed", whose item is a "UserMessage" or an "AgentMessage" (version 0.169),
+or of type "user_message" or "agent_message" (earlier ones). No format is documented; entries that have another shape
+are skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ COMMAND_TEXT = re.compile(  # the beginnings of texts that Claude Code wrote and
     r"|Your task is to create a detailed summary of the conversation so far|CRITICAL: Respond with TEXT ONLY"
     r"|This session is being continued from a previous conversation that ran out of context)"
 )
-CODEX_ROLES: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
+TEXT_PARTS = ("text", "Text")  # the second in replies of Codex
+CODEX_ITEM = "item_completed"
+CODEX_ITEM_ROLES: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
+CODEX_ROLES: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}  # of older versions
 
 
 def read_lines(file: Path, session: str) -> list[NewLine]:
@@ -40,7 +44,10 @@ def read_lines(file: Path, session: str) -> list[NewLine]:
     Raises:
         OSError: the file can't be read.
     """
-    lines = [line for entry in _read_entries(file) if (line := _parse_entry(entry)) is not None]
+    entries = list(_read_entries(file))
+    if any(_codex_kind(entry) == CODEX_ITEM for entry in entries):  # older entries beside them are the same messages
+        entries = [entry for entry in entries if _codex_kind(entry) not in CODEX_ROLES]
+    lines = [line for entry in entries if (line := _parse_entry(entry)) is not None]
     return [replace(line, session=session) for line in lines[-MAX_LINES:]]
 
 
@@ -118,18 +125,33 @@ def _join_texts(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if part.get("type") == "text"]
+    texts = [part.get("text") for part in parts if part.get("type") in TEXT_PARTS]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _parse_codex(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None:
+def _codex_kind(entry: Mapping[str, Any]) -> str:
+    """Return the type of the payload of an event of Codex, or an empty text."""
     payload = entry.get("payload")
-    kind, text = (payload.get("type"), payload.get("message")) if isinstance(payload, dict) else (None, None)
-    role = CODEX_ROLES.get(str(kind))
+    return str(payload.get("type")) if entry.get("type") == "event_msg" and isinstance(payload, dict) else ""
+
+
+def _parse_codex(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None:
+    kind = _codex_kind(entry)
+    role, text = _read_item(entry["payload"].get("item")) if kind == CODEX_ITEM else _read_message(entry, kind)
     if role is None or not isinstance(text, str) or not text.strip():
         return None
     key = _key("codex", f"{entry['timestamp']}\x1f{kind}\x1f{text}")
     return NewLine(text, role, role, said_at, metadata={"via": "codex"}, key=key)
+
+
+def _read_item(item: object) -> tuple[Role | None, object]:
+    if not isinstance(item, dict):
+        return None, None
+    return CODEX_ITEM_ROLES.get(str(item.get("type"))), _join_texts(item.get("content"))
+
+
+def _read_message(entry: Mapping[str, Any], kind: str) -> tuple[Role | None, object]:
+    return (CODEX_ROLES[kind], entry["payload"].get("message")) if kind in CODEX_ROLES else (None, None)
 
 
 def _parse_time(value: object) -> datetime | None:

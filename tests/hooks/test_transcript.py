@@ -27,6 +27,12 @@ def codex(kind: str, text: object) -> dict[str, Any]:
     return {"timestamp": NOON, "type": "event_msg", "payload": {"type": kind, "message": text}}
 
 
+def codex_item(kind: str, part: str, text: object) -> dict[str, Any]:
+    """Return an event of Codex's, as of version 0.169."""
+    item = {"type": kind, "id": "i", "content": [{"type": part, "text": text}]}
+    return {"timestamp": NOON, "type": "event_msg", "payload": {"type": "item_completed", "item": item}}
+
+
 def write(folder: Path, *entries: object) -> Path:
     file = folder / "transcript.jsonl"
     file.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
@@ -83,6 +89,20 @@ def test_texts_that_the_program_inserted_are_cut_out(tmp_path: Path) -> None:
     assert said(write(tmp_path, claude("user", text))) == [("user", "Rename <b>it</b>.")]
 
 
+def test_messages_of_codex_are_read_from_its_newer_events_alone_if_there_are_any(tmp_path: Path) -> None:
+    newer = (
+        codex_item("UserMessage", "text", "Rename it."),
+        codex_item("Reasoning", "text", "Hm."),
+        codex_item("AgentMessage", "Text", "Done."),
+    )
+    older = codex("user_message", "Rename it."), codex("agent_message", "Done.")
+    for entries in (newer, (*newer, *older)):
+        file = write(
+            tmp_path, *entries, {"timestamp": NOON, "type": "event_msg", "payload": {"type": "item_completed"}}
+        )
+        assert said(file) == [("user", "Rename it."), ("assistant", "Done.")]
+
+
 def test_messages_of_codex_are_read_once(tmp_path: Path) -> None:
     entries = [
         {"timestamp": NOON, "type": "session_meta", "payload": {"id": "x"}},
@@ -113,7 +133,13 @@ def test_an_incomplete_last_row_is_left_for_the_next_time(tmp_path: Path) -> Non
 def test_any_bytes_and_any_values_are_read_without_an_error(
     tmp_path_factory: pytest.TempPathFactory, raw: bytes, value: object
 ) -> None:
-    file = write(tmp_path_factory.mktemp("t"), claude("user", value), codex("user_message", value), value)
+    file = write(
+        tmp_path_factory.mktemp("t"),
+        claude("user", value),
+        codex("user_message", value),
+        codex_item("UserMessage", "text", value),
+        value,
+    )
     file.write_bytes(file.read_bytes() + raw)
     assert all(line.text for line in read_lines(file, "s"))
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,12 @@ def test_the_configuration_of_a_host_is_what_the_command_prints(host: str, monke
     assert f"--print-config {host}" in PAGE
     places = re.findall(r"[\w~./]*\w\.(?:json|toml|yaml)", printed.stderr)
     assert all(place in PAGE for place in places)
+
+
+def test_the_configurations_are_well_formed() -> None:
+    assert all(map(json.loads, blocks("json")))
+    assert all(map(yaml.safe_load, blocks("yaml")))
+    assert all(map(tomllib.loads, blocks("toml")))
 
 
 def test_the_commands_of_the_page_exist() -> None:
