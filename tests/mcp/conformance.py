@@ -118,6 +118,7 @@ def main() -> None:
     os.environ["PATH"] = f"{Path(sys.argv[1]).absolute()}{os.pathsep}{os.environ['PATH']}"
     failures = []
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder  # the Inspector stores settings there
         store = Path(folder, "banks")
         with Memory.open(BANK, store=store) as memory:
             memory.observe("I planted ferns on the balcony.")
