@@ -9,7 +9,7 @@ names each reply by its id.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -191,22 +191,29 @@ def _read_person(content: object, item_id: str) -> Entry:
     return Entry(role, without_block(text), other_parts=others, message_id=item_id)
 
 
-def _join_replies(entries: Iterable[Entry]) -> list[Entry]:
+def _join_replies(entries: Sequence[Entry]) -> list[Entry]:
     """Join the messages of each response into its last, and mark those that results of tools follow."""
     joined = list(entries)
-    last: int | None = None  # the position of the latest message of the assistant since the person's
-    for index, entry in enumerate(joined):
-        if entry.role == "result" and last is not None:
-            joined[last] = replace(joined[last], calls_tools=True)
-        elif entry.role in ("user", "other"):
-            last = None
-        elif entry.role == "assistant" and entry.has_words:
-            before = None if last is None or joined[last].calls_tools else joined[last]
-            if last is not None and before is not None and not (before.is_reference or entry.is_reference):
-                joined[index] = replace(entry, text=f"{before.text}{SEPARATOR}{entry.text}")
-                joined[last] = Entry("assistant", calls_tools=True)
-            last = index
+    reply: list[int] = []  # the positions of the messages of one response
+    for index, entry in enumerate(entries):
+        is_message = entry.role == "assistant" and entry.has_words
+        is_named = is_message and (entry.is_reference or bool(reply and entries[reply[0]].is_reference))
+        if is_named or entry.role in ("user", "result", "other"):
+            _join_reply(joined, reply, calls_tools=entry.role == "result")
+            reply = []
+        if is_message:
+            reply.append(index)
+    _join_reply(joined, reply, calls_tools=False)
     return joined
+
+
+def _join_reply(entries: list[Entry], positions: Sequence[int], *, calls_tools: bool) -> None:
+    """Join the messages at these positions into the last of them."""
+    if positions:
+        last, text = entries[positions[-1]], SEPARATOR.join(entries[position].text for position in positions)
+        for position in positions:
+            entries[position] = Entry("assistant", calls_tools=True)
+        entries[positions[-1]] = replace(last, text=text, calls_tools=calls_tools)
 
 
 def _read_words(item: dict[str, Any]) -> str:
@@ -221,8 +228,7 @@ def _is_result(kind: str) -> bool:
 
 def _awaits_results(items: Collection[dict[str, Any]]) -> bool:
     """Return whether an output calls tools of the client. Calls of the upstream's have no id, or a result."""
-    answered = [item.get("call_id") for item in items if _is_result(read_text(item.get("type")))]
+    answered = {""} | {read_text(item.get("call_id")) for item in items if _is_result(read_text(item.get("type")))}
     return any(
-        item.get("type") == "mcp_approval_request" or (item.get("call_id") and item["call_id"] not in answered)
-        for item in items
+        item.get("type") == "mcp_approval_request" or read_text(item.get("call_id")) not in answered for item in items
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hardship import responses
+from hardship.pumps import Pump, grows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -217,6 +218,15 @@ def test_the_upstream_has_the_history_that_a_request_only_names() -> None:
     turn = find_turn("And now?", previous_response_id=None, conversation=None)
     assert turn is not None
     assert not turn.upstream_has_history
+
+
+def test_the_replies_of_a_turn_are_joined_in_linear_time() -> None:
+    said, newest = json.dumps({"role": "assistant", "content": "Hm."}), json.dumps(user("Hi."))
+
+    def find(text: str) -> None:
+        assert ResponsesRequest.parse(text.encode()).find_turn({}) is not None
+
+    assert not grows(find, Pump('{"input": [', f"{said}, ", f"{newest}]}}"), 600_000)
 
 
 @pytest.mark.parametrize("unusable", ["\ud800", "\x00", "x" * 201, 3])
