@@ -128,6 +128,7 @@ def test_a_task_in_the_middle_of_a_conversation_was_said_by_the_person() -> None
 def test_a_question_in_a_template_is_no_task() -> None:
     assert not is_task(RAG)
     assert is_task("\n### task:   Suggest 3-5 relevant follow-up questions")
+    assert is_task("Analyze this conversation and provide:\n1. The detected language of the conversation")
     assert not is_task("What is my task?")
 
 
