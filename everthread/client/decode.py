@@ -37,7 +37,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 def line(data: Json) -> Line:
     """Decode a line, without the fields that exist only in JSON."""
-    values = {each.name: data[each.name] for each in fields(Line)}
+    values = {item.name: data[item.name] for item in fields(Line)}
     return Line(**{**values, **{name: parse_time(data[name]) for name in ("said_at", "retracted_at")}})
 
 

@@ -77,7 +77,7 @@ def _remove_own_fields(members: Sequence[tuple[str, Span]], scanner: Scanner) ->
         if isinstance(span.value, dict) and read_text(span.value.get(BANK_FIELD)):
             pairs = scanner.move_to(span.value_start).read_pairs()
             banks = {index for index, (name, _) in enumerate(pairs) if name == BANK_FIELD}
-            yield from remove([each for _, each in pairs], banks)
+            yield from remove([member for _, member in pairs], banks)
 
 
 def _remove_blocks(request: ModelRequest, scanner: Scanner) -> Iterator[Edit]:

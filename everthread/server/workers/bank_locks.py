@@ -28,8 +28,11 @@ class BankLocks:
     """The locks of one process. Thread-safe. A single process needs none."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Args:
-        folder: of the files, the same for all workers; None: there is one process."""
+        """Create no locks yet.
+
+        Args:
+            folder: of the files, the same for all workers; None: there is one process.
+        """
         self._folder = folder
 
     @contextmanager
@@ -71,7 +74,7 @@ def _lock(path: Path, deadline: float) -> int:
                 if time.monotonic() >= deadline:
                     raise _busy() from None
                 time.sleep(RETRY_DELAY_S)
-    except BaseException:
+    except BaseException:  # also KeyboardInterrupt: nothing else refers to the descriptor
         os.close(descriptor)
         raise
 
