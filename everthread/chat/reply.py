@@ -17,7 +17,7 @@ MAX_REPLY_CHARS = 65_536  # an hour's reading; a longer reply is cut
 REFUSAL_REASONS = ("content_filter", "refusal")
 
 
-# Why a reply is incomplete: it was stopped, its stream broke off, or it reached the maximal length.
+# Why a reply is incomplete: it was stopped, its stream was interrupted, or it reached the maximum length.
 Truncation = Literal["", "stopped", "broken", "length"]
 
 

@@ -11,7 +11,7 @@ from everthread.types import JSONValue, Message, Sampling, Usage
 class Stream(Protocol):
     """A reply in progress: an iterator over non-empty pieces of text.
 
-    Iterating raises LLMUnavailable if the reply breaks off. Once it has ended, `usage` is known and `finish` is the
+    Iterating raises LLMUnavailable if the reply is cut off. Once it has ended, `usage` is known and `finish` is the
     reason: "stop", "length", "content_filter", "refusal", or None if the server gave none.
     """
 
