@@ -19,8 +19,9 @@ from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED, SE
 from everthread.common.timestamps import to_micros
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, is_same, key_prefix, new_key, normalize
+from everthread.server.proxy.recorded_lines import is_recorded
 from everthread.server.proxy.reply_index import ReplyIndex, get_reply_ids
-from everthread.server.proxy.transcript import Transcript, is_dated, is_recorded
+from everthread.server.proxy.transcript import Transcript, is_dated
 from everthread.stores.pin_setting import pinned_seqs
 from everthread.stores.shared_rows import new_session_name
 from everthread.types import Filter, Line, Metadata, NewLine, now

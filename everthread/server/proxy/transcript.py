@@ -6,20 +6,23 @@ line the first message of the history is.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from everthread.bank.corrections import sort_by_position
-from everthread.bank.line_versions import get_recorded
 from everthread.common.keys import META_CORRECTS, META_UNDATED
 from everthread.memory import Memory
+from everthread.server.proxy.discarded_lines import DiscardedLines
 from everthread.server.proxy.message_text import ChatMessage, is_same, normalize
+from everthread.server.proxy.offsets import count_offsets
+from everthread.server.proxy.recorded_lines import is_of_former_bank
 from everthread.server.proxy.reply_index import get_reply_ids
 from everthread.types import Filter, Line, Role
 
 ROLES = ("user", "assistant")
+MAX_COMPARED_MESSAGES = 100_000  # between distances with equally many equal messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +36,6 @@ class Alignment:
 
     offset: int
     matches: int
-
-
-def is_recorded(memory: Memory, line: Line) -> bool:
-    """Return whether a bank still has a line, retracted or not. Another line has its number if the bank was deleted and
-    created again."""
-    stored = get_recorded(memory.store, memory.bank, line.seq)
-    return stored is not None and _identify(stored) == _identify(line)
-
-
-def _identify(line: Line) -> tuple[str, str, datetime]:
-    """Return the values of a line that never change."""
-    return line.session, line.text, line.said_at
-
-
-def _is_of_former_bank(memory: Memory, line: Line) -> bool:
-    """Return whether the bank was deleted after it had this line; a line may also have been forgotten alone."""
-    stored = get_recorded(memory.store, memory.bank, line.seq)
-    if stored is None:
-        return memory.store.corpus_stats(memory.bank).last_seq < line.seq
-    return _identify(stored) != _identify(line)
 
 
 def _is_shown(message: ChatMessage, line: Line) -> bool:
@@ -79,11 +62,12 @@ class Transcript:
     current: list[Line] = field(default_factory=list)
     discarded: dict[int, Line] = field(default_factory=dict)
     _last: Line | None = None  # the last line that was read
+    _index: DiscardedLines | None = None  # None: `discarded` has changed
 
     def refresh(self, memory: Memory) -> None:
         """Read what was stored, retracted or forgotten since the last call; all, if the bank was created again."""
-        if self._last is not None and _is_of_former_bank(memory, self._last):
-            self.current, self.discarded, self._last = [], {}, None
+        if self._last is not None and is_of_former_bank(memory, self._last):
+            self.current, self.discarded, self._last, self._index = [], {}, None, None
         where, last_seq = Filter(session=self.session), self._last.seq if self._last is not None else 0
         added = [line for line in memory.lines(where, after=last_seq, include_retracted=True) if line.role in ROLES]
         found = memory.store.filter_seqs(memory.bank, where, None)
@@ -92,7 +76,8 @@ class Transcript:
         if added or not known.keys() <= seqs:
             lines = {**self.discarded, **known, **{line.seq: line for line in added}}
             self.current = sort_by_position([lines[seq] for seq in sorted(lines) if seq in seqs])
-            self.discarded = {seq: line for seq, line in lines.items() if seq not in seqs}
+            self.discarded = {seq: lines[seq] for seq in sorted(lines) if seq not in seqs}
+            self._index = None
         self._last = added[-1] if added else self._last
 
     def align(
@@ -110,24 +95,27 @@ class Transcript:
         Returns:
             The alignment; None if no reply is equal.
         """
-        positions: dict[str, list[int]] = {}
-        for position, line in enumerate(self.current):
-            if line.role == role and (is_dated(line) or not only_dated):
-                positions.setdefault(normalize(line.text), []).append(position)
-        offsets = Counter(
-            position - index
-            for index, message in enumerate(history)
-            if message.role == role
-            for position in positions.get(message.normalized, ())
-        )
+        offsets = self._count_offsets(history, role, only_dated=only_dated)
         if not offsets:
             return None
         matches = max(offsets.values())
-        best = [offset for offset, count in offsets.items() if count == matches]
-        offset = (
-            max(best, key=lambda offset: (self._count_shown(history, offset), offset)) if len(best) > 1 else best[0]
+        best = {offset for offset, count in offsets.items() if count == matches}
+        if len(best) > 1:
+            others = self._count_offsets(history, "assistant" if role == "user" else "user")
+            compared = 1 + MAX_COMPARED_MESSAGES // len(history)
+            latest = sorted(best, key=lambda offset: (others[offset], offset))[-compared:]
+            best = {max(latest, key=lambda offset: (self._count_shown(history, offset), offset))}
+        return Alignment(best.pop(), matches)
+
+    def _count_offsets(self, history: Sequence[ChatMessage], role: Role, *, only_dated: bool = False) -> Counter[int]:
+        """Count the messages of a role that are equal to current lines, by the distance. Takes the same as `align`."""
+        lines = (
+            (position, normalize(line.text))
+            for position, line in enumerate(self.current)
+            if line.role == role and (is_dated(line) or not only_dated)
         )
-        return Alignment(offset, matches)
+        messages = ((index, message.normalized) for index, message in enumerate(history) if message.role == role)
+        return count_offsets(lines, messages)
 
     def _count_shown(self, history: Sequence[ChatMessage], offset: int) -> int:
         """Return how many messages of a history are the current lines at a distance."""
@@ -154,27 +142,24 @@ class Transcript:
             (n for n, message in enumerate(history) if message.role == "assistant" and message.normalized in replies),
             default=0,
         )
+        is_unknown = line.parent not in self.discarded  # it was forgotten before this process began
+        starts = [index for index in range(last) if _is_shown(history[index], before)]
+        remaining = [index for index in range(last) if not is_unknown and self.find_discarded(history[index]) is None]
         for end in range(last, 0, -1):
-            if not _is_shown(history[end], line):
+            start = bisect_left(starts, end) - 1
+            if start < 0 or not _is_shown(history[end], line):
                 continue
-            starts = [index for index in range(end) if _is_shown(history[index], before)]
-            removed = range(starts[-1] + 1, end) if starts else range(0)
-            is_unknown = line.parent not in self.discarded  # it was forgotten before this process began
-            if removed and all(is_unknown or self.find_discarded(history[index]) is not None for index in removed):
+            removed = range(starts[start] + 1, end)
+            if removed and bisect_left(remaining, removed.start) == bisect_left(remaining, end):
                 return set(removed)
         return set()
 
     def find_discarded(self, message: ChatMessage, parent: int | None = None) -> Line | None:
         """Find the discarded line of a message: one with its text, preferably after the line `parent` and late, or else
         one after `parent` whose text contains it."""
-        wanted = message.normalized
-        found = [
-            (text == wanted, line.parent == parent, line.seq)
-            for line in self.discarded.values()
-            if line.role == message.role
-            and ((text := normalize(line.text)) == wanted or (line.parent == parent and is_same(text, wanted)))
-        ]
-        return self.discarded[max(found)[2]] if found else None
+        if self._index is None:
+            self._index = DiscardedLines(self.discarded.values())
+        return self._index.find(message, parent)
 
     def find_branch(self, history: Sequence[ChatMessage]) -> tuple[list[Line], int, int] | None:
         """Find the discarded lines that lead to the last reply of a history that was discarded.

@@ -1,0 +1,85 @@
+"""Histories are found in long sessions of messages that are all alike, in a time proportional to their length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from time import process_time
+from typing import Literal
+
+import pytest
+
+from everthread import Line
+from everthread.server.proxy.message_text import ChatMessage
+from everthread.server.proxy.transcript import Transcript
+
+PAIRS = 4000
+LIMIT_S = 1.0  # comparing every pair of messages takes several seconds
+SAID_AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def make_line(seq: int, text: str, parent: int | None) -> Line:
+    role: Literal["user", "assistant"] = "user" if seq % 2 else "assistant"
+    return Line(seq, "chat", role, role, text, SAID_AT, parent)
+
+
+def make_history(count: int) -> list[ChatMessage]:
+    return [message for _ in range(count) for message in (ChatMessage("user", "hi"), ChatMessage("assistant", "ok"))]
+
+
+def make_lines(count: int) -> list[Line]:
+    return [make_line(seq, "hi" if seq % 2 else "ok", seq - 1 or None) for seq in range(1, 2 * count + 1)]
+
+
+def measure_s(call: Callable[[], object]) -> float:
+    started = process_time()
+    call()
+    return process_time() - started
+
+
+@pytest.mark.parametrize("trimmed", [0, 1, 1500, PAIRS - 10])
+def test_a_session_of_equal_replies_is_aligned_at_its_end(trimmed: int) -> None:
+    transcript = Transcript("chat", current=make_lines(PAIRS))
+    history = make_history(PAIRS - trimmed)
+    assert measure_s(lambda: transcript.align(history)) < LIMIT_S
+    alignment = transcript.align(history)
+    assert alignment is not None
+    assert (alignment.offset, alignment.matches) == (2 * trimmed, PAIRS - trimmed)
+
+
+@pytest.mark.parametrize("template", ["", "<context>A map.</context> "])
+def test_equal_replies_are_aligned_by_the_messages_between_them(template: str) -> None:
+    lines = make_lines(300)
+    lines[300] = make_line(301, "Do you know Lisbon?", 300)
+    history = make_history(100)
+    history[60] = ChatMessage("user", f"{template}Do you know Lisbon?")
+    alignment = Transcript("chat", current=lines).align(history)
+    assert alignment is not None
+    assert alignment.offset == 300 - 60
+
+
+def test_removed_lines_between_equal_ones_are_found_in_time() -> None:
+    lines = make_lines(PAIRS // 4)
+    removed = {lines[place].seq: lines[place] for place in range(2, 12, 2)}
+    current = [line for line in lines if line.seq not in removed]
+    transcript = Transcript("chat", current, removed)
+    assert measure_s(lambda: transcript.skip_removed(make_history(PAIRS // 4))) < LIMIT_S
+
+
+def test_unknown_messages_are_looked_for_among_many_discarded_lines_in_time() -> None:
+    discarded = {seq: make_line(seq, f"line {seq}", seq - 1 or None) for seq in range(1, 2 * PAIRS)}
+    transcript = Transcript("chat", discarded=discarded)
+    messages = [ChatMessage("assistant", f"reply {number}") for number in range(PAIRS)]
+    assert measure_s(lambda: transcript.find_branch(messages)) < LIMIT_S
+
+
+def test_a_discarded_line_is_found_by_its_text_and_place() -> None:
+    lines = {2: (1, "Hello."), 4: (3, "Hello."), 6: (5, "Hello, Ann."), 8: (5, "Hm.")}
+    transcript = Transcript("chat", discarded={seq: make_line(seq, text, at) for seq, (at, text) in lines.items()})
+
+    def find(text: str, parent: int | None = None) -> int | None:
+        line = transcript.find_discarded(ChatMessage("assistant", text), parent)
+        return None if line is None else line.seq
+
+    assert (find("Hello."), find("Hello.", 1), find("Hello.", 7)) == (4, 2, 4)
+    assert (find("Oh! Hello, Ann.", 5), find("Oh! Hello, Ann.", 7), find("Hello, Ann.", 7)) == (6, None, 6)
