@@ -51,7 +51,7 @@ from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.rerank.names import RerankerOpener
+from everthread.recall.rerank.names import NO_RERANKING, RerankerOpener
 from everthread.recall.types import ContextLimits, Query
 from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
@@ -343,7 +343,7 @@ class Memory:
         bank_query = Query(query, where, as_of, excluded, notes)
         limits = ContextLimits(budget, count or self.count, session, excluded, gate, min_relevance)
         spec = self.recipe.rerank if rerank is None else rerank
-        reranker = reader.call_model(partial(self._rerankers.open, spec), None)
+        reranker = None if spec in NO_RERANKING else reader.call_model(partial(self._rerankers.open, spec), None)
         return dispatch.build_context(self.recipe, reader, bank_query, limits, banks, reranker)
 
     # ------------------------------------------------------- lines and sessions

@@ -23,6 +23,7 @@ from everthread.bench import (
     load,
     noisy_neighbour,
     proxy,
+    proxy_stages,
     recipes,
     refusals,
     serve,
@@ -469,14 +470,22 @@ def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 @click.option("--turns", default=proxy.TURN_COUNT, show_default=True, help="Turns of each length.")
 @click.option("--streams", default=proxy.STREAM_COUNT, show_default=True, help="Replies at the same moment.")
 @click.option("--kills", "kill_count", default=0, help="Instead, kill the server this often while it streams replies.")
+@click.option("--stages", is_flag=True, help="Instead, measure the stages of turns in one process.")
 @json_option
 @click.pass_context
-def proxy_(ctx: click.Context, /, lines: int, turns: int, streams: int, kill_count: int, as_json: bool) -> None:
+def proxy_(
+    ctx: click.Context, /, lines: int, turns: int, streams: int, kill_count: int, stages: bool, as_json: bool
+) -> None:
     """Compare the memory proxy with a direct connection to the same model: the time to the first byte.
 
-    With --kills, count which lines are stored after the server was killed.
+    With --kills, count which lines are stored after the server was killed. With --stages, measure what a turn costs
+    before its first byte: parsing, storing, recall.
     """
     embedder = ctx.find_root().obj["embedder"]
+    if stages:
+        measured = proxy_stages.measure_stages(lines, turns, embedder, show_step)
+        show(proxy_stages.as_json(measured), proxy_stages.table(measured), as_json)
+        return
     if kill_count:
         killed = kills.measure_kills(kill_count, embedder, show_step)
         show(kills.as_json(killed), kills.table(killed), as_json)

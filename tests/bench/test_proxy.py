@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench.command import run_bench
-from everthread.bench import kills, proxy
+from everthread.bench import kills, proxy, proxy_stages
 from everthread.errors import BadInput
 from everthread.memory import Memory
 
@@ -54,9 +54,19 @@ def test_lines_that_are_missing_or_stored_twice_are_counted(memory: Memory) -> N
     assert (result.missing, result.doubled) == (1, 2)  # "In" is no message of the conversation
 
 
+def test_the_stages_of_a_turn_are_measured() -> None:
+    result = run_bench("proxy", "--stages", "--lines", "50", "--turns", "2", "--json")
+    short, long = json.loads(result.stdout)
+    assert (short["messages"], long["messages"]) == (10, 500)
+    assert short["clock"].keys() == short["processor"].keys() == long["clock"].keys() >= {"parse", "recall"}
+    assert min(short["clock"].values()) > 0
+
+
 def test_counts_that_are_too_small_are_refused() -> None:
     with pytest.raises(BadInput, match="0 turns"):
         proxy.measure_proxy(turns=0)
+    with pytest.raises(BadInput, match="0 turns"):
+        proxy_stages.measure_stages(turns=0)
     with pytest.raises(BadInput, match="0 kills"):
         kills.measure_kills(0)
     assert run_bench("proxy", "--kills", "-1").exit_code != 0
