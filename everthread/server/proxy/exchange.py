@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -44,6 +43,7 @@ REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its
 # The task that a front end performs, or the agent for which Claude Code or Codex asks; nothing of them is remembered.
 TASK_HEADERS = ("x-everthread-task", "x-claude-code-agent-id", "x-openai-subagent")
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
+SLOT_PATIENCE_S = 1.0  # for other requests; then the message is stored, and the request passed on without memories
 STORING_PATIENCE_S = 2.0  # for the person's message; then the request is passed on, and the message stored later
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
 
@@ -105,7 +105,7 @@ class Exchange:
             return await self._pass_on(request, target, raw_headers, None)
         bank, session = self._destination.bank, self._destination.session
         recall = partial(self._memory.preview, bank, person_turn, session, options.budget)
-        async with _take_slot(self._memory.slots, STORING_PATIENCE_S):
+        async with _take_slot(self._memory.slots):
             block = await self._recall(recall, patience_s)
         answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
         return PassedAnswer(answer, self._build_headers(None, block))
@@ -129,16 +129,17 @@ class Exchange:
         Returns:
             The task that stores, and the memories.
         """
-        deadline = time.monotonic() + STORING_PATIENCE_S
-        async with _take_slot(self._memory.slots, STORING_PATIENCE_S):
+        async with _take_slot(self._memory.slots) as has_slot:
             storing = asyncio.create_task(self._begin(person_turn))
-            await asyncio.wait([storing], timeout=max(0.0, deadline - time.monotonic()))
+            await asyncio.wait([storing], timeout=STORING_PATIENCE_S)
             if not storing.done():
                 self._note_failure("stored-later", TimeoutError())
             elif options.memory is not False and person_turn.messages:
-                bank, turn = self._destination.bank, storing.result()
-                recall = partial(self._memory.recall, bank, person_turn, turn, options.budget)
-                return storing, await self._recall(recall, patience_s)
+                if has_slot:
+                    bank, turn = self._destination.bank, storing.result()
+                    recall = partial(self._memory.recall, bank, person_turn, turn, options.budget)
+                    return storing, await self._recall(recall, patience_s)
+                self._note_failure("recall-incomplete", TimeoutError())
         return storing, NO_BLOCK
 
     async def _begin(self, person_turn: PersonTurn) -> Turn | None:
@@ -239,15 +240,15 @@ async def _read(request: ModelRequest, read: Callable[[], Read]) -> Read:
 
 
 @asynccontextmanager
-async def _take_slot(slots: asyncio.Semaphore, patience_s: float) -> AsyncIterator[None]:
-    """Take one of the slots for the duration of the block; if none is free in time, do without."""
+async def _take_slot(slots: asyncio.Semaphore) -> AsyncIterator[bool]:
+    """Take one of the slots for the duration of the block, and yield whether one was free in time."""
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(SLOT_PATIENCE_S):
             await slots.acquire()
     except TimeoutError:
-        yield
+        yield False
         return
     try:
-        yield
+        yield True
     finally:
         slots.release()
