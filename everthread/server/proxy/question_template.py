@@ -16,9 +16,9 @@ QUERY_START, QUERY_END = "<user_query>", "</user_query>"
 
 def find_question(text: str) -> str:
     """Return the question in a message; the whole message if it has no known template, or no question is found."""
-    template = TEMPLATE.search(text)
     end = text.rfind(CONTEXT_END)
-    if template is None or end < template.end():
+    template = TEMPLATE.search(text, 0, end) if end >= 0 else None
+    if template is None:
         return text
     before, after = text[: template.start()].strip(), text[end + len(CONTEXT_END) :].strip()
     if after.startswith(QUERY_START) and after.endswith(QUERY_END):
