@@ -24,7 +24,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 from server.proxied import FACT, QUESTION, Proxy, bot, user
-from server.proxy.clients import AI_SDK, FOLDER, LITELLM_PYTHON, needs_ai_sdk, needs_litellm
+from server.proxy.clients import AI_SDK, FOLDER, LITELLM_PYTHON, needs_ai_sdk
 
 Ask = Callable[[Proxy, list[Any], bool], str]  # sends messages, streamed or not, and returns the reply
 
@@ -176,7 +176,7 @@ def test_the_ai_sdk_names_the_replies_of_a_conversation(proxy: Proxy) -> None:
     assert len({line.session for line in proxy.lines}) == 1
 
 
-@needs_litellm
+@pytest.mark.litellm
 def test_litellm_recalls_an_earlier_session(proxy: Proxy) -> None:
     with run_client(LITELLM_PYTHON, FOLDER / "litellm" / "talk.py") as ask:
         for stream in (False, True):

@@ -12,4 +12,3 @@ LITELLM_PYTHON = FOLDER.parents[3] / "build" / "litellm" / "bin" / "python"
 needs_ai_sdk = pytest.mark.skipif(
     not (AI_SDK / "node_modules").exists() or not shutil.which("node"), reason="`make test` installs the AI SDK"
 )
-needs_litellm = pytest.mark.skipif(not LITELLM_PYTHON.exists(), reason="`make clients` installs litellm")
