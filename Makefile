@@ -46,7 +46,7 @@ conformance: $(VENV)/installed-unit $(MCP_CHECKS)/installed
 
 # The tests of the clients with litellm as well, which needs an older openai, and so an environment of its own.
 clients: $(VENV)/installed-test $(AI_SDK)/node_modules $(LITELLM)/installed
-	$(BIN)/pytest -m '' tests/server/proxy/test_clients.py
+	$(BIN)/pytest -m '' tests/server/proxy/test_clients.py tests/server/proxy/test_connect_page.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Everthread needs Python 3.11 or later, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11")'

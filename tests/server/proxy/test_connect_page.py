@@ -23,7 +23,7 @@ from hardship.messages import say
 from everthread.cli.main import main
 from everthread.mcp.hosts import HOSTS
 from server.proxied import FACT, QUESTION, Proxy, bot, user
-from server.proxy.clients import AI_SDK, LITELLM_PYTHON, needs_ai_sdk, needs_litellm
+from server.proxy.clients import AI_SDK, LITELLM_PYTHON, needs_ai_sdk
 
 PAGE = (Path(__file__).parents[3] / "docs" / "connect.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -173,7 +173,7 @@ def test_the_code_for_anthropic_works(proxy: Proxy) -> None:
     found["client"].close()
 
 
-@needs_litellm
+@pytest.mark.litellm
 def test_the_code_for_litellm_works(proxy: Proxy) -> None:
     code = adapt(find_block("py", "import litellm"), proxy) + "print(answer.choices[0].message.content)"
     environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
