@@ -129,8 +129,8 @@ def _read_rows(path: Path, sessions: dict[str, SessionLabel]) -> Iterator[tuple[
 
 
 def _is_session(value: object) -> TypeGuard[Mapping[str, object]]:
-    """Return whether an object is a session: it has a title, and no text."""
-    return isinstance(value, dict) and {"session", "title"} <= value.keys() and {"text", "content"}.isdisjoint(value)
+    """Return whether an object is a session: it has a title, and no field of a line."""
+    return isinstance(value, dict) and {"session", "title"} <= value.keys() <= {"session", "title", "metadata"}
 
 
 def _build_label(value: Mapping[str, object], path: Path, where: str) -> SessionLabel:

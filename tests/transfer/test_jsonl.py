@@ -276,6 +276,7 @@ def test_the_number_of_an_invalid_line_is_reported_in_a_long_file(tmp_path: Path
         ({"session": "s", "title": 3}, "invalid title: got 3, expected a str"),
         ({"session": "s", "title": None, "metadata": []}, r"invalid metadata of a session: got \[\]"),
         ({"session": 3, "title": "Ferns"}, '"session" is 3'),
+        ({"session": "s", "title": "Ferns", "message": "Hi."}, 'neither "text" nor "content"'),
         ({"session": "s", "metadata": {}}, 'neither "text" nor "content"'),
         ({"text": "a", "key": "k"}, "the key 'k' was already used on line 1"),
     ],
