@@ -23,10 +23,12 @@ from everthread.types import NewLine, Role
 MAX_READ_BYTES = 2_000_000  # from the end: a turn may contain large results of tools
 MAX_LINES = 100  # more than one turn, so that a turn is stored even if an earlier hook failed
 INSERTED_TAG = re.compile(r"<(/?)(system-reminder|ide_\w+)>")  # of texts that Claude Code inserts in what the user said
-COMMAND_TEXT = re.compile(  # the beginnings of texts that Claude Code wrote and not the user
-    r"\s*(<(command|local-command|bash|user-memory|task-notification)\b|\[Request interrupted|\[SUGGESTION MODE:"
+COMMAND_TEXT = re.compile(  # texts that Claude Code wrote and not the user: by their tags, or their beginnings
+    r"\s*(<((?:command|local-command|bash|user-memory)-[a-z-]+|task-notification)>.*</\2>"
+    r"|\[Request interrupted|\[SUGGESTION MODE:"
     r"|Your task is to create a detailed summary of the conversation so far|CRITICAL: Respond with TEXT ONLY"
-    r"|This session is being continued from a previous conversation that ran out of context)"
+    r"|This session is being continued from a previous conversation that ran out of context)",
+    re.DOTALL,
 )
 TEXT_PARTS = ("text", "Text")  # the second in replies of Codex
 CODEX_ITEM = "item_completed"

@@ -63,6 +63,7 @@ def test_texts_of_the_user_and_the_assistant_are_read_with_their_times_and_keys(
         claude("user", "This session is being continued …", isCompactSummary=True),
         claude("user", "<command-name>/clear</command-name>"),
         claude("user", "<local-command-stdout>ok</local-command-stdout>"),
+        claude("user", "<task-notification>\n<status>completed</status>\n</task-notification>\nRead the output file."),
         claude("user", "[Request interrupted by user]"),
         claude("user", "[SUGGESTION MODE: Suggest what the user might naturally type next into Claude Code.]"),
         claude(

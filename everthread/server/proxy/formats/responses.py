@@ -32,11 +32,14 @@ ENTRY_ROLES: dict[str, EntryRole] = {
 MESSAGE, REFERENCE = "message", "item_reference"  # types of items
 MESSAGE_ID_PREFIX = "msg"  # of the ids of messages, among those of other items
 TEXT_PART = "input_text"
-# The beginnings of texts that Codex writes in the person's name: what it knows of the project, and its own task.
+# Texts that Codex writes in the person's name, by their tags or their beginning: what it knows of the project, and its
+# own task.
 INSERTED_TEXT = re.compile(
-    r"\s*(# AGENTS\.md instructions|<(environment_context|user_instructions|extension_context|codex_internal_context"
-    r"|goal_context|hook_prompt|skill|user_shell_command|turn_aborted|subagent_notification|recommended_plugins)\b"
-    r"|Another language model started to solve this problem and produced a summary)"
+    r"\s*(# AGENTS\.md instructions.*</INSTRUCTIONS>"
+    r"|<(environment_context|user_instructions|extension_context|codex_internal_context|goal_context|hook_prompt|skill"
+    r"|user_shell_command|turn_aborted|subagent_notification|recommended_plugins)\b.*</\2>"
+    r"|Another language model started to solve this problem and produced a summary)",
+    re.DOTALL,
 )
 COMPACTION_TASK = "You are performing a CONTEXT CHECKPOINT COMPACTION"
 SEPARATOR = "\n\n"  # between the messages of one response

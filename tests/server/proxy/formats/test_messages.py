@@ -133,6 +133,11 @@ def test_what_a_coding_agent_inserts_is_not_said() -> None:
     assert (turn.text, turn.continues) == ("Fix it.", True)
 
 
+@pytest.mark.parametrize("text", ["<bash> is a shell I like.", "<bash-input> is a tag.", "<command> </command>"])
+def test_a_text_that_only_begins_like_one_of_a_coding_agent_was_said(text: str) -> None:
+    assert texts(user(text)) == [text]
+
+
 def test_instructions_after_the_persons_message_belong_to_it() -> None:
     brief = {"role": "system", "content": "Be brief."}
     assert texts(user("Hi."), brief, bot("Hello."), user("Who is Mia?"), brief) == ["Hi.", "Hello.", "Who is Mia?"]

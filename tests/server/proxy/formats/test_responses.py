@@ -164,20 +164,28 @@ def test_the_messages_of_one_response_are_one_reply() -> None:
 
 AGENTS = {"type": "input_text", "text": "# AGENTS.md instructions for /home/nora\n\n<INSTRUCTIONS>…</INSTRUCTIONS>"}
 ENVIRONMENT = {"type": "input_text", "text": "<environment_context>\n<cwd>/home/nora</cwd>\n</environment_context>"}
+ABORTED = "<turn_aborted>\n…\n</turn_aborted>"
 TIME = {"type": "message", "role": "developer", "content": "It is 2026-11-23 05:56:20 UTC."}
 
 
 def test_texts_that_codex_writes_in_the_persons_name_were_not_said() -> None:
     assert texts(user([AGENTS, ENVIRONMENT]), user("Hi."), bot("Hello."), user([ENVIRONMENT, PICTURE])) == []
     said = {"type": "input_text", "text": "Who is Mia?"}
-    turn = find_turn([TIME, user([AGENTS, ENVIRONMENT]), user([ENVIRONMENT, said]), user("<turn_aborted>\n…")])
+    turn = find_turn([TIME, user([AGENTS, ENVIRONMENT]), user([ENVIRONMENT, said]), user(ABORTED)])
     assert turn is not None
     assert ([each.text for each in turn.messages], turn.index) == (["Who is Mia?"], 2)
     assert texts(user("Hi."), user("You are performing a CONTEXT CHECKPOINT COMPACTION. …")) == []
 
 
+@pytest.mark.parametrize("text", ["<skill> is the tag I forgot.", "# AGENTS.md instructions are hard to write."])
+def test_a_text_that_only_begins_like_one_of_codex_was_said(text: str) -> None:
+    assert texts(user(text)) == [text]
+
+
 def test_instructions_among_results_of_tools_do_not_end_the_turn() -> None:
-    turn = find_turn([user("Time?"), CALL, TIME, RESULT, TIME, user("<subagent_notification>{}")])
+    turn = find_turn(
+        [user("Time?"), CALL, TIME, RESULT, TIME, user("<subagent_notification>{}</subagent_notification>")]
+    )
     assert turn is not None
     assert (turn.text, turn.index, turn.continues) == ("Time?", 0, True)
     assert texts(user("Time?"), CALL, RESULT, bot("17:00."), TIME) == []
