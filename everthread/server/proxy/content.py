@@ -63,9 +63,7 @@ def insert_part(scanner: Scanner, message: Span, block: str, part: str = "text",
     content = _find_content(scanner, message)
     written = to_json({"type": part, "text": block})
     if isinstance(content.value, str):
-        text = scanner.text[content.value_start : content.end]
-        text = to_json(without_block(content.value)) if begins_with_block(content.value) else text
-        return Edit(content.value_start, content.end, f'[{written}, {{"type": "{part}", "text": {text}}}]')
+        return Edit(content.value_start, content.end, f"[{written}, {write_part(scanner, content, part)}]")
     parts = scanner.move_to(content.value_start).read_items()
     first = list(takewhile(lambda span: isinstance(span.value, dict) and span.value.get("type") in after, parts))
     if first:
@@ -73,6 +71,19 @@ def insert_part(scanner: Scanner, message: Span, block: str, part: str = "text",
     at = content.value_start + 1  # after the bracket
     comma = "" if all(map(_is_block, content.value)) else ", "
     return Edit(at, at, written + comma)
+
+
+def write_part(scanner: Scanner, text: Span, part: str) -> str:
+    """Write a text as a part, with its own bytes unless memories at its beginning are left out.
+
+    Args:
+        scanner: of the text that it is in.
+        text: the text.
+        part: the type of the part.
+    """
+    own = scanner.text[text.value_start : text.end]
+    written = to_json(without_block(text.value)) if begins_with_block(text.value) else own
+    return f'{{"type": "{part}", "text": {written}}}'
 
 
 def remove_block(scanner: Scanner, message: Span) -> Iterator[Edit]:

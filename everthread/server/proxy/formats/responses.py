@@ -14,10 +14,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from everthread.server.proxy.content import insert_block, read_content, read_id, read_text
+from everthread.server.proxy.content import insert_block, read_content, read_id, read_text, write_part
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.history import Entry, EntryRole, PersonTurn
-from everthread.server.proxy.memory_block import BlockRole, begins_with_block, without_block
+from everthread.server.proxy.memory_block import BlockRole, without_block
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.raw_json import Edit, Scanner, Span, to_json
 from everthread.server.proxy.reply import Reply
@@ -157,10 +157,8 @@ class ResponsesRequest(ModelRequest):
         item = to_json({"type": MESSAGE, "role": role, "content": [{"type": TEXT_PART, "text": block}]})
         if not scanner.move_to(message.start).next_is('"'):
             return Edit(message.start, message.start, f"{item}, ")
-        text = message.value["content"]
-        written = to_json(without_block(text)) if begins_with_block(text) else scanner.text[message.start : message.end]
-        content = f'[{{"type": "{TEXT_PART}", "text": {written}}}]'
-        items = f'[{item}, {{"type": "{MESSAGE}", "role": "user", "content": {content}}}]'
+        part = write_part(scanner, scanner.read_value(), TEXT_PART)
+        items = f'[{item}, {{"type": "{MESSAGE}", "role": "user", "content": [{part}]}}]'
         return Edit(message.value_start, message.end, items)
 
     def open_reply(self) -> Reply:
