@@ -91,6 +91,21 @@ class PersonTurn:
         return self.messages[-1].text if self.messages else ""
 
 
+def join_results(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the conversation with the results of tools complete: a picture that follows them belongs to them.
+
+    Args:
+        entries: the conversation.
+    """
+    joined: list[Entry] = []
+    follows_result = False
+    for entry in entries:
+        is_part = follows_result and entry.role == "user" and entry.other_parts > 0 and not entry.has_words
+        joined.append(Entry("result") if is_part else entry)
+        follows_result = joined[-1].role == "result" or (follows_result and entry.role in ("instruction", "remark"))
+    return joined
+
+
 def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None:
     """Find the person's newest message.
 

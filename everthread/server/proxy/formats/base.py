@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from everthread.server.proxy.content import read_text
-from everthread.server.proxy.history import Entry, PersonTurn, find_continued_reply, find_turn
+from everthread.server.proxy.history import Entry, PersonTurn, find_continued_reply, find_turn, join_results
 from everthread.server.proxy.memory_block import BLOCK_ROLES, BlockRole
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.raw_json import Edit, Scanner, Span
@@ -97,7 +97,7 @@ class ModelRequest(ABC):
     @cached_property
     def entries(self) -> list[Entry]:
         """The messages, as far as the memory needs them."""
-        return [self.read_entry(message.value) for message in self.messages]
+        return join_results([self.read_entry(message.value) for message in self.messages])
 
     def get(self, name: str) -> Any:
         """Return the value of a member, or None."""

@@ -143,11 +143,12 @@ def _read_person(blocks: list[dict[str, Any]]) -> Entry:
     texts = [without_block(read_text(block.get("text"))) for block in blocks if block.get("type") == "text"]
     said = [words for words in map(extract_said, texts) if words]
     others = sum(kind != "text" and kind not in RESULT_BLOCKS for kind in types)
-    if not said and not others and not any(map(is_by_program, texts)):
-        if any(kind in RESULT_BLOCKS for kind in types):
-            return Entry("result")
-        if any(map(str.strip, texts)):
-            return Entry("remark")
+    if not said and any(map(is_by_program, texts)):
+        return Entry("user")
+    if not said and any(kind in RESULT_BLOCKS for kind in types):
+        return Entry("result")
+    if not said and not others and any(map(str.strip, texts)):
+        return Entry("remark")
     return Entry("user", "\n".join(said), other_parts=others)
 
 

@@ -141,6 +141,14 @@ def test_a_turn_continues_while_tools_are_called() -> None:
     assert not turn.continues
 
 
+def test_a_picture_after_the_results_of_tools_belongs_to_them() -> None:
+    picture = user([{"type": "image_url", "image_url": {}}])
+    turn = find_turn(user("What is it?"), CALL, RESULT, message("system", "Be kind."), picture, picture)
+    assert turn is not None
+    assert (turn.text, turn.index, turn.continues) == ("What is it?", 0, True)
+    assert find_turn(user("What is it?"), CALL, RESULT, bot("A cat."), picture) is None
+
+
 def test_words_before_a_call_of_a_tool_count_if_no_later_words_end_the_turn() -> None:
     words = {**CALL, "content": "Let me see."}
     assert texts(user("Time?"), words, RESULT, bot("17:00."), user("Thanks.")) == ["Time?", "17:00.", "Thanks."]

@@ -91,6 +91,14 @@ def test_a_message_of_results_is_not_the_persons_and_continues_the_turn() -> Non
     assert texts(*loop, bot("17:00."), user("Thanks.")) == ["Time?", "17:00.", "Thanks."]
 
 
+def test_pictures_beside_results_or_after_them_belong_to_them() -> None:
+    for shown in ([user([RESULT, IMAGE])], [user([RESULT]), user([IMAGE])], [user([RESULT, IMAGE]), user(REMINDER)]):
+        turn = find_turn(user("What is it?"), bot([CALL]), *shown)
+        assert turn is not None
+        assert (turn.text, turn.index, turn.continues) == ("What is it?", 0, True)
+    assert find_turn(user("What is it?"), bot([CALL]), user([RESULT]), bot("A cat."), user([IMAGE])) is None
+
+
 def test_words_beside_results_are_the_persons() -> None:
     turn = find_turn(user("Time?"), bot([words("Let me see."), CALL]), user([RESULT, words("Never mind.")]))
     assert turn is not None
@@ -109,6 +117,7 @@ def test_a_pause_for_the_servers_own_tools_continues_the_turn() -> None:
         [user([IMAGE])],
         [user([RESULT])],
         [user("Fix it."), bot([CALL]), user([RESULT, words(COMPACTION)])],
+        [user("Fix it."), bot([CALL]), user([RESULT]), user([IMAGE, words(COMPACTION)])],
         [user("Fix it."), bot([CALL]), user([RESULT]), user(COMPACTION)],
         [user("Hi."), bot("Hel")],  # the reply is to be continued
         [user("### Task:\nGenerate a concise, 3-5 word title with an emoji.")],

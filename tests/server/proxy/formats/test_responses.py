@@ -145,6 +145,15 @@ def test_a_turn_continues_while_tools_are_called() -> None:
     assert [each.text for each in turn.messages] == ["Hi.", "Hello.", "Time?"]
 
 
+def test_a_picture_after_the_results_of_tools_belongs_to_them() -> None:
+    turn = find_turn([user("What is it?"), CALL, RESULT, user([PICTURE])])
+    assert turn is not None
+    assert (turn.text, turn.index, turn.continues) == ("What is it?", 0, True)
+    turn = find_turn([RESULT, user([PICTURE])], previous_response_id="resp_1")
+    assert turn is not None
+    assert turn.continues
+
+
 def test_words_before_a_call_of_a_tool_count_if_no_later_words_end_the_turn() -> None:
     loop = (user("Time?"), bot("Let me see."), CALL, RESULT)
     assert texts(*loop, bot("17:00."), user("Thanks.")) == ["Time?", "17:00.", "Thanks."]
