@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from everthread.bank.corrections import build_correction
 from everthread.bank.line_versions import get_recorded
@@ -183,34 +184,37 @@ class Lineage:
         Returns:
             The line; None if the text is blank, which is noted under its ids only, or the turn was forgotten.
         """
-        store, bank = self.memory.store, self.memory.bank
-        ids = get_reply_ids(metadata or {})
-        if not store.exists(bank) or not is_recorded(self.memory, turn.line):
-            return None
-        if not text.strip():
-            self._replies.save(ids, turn.line)
-            return None
-        self._replies.note(ids, turn.line)
-        new = NewLine(
-            text,
-            speaker,
-            "assistant",
-            said_at,
-            turn.line.session,
-            metadata={**(metadata or {}), **({META_PARTIAL: True} if partial else {})},
-            parent=turn.line.seq,
-            key=new_key("assistant", text),
-        )
         with self._lock:
-            transcript = self._open(turn.line.session)
-            current = {line.seq: position for position, line in enumerate(transcript.current)}
-            position = current.get(turn.line.seq)
-            later = [] if position is None else transcript.current[position + 1 :]
-            if position is None or any(not _is_replaceable(line, turn) for line in later):
-                new = replace(new, retracted_at=now())
-                later = []
-            line = self.memory.replace_lines([reply.seq for reply in later], [new], defer_embedding=True)[0]
-            transcript.refresh(self.memory)
+            if not self.memory.store.exists(self.memory.bank) or not is_recorded(self.memory, turn.line):
+                return None
+            ids = get_reply_ids(metadata or {})
+            if not text.strip():
+                self._replies.save(ids, turn.line)
+                return None
+            self._replies.note(ids, turn.line)
+            new = NewLine(
+                text,
+                speaker,
+                "assistant",
+                said_at,
+                turn.line.session,
+                metadata={**(metadata or {}), **({META_PARTIAL: True} if partial else {})},
+                parent=turn.line.seq,
+                key=new_key("assistant", text),
+            )
+            return self._add_reply(turn, new)
+
+    def _add_reply(self, turn: Turn, new: NewLine) -> Line:
+        """Store the reply to a turn; as discarded if the turn is, or has another one."""
+        transcript = self._open(turn.line.session)
+        current = {line.seq: position for position, line in enumerate(transcript.current)}
+        position = current.get(turn.line.seq)
+        later = [] if position is None else transcript.current[position + 1 :]
+        if position is None or any(not _is_replaceable(line, turn) for line in later):
+            new = replace(new, retracted_at=now())
+            later = []
+        line = self.memory.replace_lines([reply.seq for reply in later], [new], defer_embedding=True)[0]
+        transcript.refresh(self.memory)
         return line
 
     def extend_reply(
@@ -306,16 +310,19 @@ class Lineage:
         """
         shown = messages if any(message.role == "assistant" for message in messages) else messages[:1]
         said_at, earliest = messages[0].said_at, now() - timedelta(seconds=REPEATED_OPENING_S)
-        for line in sorted(self._find_lines(messages[0]), key=lambda line: -line.seq):
-            is_recent = line.said_at >= earliest if said_at is None else line.said_at == said_at
-            if line.retracted_at is None and is_recent:
-                transcript = self._open(line.session)
-                current = transcript.current
-                replies = sum(line.role == "assistant" and is_dated(line) for line in current)
-                begins = [(line.role, normalize(line.text)) for line in current[: len(shown)]]
-                is_opening = begins == [(message.role, message.normalized) for message in shown]
-                if replies <= 1 and is_opening and current[0].seq == line.seq:
-                    return transcript
+        recent = [
+            line
+            for line in self._find_lines(messages[0])
+            if line.retracted_at is None and (line.said_at >= earliest if said_at is None else line.said_at == said_at)
+        ]
+        for line in sorted(recent, key=lambda line: -line.seq)[:MAX_CANDIDATE_SESSIONS]:
+            transcript = self._open(line.session)
+            current = transcript.current
+            replies = sum(line.role == "assistant" and is_dated(line) for line in current)
+            begins = [(line.role, normalize(line.text)) for line in current[: len(shown)]]
+            is_opening = begins == [(message.role, message.normalized) for message in shown]
+            if replies <= 1 and is_opening and current[0].seq == line.seq:
+                return transcript
         return None
 
     def _create(self) -> Transcript:
@@ -441,15 +448,13 @@ def plan_continuation(transcript: Transcript, line: Line | None, messages: Seque
         line: the line after which the request continues; None: the latest.
         messages: what is new; the last is the person's.
     """
-    *before, newest = messages
     branch, keep = transcript.find_path(line)
     if line is None:
-        keep -= _count_unanswered(transcript, newest)
-    plan = Plan(keep, added=[*branch, *before])
-    tail = transcript.current[keep:]
-    if not plan.added and tail and tail[0].role == "user" and normalize(tail[0].text) == newest.normalized:
-        plan.known = tail[0]
-    return plan
+        keep -= _count_unanswered(transcript, messages)
+    repeated = 0 if branch else _count_equal(transcript.current[keep:], messages)
+    if repeated == len(messages):
+        return Plan(keep + repeated - 1, known=transcript.current[keep + repeated - 1])
+    return Plan(keep + repeated, added=[*branch, *messages[repeated:-1]])
 
 
 def find_latest_turn(transcript: Transcript, line: Line | None) -> Turn | None:
@@ -468,12 +473,19 @@ def find_latest_turn(transcript: Transcript, line: Line | None) -> Turn | None:
     return Turn(path[position], frozenset(step.seq for step in path), frozenset(reply.seq for reply in later))
 
 
-def _count_unanswered(transcript: Transcript, newest: ChatMessage) -> int:
-    """Return how many lines at the end of a session are a message and the beginning of a reply to it."""
+def _count_unanswered(transcript: Transcript, messages: Sequence[ChatMessage]) -> int:
+    """Return how many lines at the end of a session are these messages and the beginning of a reply to them."""
     current = transcript.current
-    count = 2 if current and current[-1].metadata.get(META_PARTIAL) else 1
-    line = current[-count] if len(current) >= count else None
-    return count if line and line.role == "user" and normalize(line.text) == newest.normalized else 0
+    count = len(messages) + bool(current and current[-1].metadata.get(META_PARTIAL))
+    lines = current[-count:]
+    return count if len(lines) == count and _count_equal(lines, messages) == len(messages) else 0
+
+
+def _count_equal(lines: Sequence[Line], messages: Sequence[ChatMessage]) -> int:
+    """Return how many of the first lines are the messages."""
+    pairs = zip(lines, messages, strict=False)
+    equal = (line.role == each.role and normalize(line.text) == each.normalized for line, each in pairs)
+    return sum(takewhile(bool, equal))
 
 
 def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from everthread import Filter, Line, Memory
 from everthread.bank.corrections import sort_by_position
 from everthread.common.keys import META_UNDATED, SETTING_PINNED
-from everthread.server.proxy.lineage import Lineage, Turn
+from everthread.server.proxy.lineage import MAX_CANDIDATE_SESSIONS, Lineage, Turn
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.testing import HashEmbedder
 
@@ -99,6 +99,33 @@ def test_a_response_is_continued_in_its_session(chain: Lineage, restart: Callabl
     expected = [text for number in (1, 2, 3, 4) for text in (f"Question {number}?", f"Answer {number}.")]
     assert texts(lineage.memory, turn) == expected
     assert turn.in_request == {line.seq for line in current_lines(lineage.memory, turn.line.session)[:-1]}
+
+
+@pytest.mark.parametrize(("response", "session"), [("", "desk"), ("resp_3", None)])
+def test_several_new_messages_are_stored_once_until_they_are_answered(
+    chain: Lineage, response: str, session: str | None
+) -> None:
+    messages = [user("I met Mia."), user("What do you think?")]
+    turns = [chain.resume(messages, response, session) for _ in range(3)]
+    assert turns[0] is not None
+    assert turns[0] == turns[1] == turns[2]
+    assert texts(chain.memory, turns[0])[-2:] == ["I met Mia.", "What do you think?"]
+    chain.finish(turns[0], "Nice", partial=True)
+    again = chain.resume(messages, response, session)
+    assert again is not None
+    chain.finish(again, "Nice.")
+    assert texts(chain.memory, again)[-3:] == ["I met Mia.", "What do you think?", "Nice."]
+    assert chain.memory.stats().retracted == 1  # the partial reply
+
+
+def test_of_several_new_messages_those_before_an_edited_one_stay(chain: Lineage) -> None:
+    first = chain.resume([user("I met Mia."), user("What do you think?")], "resp_3")
+    second = chain.resume([user("I met Mia."), user("Is she nice?")], "resp_3")
+    assert first is not None
+    assert second is not None
+    assert texts(chain.memory, second)[-2:] == ["I met Mia.", "Is she nice?"]
+    assert chain.memory.stats().retracted == 1
+    assert second.line.parent == first.line.parent
 
 
 def test_what_follows_a_response_that_is_continued_is_discarded(
@@ -421,6 +448,25 @@ def test_conversations_that_begin_alike_stay_apart(memory: Memory, lineage: Line
     first, second = say(lineage, one, "And you?", "Fine."), say(lineage, two, "And you?", "Well.")
     assert texts(memory, first) == ["Hello", "Hi.", "Who are you?", "A bot.", "And you?", "Fine."]
     assert texts(memory, second) == ["Hello", "Good morning.", "And you?", "Well."]
+
+
+def test_a_new_conversation_is_compared_with_few_that_begin_alike(
+    memory: Memory, lineage: Lineage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        history: list[ChatMessage] = []
+        for text in ("Hello", "Who are you?"):
+            say(lineage, history, text, f"{text} {number}.", f"chat {number}")
+    read: list[str] = []
+    filter_seqs = memory.store.filter_seqs
+
+    def count(*given: Any) -> Any:
+        read.append("session")
+        return filter_seqs(*given)
+
+    monkeypatch.setattr(memory.store, "filter_seqs", count)
+    assert lineage.preview([user("Hello")]) == (None, frozenset())
+    assert len(read) <= MAX_CANDIDATE_SESSIONS + 1  # and the new one
 
 
 @pytest.mark.parametrize(
