@@ -10,9 +10,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -35,8 +34,9 @@ from everthread.server.services import Services
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+    from everthread.mcp.banks import ChatTurn
+
 PATH = "/mcp"
-ChatTurn = tuple[Literal["user", "assistant"], str, datetime | None]  # as in `everthread.mcp.banks`
 BANK_HEADER = "x-everthread-bank"  # chooses the bank of a client that can't be given one otherwise
 DEFAULT_BANK = "default"
 SECRET_BYTES = 32
