@@ -118,6 +118,15 @@ def test_several_new_messages_are_stored_once_until_they_are_answered(
     assert chain.memory.stats().retracted == 1  # the partial reply
 
 
+def test_a_response_of_a_deleted_bank_is_not_continued(memory: Memory, lineage: Lineage) -> None:
+    first = ask(lineage, "Question 1?", "", "resp_1")
+    memory.forget(everything=True)
+    ask(lineage, "Question 2?", "Answer 2.", "resp_2", session="desk")
+    turn = ask(lineage, "Question 3?", "Answer 3.", "resp_3", "resp_1")
+    assert texts(memory, turn) == ["Question 3?", "Answer 3."]
+    assert turn.line.session not in (first.line.session, "desk")
+
+
 def test_of_several_new_messages_those_before_an_edited_one_stay(chain: Lineage) -> None:
     first = chain.resume([user("I met Mia."), user("What do you think?")], "resp_3")
     second = chain.resume([user("I met Mia."), user("Is she nice?")], "resp_3")

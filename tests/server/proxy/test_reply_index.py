@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
-from everthread import Memory, NewLine
+from everthread import Line, Memory, NewLine
 from everthread.common.keys import SETTING_RESPONSES
 from everthread.server.proxy import reply_index
 from everthread.server.proxy.reply_index import META_RESPONSE, ReplyIndex
@@ -88,3 +90,32 @@ def test_only_the_latest_ids_are_held_in_memory(bank: Memory, monkeypatch: pytes
 def test_an_imported_line_with_ids_of_other_types_is_not_found(bank: Memory) -> None:
     bank.observe_many([NewLine("Hm.", "assistant", "assistant", metadata={META_RESPONSE: ["resp_x"]})])
     assert ReplyIndex(bank).find_session(["resp_x"]) is None
+
+
+def test_only_new_lines_are_read_for_another_unknown_id(bank: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, last = ReplyIndex(bank), bank.store.corpus_stats(bank.bank).last_seq
+    assert index.find_session(["unknown"]) is None
+    read: list[int] = []
+    lines = bank.store.lines
+
+    def record(*given: Any, after: int = 0, **options: Any) -> Iterator[Line]:
+        read.append(after)
+        return lines(*given, after=after, **options)
+
+    monkeypatch.setattr(bank.store, "lines", record)
+    assert index.find_session(["another"]) is None
+    bank.observe("Later.", session="third", role="assistant", metadata={META_RESPONSE: "resp_third"})
+    assert index.find_session(["resp_third"]) == "third"
+    assert min(read) >= last - 1
+
+
+def test_the_replies_of_a_deleted_bank_are_not_found_in_its_successor(bank: Memory) -> None:
+    index, line = ReplyIndex(bank), next(bank.lines())
+    index.note(["resp_noted"], line)
+    assert index.find_session(["resp_second"]) == "second"
+    bank.forget(everything=True)
+    for number in range(9):
+        bank.observe("Hm.", session="later", role="assistant", metadata={META_RESPONSE: f"resp_{number}"})
+    for former in ("resp_noted", "resp_second"):
+        assert (index.find_session([former]), index.find_turn(former)) == (None, None)
+    assert index.find_session(["resp_1"]) == "later"
