@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from everthread.memory import Memory
 from everthread.server import path_segments
+from everthread.server.authentication import find_authorization
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.keys import ApiKey, Verb
 from everthread.server.problems import Problem
@@ -76,7 +77,7 @@ class PermissionCheck:
 
     async def check_async(self, request: Request) -> None:
         """Run `check`, in a thread if a key has to be looked up."""
-        if "authorization" in request.headers:
+        if find_authorization(request.headers) is not None:
             await run_in_threadpool(self.check, request)
         else:
             self.check(request)

@@ -9,8 +9,9 @@ from fastapi.testclient import TestClient
 
 from everthread.server.app import create_app
 from everthread.server.idempotency import MAX_REQUEST_S, RECORD_LIFETIME_S, SCHEMA, IdempotencyStore
+from everthread.server.keys import KeyStore
 from everthread.server.problems import Problem
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import ServerDatabase, get_path
 from everthread.server.services import Services
 from server.problem import RAW, kind
 
@@ -28,6 +29,18 @@ def test_a_line_is_stored_once_per_key(api_with_lines: TestClient) -> None:
     )
     assert len(api_with_lines.get(LINES).json()["items"]) == 5
     assert api_with_lines.post(LINES, json={"text": "Once."}, headers={"Idempotency-Key": "b"}).json()["seq"] == 6
+
+
+@pytest.mark.parametrize("header", ["Authorization", "X-Api-Key"])
+def test_each_key_of_ours_has_names_of_its_own(api: TestClient, services: Services, header: str) -> None:
+    keys = KeyStore(get_path(services.store))
+    for bank in ("ann", "ben"):
+        secret = keys.create(bank, [bank])
+        given = {header: f"Bearer {secret}" if header == "Authorization" else secret, **KEY}
+        answers = [api.post(f"banks/{bank}/lines", json={"text": bank}, headers=given) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [201, 201]
+        assert answers[0].json() == answers[1].json()
+    keys.close()
 
 
 def test_a_batch_and_a_correction_are_stored_once(api_with_lines: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create_app
-from everthread.server.keys import KeyStore
+from everthread.server.keys import ApiKey, KeyStore
 from everthread.server.permissions import (
     ChatAnyServices,
     ForgetMemory,
@@ -87,6 +88,22 @@ def test_a_client_behind_a_proxy_needs_a_key(tmp_path: Path, header: str) -> Non
     answer = server.client().get(LINES.format("mine") + "/1", headers={header: "203.0.113.7"})
     assert answer.status_code == 401
     server.close()
+
+
+def test_a_key_in_either_header_is_looked_up_beside_the_event_loop(server: KeyServer) -> None:
+    on_loop: list[bool] = []
+
+    class WatchedKeys(KeyStore):
+        def find(self, secret: str) -> ApiKey | None:
+            on_loop.append(asyncio._get_running_loop() is not None)
+            return super().find(secret)
+
+    key = server.keys.create("phone")
+    server.app.state.authenticator.keys.close()
+    server.app.state.authenticator.keys = WatchedKeys(server_db.get_path(server.store))
+    for header in ({"Authorization": f"Bearer {key}"}, {"X-Api-Key": key}):
+        assert server.client().post(LINES.format("mine"), json={"text": "hello"}, headers=header).status_code == 201
+    assert on_loop == [False, False]
 
 
 def test_a_revoked_key_is_rejected_by_the_running_server(server: KeyServer) -> None:
