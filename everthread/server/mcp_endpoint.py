@@ -27,7 +27,7 @@ from everthread.server.keys import ALL_BANKS, SUBTREE_SUFFIX, ApiKey, Verb
 from everthread.server.permissions import FORBIDDEN_DETAIL
 from everthread.server.problems import Problem
 from everthread.server.proxy.conversation_memory import ConversationMemory
-from everthread.server.proxy.message_text import ChatMessage
+from everthread.server.proxy.message_text import ChatMessage, drop_cached_texts
 from everthread.server.server_db import ServerDatabase, get_path
 from everthread.server.services import Services
 
@@ -111,6 +111,7 @@ class ServedBanks:
         try:
             with self.conversations.pause_bank(bank):
                 yield
+            drop_cached_texts()
         except Problem as problem:
             raise BadInput(str(problem.detail)) from None
 

@@ -15,6 +15,8 @@ from everthread.types import Metadata, Role
 KEY_PREFIX = "proxy:"
 META_MESSAGE_ID = "message_id"  # in the metadata of a message, or of its line
 DIGEST_CHARS = 32  # of 64 hexadecimal digits
+MAX_CACHED_TEXTS = 8192
+MAX_CACHED_CHARS = 2000  # of each
 THOUGHT_TAGS = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -58,10 +60,22 @@ class ChatMessage:
         return normalize(self.text)
 
 
-@lru_cache(maxsize=16_384)
 def normalize(text: str) -> str:
     """Normalize a text for comparisons: without thoughts, in NFC, with single spaces."""
-    return " ".join(unicodedata.normalize("NFC", remove_thoughts(text)).split())
+    return _normalize_short(text) if len(text) <= MAX_CACHED_CHARS else _normalize(text)
+
+
+def drop_cached_texts() -> None:
+    """Drop the texts that are kept because a client sends them again, after some of them were forgotten."""
+    _normalize_short.cache_clear()
+
+
+def _normalize(text: str) -> str:
+    normalized = " ".join(unicodedata.normalize("NFC", remove_thoughts(text)).split())
+    return text if normalized == text else normalized  # one copy of it is enough
+
+
+_normalize_short = lru_cache(maxsize=MAX_CACHED_TEXTS)(_normalize)
 
 
 def remove_thoughts(text: str, *, cuts_unfinished: bool = False) -> str:

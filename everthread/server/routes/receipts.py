@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import IdempotentRequest
+from everthread.server.proxy.message_text import drop_cached_texts
 from everthread.server.schemas import ReceiptView
 from everthread.types import Receipt
 
@@ -30,7 +31,9 @@ def forget_once(
 
     def forget_paused() -> ReceiptView:
         with conversations.pause_bank(bank, close=close):
-            return ReceiptView.model_validate(forget())
+            receipt = ReceiptView.model_validate(forget())
+        drop_cached_texts()
+        return receipt
 
     return idempotency.run_once(
         forget_paused, lambda receipt: receipt.model_dump(mode="json"), ReceiptView.model_validate
