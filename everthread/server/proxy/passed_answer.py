@@ -49,9 +49,10 @@ class PassedAnswer(Response):
         content_type = answer.headers.get("content-type", "")
         self._is_stream = parse_type(content_type) in (EVENT_STREAM, LINE_STREAM)
         self._store = store
-        self._reader: ReplyReader | None = None
+        self._reader: ReplyReader | None = None  # None once nothing more is read
         if reply is not None and store is not None and answer.is_success:
             self._reader = open_reader(content_type, answer.headers.get("content-encoding", ""), reply)
+        self._reply = None if self._reader is None else reply  # None once it is stored
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -80,7 +81,7 @@ class PassedAnswer(Response):
                 if self._reader is not None and not self._is_stream:
                     withheld += piece
                     continue
-                if self._reader is not None and self._reader.reply.is_finished:
+                if self._reply is not None and self._reply.is_finished:
                     await self._store_reply()
                 await send({"type": "http.response.body", "body": bytes(withheld) + piece, "more_body": True})
                 withheld.clear()
@@ -111,8 +112,8 @@ class PassedAnswer(Response):
         self._reader = None
 
     async def _store_reply(self) -> None:
-        """Store the reply once."""
-        reader, self._reader = self._reader, None
-        if reader is not None and self._store is not None:
+        """Store the reply once, as far as it was read."""
+        reply, self._reply, self._reader = self._reply, None, None
+        if reply is not None and self._store is not None:
             with anyio.CancelScope(shield=True):
-                await self._store(reader.reply)
+                await self._store(reply)

@@ -57,7 +57,7 @@ class StreamReader:
         if data.strip() == DONE:
             self.reply.end()
         else:
-            self.reply.add(json.loads(data))
+            self.reply.add(_parse(data))
 
 
 class LineReader:
@@ -76,7 +76,7 @@ class LineReader:
         """Read the next bytes. Raises ValueError if they can't be read."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in filter(bytes.strip, lines):
-            self.reply.add(json.loads(line))
+            self.reply.add(_parse(line))
         if len(self._rest) > MAX_LINE_BYTES:
             raise ValueError(f"a line has more than {MAX_LINE_BYTES:,} bytes")
 
@@ -134,6 +134,14 @@ class DecompressingReader:
     def end(self) -> None:
         """Read the end of the answer. Raises ValueError if it can't be read."""
         self._reader.end()
+
+
+def _parse(data: bytes) -> object:
+    """Parse an event of a stream; None if it is not JSON: some servers send blank ones, and a stream may be cut off."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def parse_type(content_type: str) -> str:

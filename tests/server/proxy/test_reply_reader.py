@@ -64,6 +64,21 @@ def test_a_stream_that_breaks_off_is_partial_and_one_that_only_lacks_a_reason_is
     assert not read(events(chunk({"content": "She"}))).is_partial
 
 
+@pytest.mark.parametrize("event", [b"data:\n\n", b"data: ping\n\n", b"data: " + b"[" * 100_000 + b"\n\n"])
+def test_events_that_are_not_json_are_skipped(event: bytes) -> None:
+    said = events(chunk({"content": "She moves "}), done=False)
+    reply = read(said + event + events(chunk({"content": "in May."}, "stop")))
+    assert (reply.text, reply.is_partial) == ("She moves in May.", False)
+
+
+def test_a_stream_that_ends_within_an_event_is_partial() -> None:
+    reply = read(events(chunk({"content": "She moves"}), done=False) + b'data: {"choi')
+    assert (reply.text, reply.is_partial) == ("She moves", True)
+    line = json.dumps({"message": {"content": "She moves"}, "done": False}).encode()
+    reply = read(line + b'\nping\n{"mess', kind="application/x-ndjson", reply=OllamaReply)
+    assert (reply.text, reply.is_partial) == ("She moves", True)
+
+
 def test_an_empty_reason_ends_no_reply() -> None:
     reply = read(events(chunk({"content": "She moves "}, ""), chunk({"content": "in May."}, "")))
     assert (reply.text, reply.is_partial) == ("She moves in May.", False)
