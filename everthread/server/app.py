@@ -48,6 +48,7 @@ from everthread.server.sms import webhook
 from everthread.server.workers.bank_leases import BankLeases, get_socket_path
 from everthread.server.workers.worker_proxy import WorkerProxyMiddleware
 
+STORING_PATIENCE_S = 10.0  # at shutdown, for what passed through the proxy
 TELEMETRY_OFF: TelemetryConfig = {  # otherwise FastAPI would send bodies and errors to any OpenTelemetry of the process
     "tracing": False,
     "metrics": False,
@@ -153,6 +154,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         if app.state.sms is not None:
             await run_in_threadpool(app.state.sms.close)
+        await app.state.proxied_conversations.tasks.finish(STORING_PATIENCE_S)
         await run_in_threadpool(app.state.conversations.close)
         await app.state.upstream.close()
         app.state.authenticator.keys.close()

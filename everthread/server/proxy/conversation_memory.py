@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from everthread.bank.settings import remember_policy
 from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.proxy.background_tasks import BackgroundTasks
 from everthread.server.proxy.history import PersonTurn
 from everthread.server.proxy.kept_turn import keep_turn
 from everthread.server.proxy.lineage import Lineage, Turn
@@ -41,6 +42,7 @@ class ConversationMemory:
 
     Attributes:
         slots: limits how many requests store and recall at once.
+        tasks: those that store, also after their requests.
     """
 
     def __init__(self, registry: ConversationRegistry, *, stores_history: bool) -> None:
@@ -55,6 +57,7 @@ class ConversationMemory:
         self._locks = BankLocks(None if own_socket is None else own_socket.parent)
         self._stores_history = stores_history
         self.slots = asyncio.Semaphore(TURNS_AT_ONCE)
+        self.tasks = BackgroundTasks()
         self._lineages: OrderedDict[str, Lineage] = OrderedDict()
         # By bank and line, each block with the stored texts that it was made of.
         self._blocks: OrderedDict[tuple[str, int], tuple[MemoryBlock, Texts]] = OrderedDict()

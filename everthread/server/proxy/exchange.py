@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
@@ -44,7 +44,7 @@ REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its
 TASK_HEADERS = ("x-everthread-task", "x-claude-code-agent-id", "x-openai-subagent")
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
 SLOT_PATIENCE_S = 1.0  # for other requests; then the message is stored, and the request passed on without memories
-STORING_PATIENCE_S = 2.0  # for the person's message; then the request is passed on, and the message stored later
+STORING_PATIENCE_S = 2.0  # for the person's message, and for the reply; what takes longer is stored later
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
 
 
@@ -130,7 +130,7 @@ class Exchange:
             The task that stores, and the memories.
         """
         async with _take_slot(self._memory.slots) as has_slot:
-            storing = asyncio.create_task(self._begin(person_turn))
+            storing = self._memory.tasks.start(self._begin(person_turn))
             await asyncio.wait([storing], timeout=STORING_PATIENCE_S)
             if not storing.done():
                 self._note_failure("stored-later", TimeoutError())
@@ -193,20 +193,30 @@ class Exchange:
 
     async def _finish(self, storing: asyncio.Task[Turn | None], reply: Reply) -> None:
         """Store the reply, after the message."""
-        if (turn := await storing) is not None:
-            metadata = self._build_metadata()
-            await self._store(partial(self._memory.finish, self._destination.bank, turn, reply, metadata))
+
+        async def finish() -> None:
+            if (turn := await storing) is not None:
+                bank, metadata = self._destination.bank, self._build_metadata()
+                await anyio.to_thread.run_sync(self._memory.finish, bank, turn, reply, metadata)
+
+        await self._store(finish())
 
     async def _extend_reply(self, messages: Sequence[ChatMessage], reply: Reply) -> None:
         """Store the continuation of a reply."""
         bank, session = self._destination.bank, self._destination.session
-        await self._store(partial(self._memory.extend_reply, bank, messages, reply, session))
+        extend_reply = self._memory.extend_reply
+        await self._store(anyio.to_thread.run_sync(extend_reply, bank, messages, reply, session))
 
-    async def _store(self, store: Callable[[], None]) -> None:
-        try:
-            await anyio.to_thread.run_sync(store)
-        except Exception as error:  # noqa: BLE001  # as in `_begin`
-            self._note_failure("reply-not-stored", error)
+    async def _store(self, storing: Awaitable[None]) -> None:
+        """Store the reply in a task of its own, for which the answer waits no longer than STORING_PATIENCE_S."""
+
+        async def store() -> None:
+            try:
+                await storing
+            except Exception as error:  # noqa: BLE001  # as in `_begin`
+                self._note_failure("reply-not-stored", error)
+
+        await asyncio.wait([self._memory.tasks.start(store())], timeout=STORING_PATIENCE_S)
 
     def _note_failure(self, name: str, error: Exception) -> None:
         fields = {"bank": hash_bank_id(self._destination.bank)}

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from everthread.common.keys import SETTING_REMEMBER
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
 from everthread.server.keys import KeyStore
+from everthread.server.proxy import event_stream, exchange
 from everthread.server.proxy.conversation_memory import ConversationMemory
 from everthread.server.proxy.memory_block import OPENING
 from everthread.server.server_db import get_path
@@ -342,6 +346,15 @@ def test_a_client_that_hangs_up_ends_the_upstreams_work_and_the_reply_is_partial
     assert proxy.texts == ["Hello?", "She moved to Lisbon."]
 
 
+def test_a_reply_that_is_not_read_to_its_end_is_partial(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "MAX_LINE_BYTES", 200)
+    said = b'data: {"choices":[{"index":0,"delta":{"content":"She moved"}}]}\n\n'
+    proxy.upstream.behaviours[:] = [Raw(said + b"data: " + b"x" * 300)]
+    assert len(proxy.post(user("Hello?"), stream=True).content) > 300
+    wait_until(lambda: len(proxy.lines) == 2)
+    assert (proxy.lines[1].text, proxy.lines[1].metadata["partial"]) == ("She moved", True)
+
+
 def test_a_reply_that_is_cut_off_by_its_length_is_partial(proxy: Proxy) -> None:
     proxy.upstream.behaviours[:] = [Reply("She moved", finish="length")]
     proxy.post(user("Hello?"))
@@ -575,6 +588,54 @@ def test_a_bank_that_cannot_be_read_or_written_fails_no_reply(proxy: Proxy) -> N
     assert (answer.status_code, answer.json()["choices"][0]["message"]["content"]) == (200, "Hello there.")
     assert answer.headers["x-everthread-error"] == "not-stored, not-recalled"
     assert "x-everthread-session" not in answer.headers
+
+
+@contextmanager
+def hold_bank(proxy: Proxy) -> Iterator[None]:
+    """Keep everyone else from writing to the bank."""
+    names = Path(proxy.services.store.location).rglob(f"{proxy.bank}*")
+    with closing(
+        sqlite3.connect(min(names, key=lambda path: len(path.name)), isolation_level=None, check_same_thread=False)
+    ) as database:
+        database.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_that_cannot_be_stored_yet_is_answered_and_stored_later(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    with ExitStack() as held:
+
+        def answer(_: llm.Request) -> str:
+            held.enter_context(hold_bank(proxy))
+            monkeypatch.setattr(exchange, "STORING_PATIENCE_S", 0.05)
+            return "She moved."
+
+        proxy.upstream.behaviours[:] = [answer]
+        assert b"moved." in proxy.post(user(FACT), stream=stream).content
+        assert proxy.texts == [FACT]
+    wait_until(lambda: proxy.texts == [FACT, "She moved."])
+
+
+def test_a_server_that_shuts_down_stores_the_replies_that_it_has_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
+    with llm.llm_server("") as upstream, ExitStack() as held:
+        proxy = Proxy("", upstream, services, "nora")
+
+        def answer(_: llm.Request) -> str:
+            held.enter_context(hold_bank(proxy))
+            monkeypatch.setattr(exchange, "STORING_PATIENCE_S", 0.05)
+            return "She moved."
+
+        upstream.behaviours[:] = [answer]
+        with serve_app(create_app(services, Settings(proxy_url=upstream.url), closes=True)) as proxy.url:
+            assert b"moved." in proxy.post(user(FACT)).content
+            threading.Timer(0.2, held.close).start()
+    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        assert [line.text for line in memory.lines()] == [FACT, "She moved."]
 
 
 # ------------------------------------------------------------------------- banks and keys
