@@ -13,7 +13,7 @@ log = logging.getLogger("everthread.server")
 
 
 class BackgroundTasks:
-    """Tasks that may outlive the requests that start them. Whoever waits for one with a timeout does not cancel it."""
+    """Tasks that may outlive the requests that start them; `asyncio.wait` waits for one without cancelling it."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()  # the event loop holds tasks by weak references only

@@ -10,7 +10,7 @@ import pytest
 from everthread.server.proxy.background_tasks import BackgroundTasks
 
 
-def test_a_task_that_nobody_waits_for_is_finished_at_shutdown(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_that_no_request_waits_for_is_finished_at_shutdown(caplog: pytest.LogCaptureFixture) -> None:
     done: list[int] = []
 
     async def run() -> None:
