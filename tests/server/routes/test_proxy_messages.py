@@ -146,6 +146,7 @@ def test_errors_of_the_upstream_reach_the_client(messages: Proxy) -> None:
             client.messages.stream(model=f"m@{messages.bank}", max_tokens=100, messages=[user("Hi.")]) as stream,
         ):
             stream.until_done()
+    wait_until(lambda: len(messages.lines) == 2)
     assert (messages.texts, messages.lines[1].metadata["partial"]) == (["Hi.", "She moved"], True)
 
 
