@@ -10,7 +10,8 @@ A line comes in (observe)
 
 A question comes in (recall, context); a function calls those that are indented below it
     recall.rerank.names             RerankerOpener.open              opens the reranker, if one is named
-    recipes.dispatch                recall, build_context            finds hits; formats them as text (context)
+    recipes.dispatch                recall                           finds hits (recall)
+    recipes.dispatch                build_context                    formats hits as text (context)
       recipes.dispatch              search                           searches lines or units
         bank.embedding_backlog      EmbeddingBacklog.embed_pending   embeds the pending lines
         recipes.default             Default.recall                   composes its steps; each recipe has its own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -18,6 +18,7 @@ from everthread import memory as memory_module
 from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from everthread.types import Hit
 
 ROW = re.compile(r"^ {4,}([a-z_.]+) +([A-Za-z_.]+) +\S")
 QUESTION = "A question comes in (recall, context); a function calls those that are indented below it"
@@ -67,6 +68,15 @@ def trace_calls() -> Iterator[list[CodeType]]:
     found += calls
 
 
+class KeepOrder:
+    """Reranks nothing."""
+
+    name = "keep"
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        return list(hits)
+
+
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
@@ -87,7 +97,7 @@ def is_in_order(part: str, call: Callable[[], object], skipped: set[str]) -> boo
 def test_every_function_in_the_diagram_exists() -> None:
     parts = read_diagram()
     assert list(parts) == ["A line comes in (observe)", QUESTION]
-    assert [len(names) for names in parts.values()] == [6, 20]
+    assert [len(names) for names in parts.values()] == [6, 21]
     assert all(code_of(name).co_name == name.split(".")[-1] for names in parts.values() for name in names)
 
 
@@ -97,13 +107,14 @@ def test_observe_calls_the_functions_of_the_diagram_in_order(memory: Memory) -> 
 
 def test_recall_and_context_call_the_functions_of_the_diagram_in_order(memory: Memory) -> None:
     part = QUESTION
-    of_a_time = "recall.time_overview.find_lines_in_spans"
+    of_a_time, of_recall = "recall.time_overview.find_lines_in_spans", "recipes.dispatch.recall"
     of_context = {
         *("recipes.dispatch.build_context", "recipes.dispatch.apply_gate", "recipes.base.Recipe.lay_out"),
         *("recall.relevance_buffer.push_ranges", "recall.context_packing.fill_context"),
     }
     assert is_in_order(part, lambda: memory.recall("When does the ferry leave?"), {of_a_time, *of_context})
-    assert is_in_order(part, lambda: memory.context("When does the ferry leave?", session="s", gate=False), {of_a_time})
+    reranked = {"query": "When does the ferry leave?", "session": "s", "gate": False, "rerank": KeepOrder()}
+    assert is_in_order(part, lambda: memory.context(**reranked), {of_a_time, of_recall})  # type: ignore[arg-type]
     asked = {"query": "What did we talk about yesterday?", "as_of": NOON + timedelta(days=1)}
     judged = {"recall.relevance.collect_evidence", "recall.relevance.estimate_relevance"}  # rules take their place
     assert is_in_order(part, lambda: memory.recall(**asked), judged | of_context)  # type: ignore[arg-type]

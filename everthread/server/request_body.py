@@ -7,11 +7,12 @@ FastAPI parses a body before it runs a route's dependencies, and parses it on th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
@@ -26,8 +27,7 @@ class AuthFirstRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap FastAPI's own handler."""
         handle = super().get_route_handler()
-        dependencies: list[object] = [dependant.call for dependant in self.dependant.dependencies]
-        checks = [dependency for dependency in dependencies if isinstance(dependency, PermissionCheck)]
+        checks = [call for call in list_dependencies(self.dependant) if isinstance(call, PermissionCheck)]
 
         async def handle_checked(request: Request) -> Response:
             for check in checks:
@@ -38,6 +38,13 @@ class AuthFirstRoute(APIRoute):
             return await handle(request)
 
         return handle_checked
+
+
+def list_dependencies(dependant: Dependant) -> Iterator[object]:
+    """Yield the dependencies of a route, and theirs."""
+    for dependency in dependant.dependencies:
+        yield dependency.call
+        yield from list_dependencies(dependency)
 
 
 class BodyRequest(Request):

@@ -29,7 +29,11 @@ WRITTEN_BY_0_1_0 = {
     "SETTING_SMS": "sms",
     "SETTING_CHUNKS": "everthread.goodai",
 }
-ADDED_SINCE = {"META_REPLACES": "everthread.replaces", "META_UNDATED": "everthread.undated"}
+ADDED_SINCE = {
+    "META_REPLACES": "everthread.replaces",
+    "META_UNDATED": "everthread.undated",
+    "SETTING_RESPONSES": "everthread.responses",
+}
 
 
 def test_the_reserved_names_match_the_files_of_the_first_release_and_those_since() -> None:

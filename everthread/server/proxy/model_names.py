@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, to_json
 
 # A suffix that is a version or a quantization of a model: claude-3-5-sonnet@20240620, gemini@default, qwen3@q4_k_m.
-VERSION = re.compile(r"\d+|default|latest|\d+bit|i?q\d\w*|(b?f|fp|mxfp|nvfp|int)\d+\w*", re.IGNORECASE)
+VERSION = re.compile(r"\d+|default|latest|\d+bit|i?q\d\w*|(b?f|fp|mxfp|nvfp|int)\d\w*", re.IGNORECASE)
 MAX_ADDED_MODELS = 1000  # further names would only lengthen the list
 
 
