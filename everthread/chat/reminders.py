@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import dropwhile
 
 from everthread.chat.events import (
     MAX_REMINDED_LINES,
@@ -54,7 +55,8 @@ class Reminders:
             now: the present time.
             replaces: the reply to be replaced; the character may be reminded of its line again.
         """
-        replies = [line for line in lines if is_character_line(line)]
+        answered = dropwhile(is_character_line, lines)  # without a greeting
+        replies = [line for line in answered if is_character_line(line)]
         if not replies and (event := self.find_event(last_seen, now, replaces)) is not None:
             return event
         hit = find_best_old_hit(context.hits, now)

@@ -657,6 +657,19 @@ def test_an_announced_event_is_offered_once_in_the_next_conversation(talk: Talk,
     assert talk().reminder == ""
 
 
+def test_a_greeting_does_not_take_the_place_of_a_reminder(talk: Talk, clock: Clock, memory: Memory) -> None:
+    memory.observe("My job interview is tomorrow.", speaker="Nora", said_at=NOON - timedelta(days=2))
+    chat = talk()
+    assert "interview" in chat.reminder
+    reply = chat.reply("Good morning.")
+    assert "".join(reply)
+    assert standing(chat)[0] == "Captain: Ahoy, Nora!"
+    assert "My job interview is tomorrow." in reply.reminder
+    again = chat.reply("Well.")
+    assert "".join(again)
+    assert again.reminder == ""
+
+
 # -------------------------------------------------------------------- no model
 
 
