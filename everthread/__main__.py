@@ -25,6 +25,9 @@ def main() -> None:
     except KeyboardInterrupt:
         print("\neverthread: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    finally:
+        # After an interrupt in `exec`, which dataclasses use, Python ends by the signal unless `exec` succeeds later.
+        exec("")  # noqa: S102
 
 
 if __name__ == "__main__":

@@ -13,13 +13,11 @@ import os, signal, sys
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
-            os.kill(os.getpid(), signal.SIGINT)
+            {interrupt}
 
 sys.meta_path.insert(0, Interrupt())
-sys.argv = ["everthread", *{arguments!r}]
-from everthread.__main__ import main
-main()
 """
+INTERRUPT = "os.kill(os.getpid(), signal.SIGINT)"
 
 
 @pytest.mark.parametrize(
@@ -35,11 +33,27 @@ main()
 def test_an_interrupt_while_modules_load_ends_with_one_line_and_130(
     tmp_path: Path, module: str, arguments: list[str]
 ) -> None:
-    script = INTERRUPTED_AT.format(module=module, arguments=arguments)
-    environment = {**os.environ, "EVERTHREAD_STORE": str(tmp_path / "banks")}
+    status, output = interrupt_at(module, arguments, INTERRUPT, tmp_path)
+    assert status == 130, output
+    assert output.startswith("everthread: interrupted")
+    assert len(output.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("module", "arguments"), [("numpy", ["banks"]), ("fastapi", ["serve"])])
+def test_an_interrupt_in_generated_code_ends_with_130(tmp_path: Path, module: str, arguments: list[str]) -> None:
+    status, output = interrupt_at(module, arguments, f"exec({INTERRUPT!r})", tmp_path)
+    assert status == 130, output
+
+
+def interrupt_at(module: str, arguments: list[str], interrupt: str, folder: Path) -> tuple[int, str]:
+    """Interrupt a command at the import of a module; return its exit status and what it wrote to standard error."""
+    (folder / "sitecustomize.py").write_text(INTERRUPTED_AT.format(module=module, interrupt=interrupt))
+    paths = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        [sys.executable, "-m", "everthread", *arguments],
+        env={**os.environ, "PYTHONPATH": paths, "EVERTHREAD_STORE": str(folder / "banks")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
     )
-    assert done.returncode == 130, done.stderr
-    assert done.stderr.strip().startswith("everthread: interrupted")
-    assert len(done.stderr.strip().splitlines()) == 1
+    return done.returncode, done.stderr.strip()
