@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 PACKAGE = Path(__file__).parents[2] / "everthread"
 ASKED = "from everthread.common.installation import *; print(extra_command('server')); print(upgrade_command())"
@@ -70,3 +72,10 @@ def test_a_make_environment_names_make_and_one_without_pip_names_uv(tmp_path: Pa
     assert (server, upgraded) == ("make serve", f"git -C {clone} pull")
     other, _ = commands(tmp_path / "b", None, python)
     assert other == f"uv pip install --python {python} 'everthread[server]'"
+
+
+def test_no_release_that_cannot_be_built_is_a_dependency() -> None:
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    allowed = {each.name: each.specifier for each in map(Requirement, project["dependencies"])}
+    assert "2.2.0" not in allowed["pystemmer"]
+    assert "2.2.0.2" in allowed["pystemmer"]
