@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -88,6 +89,16 @@ def test_the_example_of_an_index_runs_and_is_short() -> None:
     assert "My sister Mia moved to Lisbon in May." in output
     assert "2 vectors in the index" in output  # the third line was retracted
     assert len((EXAMPLES / "own_index.py").read_text().splitlines()) <= 150
+
+
+def test_the_docs_name_the_methods_that_the_example_of_an_index_overrides(example: Any) -> None:
+    paragraphs = (EXAMPLES.parent / "docs" / "recipes.md").read_text(encoding="utf-8").split("\n\n")
+    (why_not,) = [text for text in paragraphs if "no FAISS index" in text and "Pinecone" in text]
+    named = set(re.findall(r"`(\w+)`", why_not)) - {"SQLiteStore"}
+    overridden = {
+        name for name in vars(example.IndexedStore) if not name.startswith("_") and hasattr(SQLiteStore, name)
+    }
+    assert named == overridden
 
 
 LINE = st.builds(

@@ -13,9 +13,11 @@ import pytest
 from hardship import llm
 
 from everthread.chat.character import Character
+from everthread.chat.chat import Chat
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.default import Default
+from everthread.scribes.extractive import ExtractiveScribe
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.messaging.channel import Channel
 from everthread.server.messaging.conversation import MessageConversation
@@ -26,7 +28,7 @@ from everthread.server.sms.channel import SMS
 from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
-from everthread.testing import HashEmbedder
+from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import Line, now
 
 PAGER = Channel(
@@ -177,6 +179,30 @@ def test_a_goodbye_asks_whether_to_remember_the_conversation(nemo: PagerBot) -> 
     assert nemo.receive("Good morning") == ["Lisbon suits her.", PAGER.render_text("remember?", 0)]
     assert nemo.receive("yes") == [PAGER.render_text("remembered", 0)]
     assert len(nemo.lines) == 4
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ok bye then!",
+        "I have to go now. Talk to you later!",
+        "My bus is here, bye!",
+        "再见",
+        "Say goodbye!",
+        "See you?",
+    ],
+)
+def test_a_goodbye_by_message_is_the_same_as_in_a_chat(nemo: PagerBot, said: str, tmp_path: Path) -> None:
+    with (
+        Memory.open("ann", store=tmp_path / "chat", embedder=HashEmbedder(64), recipe="packabby") as memory,
+        Chat(memory, Character("Nemo"), ScriptedLLM(["Aye."] * 2), scribe=ExtractiveScribe()) as chat,
+    ):
+        for text in ("My sister Mia moved to Lisbon.", said):
+            "".join(chat.reply(text))
+            nemo.receive(text)
+        is_asked = chat.question != ""
+    assert nemo.texts[-1] == (said if is_asked else "Lisbon suits her.")
+    assert (nemo.receive("no") == [PAGER.render_text("dropped", 3)]) is is_asked
 
 
 def test_parts_that_could_not_be_sent_precede_the_next_answer(nemo: PagerBot) -> None:
