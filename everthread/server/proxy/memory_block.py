@@ -31,8 +31,9 @@ class MemoryBlock:
 
     @property
     def text(self) -> str:
-        """The text of the block; empty if nothing was recalled."""
-        return f"{OPENING}\n{self.memories.strip()}\n{CLOSING}" if self.memories else ""
+        """The text of the block; empty if nothing was recalled. Memories that quote its last line don't end it."""
+        memories = self.memories.strip().replace(CLOSING, CLOSING.lower())
+        return f"{OPENING}\n{memories}\n{CLOSING}" if memories else ""
 
 
 def begins_with_block(text: str) -> bool:
