@@ -23,6 +23,8 @@ from everthread.recipes import general_knowledge
 from everthread.recipes.goodai import dialogue, tokenizers
 from everthread.scribes import prompts
 from everthread.scribes.extractive import ExtractiveScribe, join_row
+from everthread.server.messaging import commands
+from everthread.server.proxy import memory_block, message_text, question_template
 from everthread.server.sms import segments
 from everthread.server.sms.channel import SMS
 from everthread.text import analyzer, keywords, line_features, redaction, refusal, salience, sentences, time_expressions
@@ -127,6 +129,8 @@ FUNCTIONS: list[Callable[[str], object]] = [
         SMS.find_command,
     ),
     hook_transcript.remove_inserted,
+    *(message_text.remove_thoughts, memory_block.without_block, question_template.find_question),
+    commands.find_forget_request,
     *(dialogue.split_last_turn, general_knowledge.split_paragraphs),
     *(SMS.split, segments.count_fitting, segments.count_segments, tokenizers.words, join_row),
 ]
