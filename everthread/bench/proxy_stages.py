@@ -119,6 +119,7 @@ def _measure_turn(watch: Stopwatch, proxied: Any, messages: list[dict[str, str]]
     request = watch.time("parse", lambda: ChatRequest.parse(body))
     person_turn = watch.time("find the newest message", lambda: request.find_turn({"via": "proxy"}))
     assert person_turn is not None
+    watch.time("begin to embed it", lambda: proxied.prepare(BANK, person_turn.text))
     turn = watch.time("store it", lambda: proxied.begin(BANK, person_turn, None))
     block = watch.time("recall", lambda: proxied.recall(BANK, person_turn, turn, None, EMBEDDING_TIMEOUT_S))
     watch.time("write the request", lambda: write_request(request, "m", block.text, person_turn.index))

@@ -53,21 +53,14 @@ class Deadline:
 
     def call(self, function: Callable[[], Result], otherwise: Result) -> Result:
         """Return the result of a function if it returns in time, else `otherwise`. Raises what the function raises."""
-        slots = _SLOTS.free  # the thread releases the slot of this semaphore, even after a fork
-        if self._remaining_s() <= 0 or not slots.acquire(timeout=self._remaining_s()):
+        future = begin(function, self._remaining_s()) if self._remaining_s() > 0 else None
+        if future is None:
             self.missed = True
             return otherwise
-        future = Future[Result]()
+        return self.wait_for(future, otherwise)
 
-        def run() -> None:
-            try:
-                future.set_result(function())
-            except BaseException as error:  # noqa: BLE001  # raised where the result is awaited
-                future.set_exception(error)
-            finally:
-                slots.release()
-
-        threading.Thread(target=run, name="everthread-deadline").start()
+    def wait_for(self, future: Future[Result], otherwise: Result) -> Result:
+        """Return the result of a call that has begun, as `call` does."""
         if not wait([future], self._remaining_s()).done:
             self.missed = True
             return otherwise
@@ -75,3 +68,30 @@ class Deadline:
 
     def _remaining_s(self) -> float:
         return max(self._at - time.monotonic(), 0.0)
+
+
+def begin(function: Callable[[], Result], patience_s: float = 0.0) -> Future[Result] | None:
+    """Begin a call in a thread of its own.
+
+    Args:
+        function: what is called.
+        patience_s: seconds to wait while MAX_CALLS others run.
+
+    Returns:
+        Its future result; None if too many others run.
+    """
+    slots = _SLOTS.free  # the thread releases the slot of this semaphore, even after a fork
+    if not slots.acquire(timeout=patience_s):
+        return None
+    future = Future[Result]()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:  # noqa: BLE001  # raised where the result is awaited
+            future.set_exception(error)
+        finally:
+            slots.release()
+
+    threading.Thread(target=run, name="everthread-deadline").start()
+    return future

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.embedders.base import Embedder
+from everthread.embedders.begun_questions import BegunQuestions
 from everthread.embedders.shapes import embed_texts
 from everthread.errors import ModelError
 
@@ -75,6 +76,7 @@ class EmbedderState:
 
     retry_at: float = 0.0  # after a failure, the earliest time.monotonic() of the next call
     scale: CosineCalibration | None = None  # measured at the first query
+    questions: BegunQuestions = field(default_factory=BegunQuestions)
     warned: set[str] = field(default_factory=set)  # banks whose lack of vectors of this model was logged
 
 

@@ -72,6 +72,10 @@ class Encoder:
             self._start_cooldown(error)
             return None
 
+    def begin_query(self, text: str) -> None:
+        """Begin to embed a question in another thread. The next `try_embed_query` with this text waits for it."""
+        self.state.questions.begin(text, self._embed_query)
+
     def try_embed_query(self, text: str) -> Vector | None:
         """Embed a question, which also calibrates the model.
 
@@ -82,6 +86,10 @@ class Encoder:
             The (D,) vector, or (Q, D) if the model returns several; None while the embedder is down, and for a script
             that the model can't read.
         """
+        begun = self.state.questions.take(text)
+        return self._embed_query(text) if begun is None else begun.result()
+
+    def _embed_query(self, text: str) -> Vector | None:
         if time.monotonic() < self.state.retry_at or (is_unspaced_script(text) and not self.embedder.multilingual):
             return None
         try:
@@ -121,8 +129,9 @@ class _TimedEncoder(Encoder):
         self._deadline = deadline
 
     def try_embed_query(self, text: str) -> Vector | None:
-        embed = super().try_embed_query
-        return self._deadline.call(lambda: embed(text), None)
+        if (begun := self.state.questions.take(text)) is not None:
+            return self._deadline.wait_for(begun, None)
+        return self._deadline.call(lambda: self._embed_query(text), None)
 
 
 class _CachedEmbedder:

@@ -123,6 +123,11 @@ class BankReader:
         """Return the statistics of the bank, or of some of its lines."""
         return self.store.corpus_stats(self.bank, visible)
 
+    def begin_query(self, text: str) -> None:
+        """Begin to embed a query that `measure_candidates` will be called with."""
+        names = self.store.corpus_stats(self.bank).names
+        self.encoder.begin_query(parse_query(text, names, now().astimezone()).embedding_text)
+
     def measure_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
         """Find the lines that may answer a query, and compute their signals.
 

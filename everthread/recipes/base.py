@@ -86,6 +86,14 @@ class Recipe:
             reader: the bank.
         """
 
+    def prepare(self, reader: BankReader, text: str) -> None:
+        """Begin what `recall` will need for a query, while something else is done.
+
+        Args:
+            reader: the bank.
+            text: the query, which is not blank.
+        """
+
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the best hits for a query that is not blank.
 

@@ -154,6 +154,10 @@ class Default(Recipe):
             return self.words
         return self.assistant if candidates.corpus.has_assistant else self.friends
 
+    def prepare(self, reader: BankReader, text: str) -> None:
+        """Begin to embed the query."""
+        reader.begin_query(text)
+
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the best lines by the profile. Overview questions (`time_overview`) bypass it."""
         candidates, signals = reader.measure_candidates(query, k)

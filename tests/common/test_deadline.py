@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hardship import PATIENCE, forked
 
-from everthread.common.deadline import MAX_CALLS, Deadline
+from everthread.common.deadline import MAX_CALLS, Deadline, begin
 
 
 def test_a_call_that_returns_in_time_gives_its_result() -> None:
@@ -70,8 +70,19 @@ def hanging() -> Iterator[threading.Event]:
 def test_calls_that_hang_leave_no_place_for_another_until_they_end(hanging: threading.Event) -> None:
     deadline = Deadline(0.02)
     assert (deadline.call(lambda: True, False), deadline.missed) == (False, True)
+    assert begin(lambda: True) is None
     hanging.set()
     assert Deadline(PATIENCE).call(lambda: True, False)
+
+
+def test_the_result_of_a_call_that_has_begun_is_awaited_until_the_deadline() -> None:
+    released, deadline = threading.Event(), Deadline(0.02)
+    late, done = begin(lambda: released.wait(PATIENCE), PATIENCE), begin(lambda: "done", PATIENCE)
+    assert late is not None
+    assert done is not None
+    assert Deadline(PATIENCE).wait_for(done, "") == "done"
+    assert (deadline.wait_for(late, False), deadline.missed) == (False, True)
+    released.set()
 
 
 def test_calls_that_hang_take_no_place_in_a_forked_process(hanging: threading.Event) -> None:

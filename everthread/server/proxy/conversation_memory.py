@@ -106,6 +106,17 @@ class ConversationMemory:
             text = reply.join(messages[-1].text)
             lineage.extend_reply(messages, text, partial=reply.is_partial, session=session)
 
+    def prepare(self, bank: str, text: str) -> None:
+        """Begin to recall for a message, while it is stored.
+
+        Args:
+            bank: its id.
+            text: the message.
+        """
+        if text.strip() and self._services.store.exists(bank):
+            memory = self._services.get_memory(bank)
+            memory.recipe.prepare(memory.reader, text[-MAX_QUERY_CHARS:])
+
     def recall(
         self,
         bank: str,

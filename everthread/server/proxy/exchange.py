@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TypeVar
 from urllib.parse import quote
@@ -129,12 +129,15 @@ class Exchange:
         Returns:
             The task that stores, and the memories.
         """
+        recalls = options.memory is not False and bool(person_turn.messages)
         async with _take_slot(self._memory.slots) as has_slot:
             storing = self._memory.tasks.start(self._begin(person_turn))
+            if recalls and has_slot and not person_turn.continues:
+                self._memory.tasks.start(self._prepare(person_turn))
             await asyncio.wait([storing], timeout=STORING_PATIENCE_S)
             if not storing.done():
                 self._note_failure("stored-later", TimeoutError())
-            elif options.memory is not False and person_turn.messages:
+            elif recalls:
                 if has_slot:
                     bank, turn = self._destination.bank, storing.result()
                     recall = partial(self._memory.recall, bank, person_turn, turn, options.budget)
@@ -154,6 +157,11 @@ class Exchange:
         except Exception as error:  # noqa: BLE001  # no error of the memory may fail the reply
             self._note_failure("not-stored", error)
             return None
+
+    async def _prepare(self, person_turn: PersonTurn) -> None:
+        """Begin to recall, while the message is stored."""
+        with suppress(Exception):  # `_recall` meets the same error, and notes it
+            await anyio.to_thread.run_sync(self._memory.prepare, self._destination.bank, person_turn.text)
 
     async def _recall(self, recall: Callable[[float], MemoryBlock], patience_s: float) -> MemoryBlock:
         """Call a function that recalls, with its deadline; no memories if it takes longer than the patience."""

@@ -574,6 +574,35 @@ def test_an_embedder_that_takes_too_long_leaves_the_lines_that_are_found_by_thei
     store.close()
 
 
+def test_the_question_is_embedded_once_while_the_message_is_stored(tmp_path: Path) -> None:
+    began, embedded = threading.Event(), []
+
+    class Recording(HashEmbedder):
+        def embed_query(self, text: str) -> Vector:
+            embedded.append(text)
+            began.set()
+            return super().embed_query(text)
+
+    class Stored(ConversationMemory):
+        def begin(self, *given: Any) -> Any:
+            assert began.wait(PATIENCE)
+            return super().begin(*given)
+
+    store = SQLiteStore(tmp_path)
+    services = Services(store, Recording(64), None, Default())
+    services.get_memory("nora", create=True).observe(FACT)
+    with llm.llm_server("Yes.") as upstream:
+        app = create_app(services, Settings(proxy_url=upstream.url, proxy_patience_s=PATIENCE, proxy_bank="nora"))
+        app.state.proxied_conversations = Stored(app.state.conversations, stores_history=True)
+        with serve_app(app) as url:
+            body = {"model": "m", "messages": [user("My sister moved, didn't she, to Lisbon?")]}
+            answer = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
+        assert "x-everthread-error" not in answer.headers
+        assert FACT in upstream.bodies[-1]["messages"][0]["content"]
+    assert len([text for text in embedded if "Lisbon" in text]) == 1
+    store.close()
+
+
 def test_new_lines_are_embedded_after_the_reply(proxy: Proxy) -> None:
     proxy.post(user(FACT))
     wait_until(lambda: proxy.memory.stats().pending == 0)
