@@ -400,6 +400,19 @@ def test_the_recipe_and_its_options_are_saved_with_the_bank(run: Run, tmp_path: 
         assert memory.settings()["recipe"] == {"name": "packabby", "options": {"max_hits": 2, "threshold": 0.3}}
 
 
+@pytest.mark.parametrize("recipe", ["character", "packabby"])
+def test_later_commands_use_the_recipe_of_the_chat(run: Run, tmp_path: Path, recipe: str) -> None:
+    run("-m", "none", "--recipe", recipe, stdin="My sister Mia moved to Lisbon.\n/quit\n")
+    command = ["--store", str(tmp_path / "store"), "--embedder", "hash"]
+    stats = json.loads(CliRunner().invoke(main, [*command, "stats", "--json"]).stdout)
+    assert (stats["recipe"], stats["lines"]) == (recipe, 1)
+    found = [
+        CliRunner().invoke(main, [*command, *given, "recall", "Where does Mia live?"]).output
+        for given in ([], ["--recipe", recipe], ["--recipe", "default"])
+    ]
+    assert found[0] == found[1] != found[2]
+
+
 @pytest.mark.parametrize("flag", ["--offers", "--no-offers"])
 def test_offers_have_their_own_option(run: Run, tmp_path: Path, flag: str) -> None:
     run("-m", "none", "--recipe", "character", flag, stdin="/quit\n")

@@ -15,9 +15,10 @@ from click.testing import CliRunner, Result
 from hardship import PATIENCE
 
 import everthread
-from everthread.cli.common import json_option
+from everthread.cli.common import LAZY_COMMANDS, json_option
 from everthread.cli.main import main
 from everthread.cli.repl_text import LEGEND
+from everthread.common.installation import extra_command
 from everthread.factory import RECIPES
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
@@ -154,6 +155,14 @@ def test_bad_input_is_one_line_on_standard_error_and_status_2(cli: Cli, argument
 )
 def test_an_invalid_setting_is_bad_input(tmp_path: Path, arguments: list[str], words: str) -> None:
     assert words in complaint(CliRunner().invoke(main, ["--store", str(tmp_path), "--embedder", "hash", *arguments]))
+
+
+@pytest.mark.parametrize(("command", "extra"), [("serve", "server"), ("db", "postgres"), ("mcp", "mcp")])
+def test_a_command_without_its_extra_names_the_install_command_of_this_installation(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, LAZY_COMMANDS[command], None)
+    assert f"{command} needs an extra: {extra_command(extra)} (" in complaint(cli(command, "--anything"))
 
 
 def test_a_file_is_refused_as_a_store(tmp_path: Path) -> None:
