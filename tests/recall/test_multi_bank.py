@@ -132,8 +132,8 @@ def test_a_blank_query_finds_nothing_in_several_banks(ann: Memory) -> None:
 
 def test_a_query_is_embedded_once_for_several_banks(ann: Memory) -> None:
     assert isinstance(ann.embedder, CountingEmbedder)
-    assert ann.recall("island ferry", banks=list(SAID))
-    assert ann.embedder.embedded_queries == 1
+    assert ann.recall("Who missed the ferry to the island?", banks=list(SAID))
+    assert ann.embedder.embedded_queries == 1  # only the words that are searched for, not the whole question
 
 
 def test_a_query_is_embedded_again_only_if_speaker_names_change_it(ann: Memory) -> None:
