@@ -26,6 +26,7 @@ _CLAUSE_MARKS = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+")
 _CLAUSE_MARKS_AND_HYPHENS = re.compile(rf"{_CLAUSE_MARKS.pattern}|\s-+\s")
 _UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # kana and Chinese characters
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_]+)*")
+_DRAWN_OUT = re.compile(r"([^\W\d])\1{2,}")  # a letter that is repeated for emphasis
 _QUOTE = re.compile(r"""["“”„«»‹›「」『』：]|:(?=[^\W\d]|\s)|(?<!\w)['‘’](?=\w)""")  # marks of quoted speech
 
 Tokens = tuple[str, ...]
@@ -137,8 +138,9 @@ def _name_phrases(name: str) -> frozenset[Tokens]:
 
 
 def _tokenize(text: str) -> Tokens:
-    """Split a text into lower-case words; Chinese and Japanese text into single characters."""
-    return tuple(_TOKEN.findall(APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()))
+    """Split a text into lower-case words; Chinese and Japanese text into single characters. "Byeeee" is "bye"."""
+    folded = APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()
+    return tuple(_TOKEN.findall(_DRAWN_OUT.sub(r"\1", folded)))
 
 
 @cache
