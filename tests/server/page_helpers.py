@@ -11,7 +11,7 @@ from everthread import server
 
 FOLDER = Path(server.__file__).parent / "static"
 MAX_TRANSFERRED_BYTES = 150_000  # of a first visit
-MAX_COMPRESSED_BYTES = 64_000  # of all files
+MAX_COMPRESSED_BYTES = 120_000  # of all files, without those of libraries
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TIMEOUT_MS = 120_000  # on a busy machine
