@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hardship import PATIENCE
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
@@ -177,6 +178,19 @@ def test_incognito_lines_are_broadcast_and_not_written(make: Make, tmp_path: Pat
     assert (heard(captain), heard(cook)) == ([], [])
     assert [line.text for line in cook.lines] == ["Where to?", "North."]
     assert all(b"Where to" not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_goodbye_is_an_ordinary_line_and_each_chat_is_ended_by_its_own_call(make: Make) -> None:
+    captain, cook = make("Captain"), make("Cook")
+    for chat in (captain, cook):
+        chat.memory.set_setting("remember", "ask")
+    scene = GroupChat([captain, cook])
+    scene.say("My sister Mia moved to Lisbon.")
+    scene.say("Goodbye!")
+    assert (get_reply_text(scene, "Captain"), captain.question) == ("Aye.", "")
+    assert captain.end(True).remembered
+    assert captain.wait(PATIENCE)
+    assert [len(chat.memory.units("summary")) for chat in (captain, cook)] == [1, 0]
 
 
 def test_two_groups_on_one_store_are_separate(make: Make) -> None:
