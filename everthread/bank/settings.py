@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from reprlib import repr as shortly
 
 from everthread.bank.validation import check_name
-from everthread.common.keys import SETTING_RECIPE, SETTING_REMEMBER
+from everthread.common.keys import SETTING_RECALL_FROM, SETTING_RECIPE, SETTING_REMEMBER
 from everthread.errors import BadInput
 from everthread.stores.json_text import storable_json
 from everthread.types import JSONValue
@@ -29,8 +29,15 @@ def check_setting(name: str, value: JSONValue | None) -> None:
         raise BadInput(f"setting {name!r} must be one of {', '.join(REMEMBER_POLICIES)}, got {shortly(value)}")
     if name == SETTING_RECIPE:
         parse_recipe(value)
+    if name == SETTING_RECALL_FROM and value is not None:
+        _check_bank_ids(name, value)
     if len(storable_json(value, f"setting {name!r}", BadInput)) > MAX_SETTING_CHARS:
         raise BadInput(f"setting {name!r} is too large: more than {MAX_SETTING_CHARS:,} characters of JSON")
+
+
+def _check_bank_ids(name: str, value: JSONValue) -> None:
+    if not isinstance(value, list) or not all(isinstance(bank, str) for bank in value):
+        raise BadInput(f"setting {name!r} must be a list of banks' ids, got {shortly(value)}")
 
 
 def remember_policy(settings: Mapping[str, JSONValue]) -> bool | None:

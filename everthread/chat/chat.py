@@ -82,7 +82,7 @@ class Chat:
             count: counts the tokens of a text; default: the memory's counter.
             scribe_worker: a worker that several conversations of the bank share. The caller closes it.
             budget: tokens of recalled memories in a prompt; default: the recipe's.
-            banks: further banks of the store that replies may draw on.
+            banks: further banks of the store that replies may draw on; default: those of the setting `recall_from`.
 
         Raises:
             NotFound: `banks` names a bank that doesn't exist, or `character` an unknown character.

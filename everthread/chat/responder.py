@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from everthread.chat import character_library, offline_reply, pins, style_sample
 from everthread.chat.character import Character
+from everthread.chat.character_banks import recall_from
 from everthread.chat.conversation import Conversation
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
 from everthread.chat.reminders import Reminders
@@ -39,7 +40,7 @@ class Responder:
     llm: LLM | None  # None: a reply shows what is remembered
     sampling: Sampling  # overrides the recipe's
     budget: int | None  # tokens of recalled memories in a prompt; None: the recipe's
-    banks: Collection[str]  # further banks of the store to recall from
+    banks: Collection[str] | None  # further banks of the store to recall from; None: those of the bank's settings
     participants: Collection[str]  # other speakers, whose lines the character must not write
     last_reply: Reply | None
 
@@ -64,7 +65,7 @@ class Responder:
         """
         self.llm, self.budget, self.participants, self.last_reply = llm, budget, (), None
         self.sampling = sampling or Sampling()
-        self.banks = multi_bank.check_banks(memory.store, banks) if banks else ()
+        self.banks = multi_bank.check_banks(memory.store, banks) if banks else None
         self._memory, self._now, self._recalls_as_of_now = memory, now, recalls_as_of_now
         self._count = lru_cache(TOKEN_CACHE_SIZE)(count or memory.count)
         self._line_formatter = LineFormatter(self._count)
@@ -226,7 +227,7 @@ class Responder:
             session=self._conversation.session if self._memory.recipe.uses_buffer and not incognito else None,
             notes=notes,
             count=self._count,
-            banks=multi_bank.list_existing(self._memory.store, self._memory.bank, self.banks),
+            banks=multi_bank.list_existing(self._memory.store, self._memory.bank, self._list_banks()),
         )
         if not incognito:  # notes must not contain memories recalled in incognito
             self._scribe_worker.background = context.sources
@@ -240,6 +241,10 @@ class Responder:
             return None, ""
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
         return self._reminders.choose(lines, context, self._last_seen, self._now(), replaces) or (None, "")
+
+    def _list_banks(self) -> Collection[str]:
+        """List the further banks to recall from."""
+        return recall_from(self._settings) if self.banks is None else self.banks
 
     # ----------------------------------------------------------------------- saving
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -17,6 +16,7 @@ from everthread import factory
 from everthread.bank.line_validation import MAX_NAME_CHARS
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
 from everthread.chat import card, character_library
+from everthread.chat.character_banks import separate_bank
 from everthread.chat.character_library import open_character
 from everthread.chat.chat import Chat
 from everthread.chat.group_chat import GroupChat
@@ -170,7 +170,7 @@ def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bo
 
 def _ask_for_bank(bank: str, current: str, name: str, asks: bool) -> str:
     """Return the bank for the character `name`: this one, which holds the memories of `current`, or a separate one."""
-    separate = character_bank(bank, current, name)
+    separate = separate_bank(bank, current, name)
     if not asks:
         notice = f"bank {bank!r} holds {current}'s memories, which {name} takes over"
         click.echo(f"({notice}; for a separate bank, pass --bank {separate})", err=True)
@@ -179,12 +179,6 @@ def _ask_for_bank(bank: str, current: str, name: str, asks: bool) -> str:
     click.echo(f"  own   in a separate bank, {separate}", err=True)
     click.echo(f"  this  in this bank, where {name} replaces {current} and remembers everything said there", err=True)
     return separate if click.prompt("Answer", type=click.Choice(["own", "this"]), err=True) == "own" else bank
-
-
-def character_bank(bank: str, current: str, name: str) -> str:
-    """Return the name of a character's own bank: laura/captain-vey, next to laura or laura/ever."""
-    new_suffix, old_suffix = ("/" + re.sub(r"[\s/]+", "-", known.lower()) for known in (name, current))
-    return bank.removesuffix(old_suffix) + new_suffix
 
 
 def _check(option: str, value: str | None, remedy: str) -> None:

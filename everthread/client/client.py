@@ -22,7 +22,7 @@ from everthread.client import decode
 from everthread.client.characters import RemoteCharacters
 from everthread.client.connection import JSON_TYPE, OCTET_STREAM, Connection, FileBody, build_path, iter_rows
 from everthread.client.reply import RemoteReply
-from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
+from everthread.common.keys import SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
 from everthread.stores.limits import check_bank_id
 from everthread.types import (
@@ -370,28 +370,34 @@ class Client:
         return next(unit for unit in self.units("note") if unit.id == saved["id"])
 
     def settings(self) -> dict[str, JSONValue]:
-        """Return the bank's settings: whether it remembers conversations, and the model of its scribe if one is set."""
+        """Return the bank's settings: whether it remembers conversations and, if they are set, the model of its scribe
+        and the further banks that replies draw on."""
         return dict(self._request("GET", "settings"))
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
         """Change a setting.
 
         Args:
-            name: `remember`: whether conversations are remembered; `scribe`: the model that writes notes and summaries.
+            name: `remember`: whether conversations are remembered; `scribe`: the model that writes notes and summaries;
+                `recall_from`: further banks that replies draw on.
             value: for `remember` "always", "ask" or "never" (None: "ask"); for `scribe` a model's name, "none", or
-                None for the server's model.
+                None for the server's model; for `recall_from` a list of ids, or None.
 
         Raises:
             BadQuery: the name or the value is invalid.
             ConfigError: the server has no such model.
+            NotFound: a bank in `recall_from` doesn't exist.
         """
         if name == SETTING_SCRIBE and isinstance(value, str | None):
             self._request("PATCH", "settings", body={SETTING_SCRIBE: value})
             return
+        if name == SETTING_RECALL_FROM and isinstance(value, list | None):
+            self._request("PATCH", "settings", body={SETTING_RECALL_FROM: value or []})
+            return
         if name != SETTING_REMEMBER or (value is not None and value not in REMEMBER_POLICIES):
             raise BadQuery(
-                f"{name!r} can't be set to {value!r} here. Settable: remember ({', '.join(REMEMBER_POLICIES)}) "
-                "and scribe (a model's name)"
+                f"{name!r} can't be set to {value!r} here. Settable: remember ({', '.join(REMEMBER_POLICIES)}), "
+                "scribe (a model's name) and recall_from (a list of banks' ids)"
             )
         self._request("PATCH", "settings", body={SETTING_REMEMBER: value or "ask"})
 

@@ -31,6 +31,7 @@ from everthread.server.request_guard import RequestGuard
 from everthread.server.routes import (
     about,
     banks,
+    character_banks,
     characters,
     chat,
     lines,
@@ -117,7 +118,20 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
 
 def _add_routes(app: FastAPI) -> None:
     api = APIRouter(prefix=API_PREFIX)
-    busiest_first = (chat, lines, recall, sessions, banks, units, pins, characters, recipes, transfer, about)
+    busiest_first = (
+        chat,
+        lines,
+        recall,
+        sessions,
+        banks,
+        units,
+        pins,
+        characters,
+        character_banks,
+        recipes,
+        transfer,
+        about,
+    )
     for module in busiest_first:
         api.include_router(module.router)
     app.include_router(api)

@@ -198,9 +198,11 @@ class StatsView(View):
 
 
 class BankView(View):
-    """A bank in short."""
+    """A bank in short. character, person: the names of the two who talk in it; the person is `user` if unknown."""
 
-    id: str = Field(validation_alias="bank")
+    id: str
+    character: str
+    person: str
     lines: int
     sessions: int
     last_said_at: datetime | None
@@ -218,10 +220,12 @@ class ReceiptView(View):
 
 class SettingsView(View):
     """The settings of a bank. remember: whether conversations are remembered, or the person is asked at their end.
-    scribe: the model that writes notes and summaries, missing for the server's."""
+    scribe: the model that writes notes and summaries, missing for the server's. recall_from: further banks that replies
+    draw on, if any."""
 
     remember: Remember
     scribe: str | None = None
+    recall_from: list[str] | None = None
 
 
 class MonthView(View):
@@ -381,15 +385,16 @@ class NotesBody(RequestBody):
 
 class SettingsBody(RequestBody):
     """Changes to a bank's settings; missing fields are not changed. scribe: a model of the configured server, `none`,
-    or null for the server's."""
+    or null for the server's. recall_from: the banks that replies also draw on, each of which the key may read."""
 
     remember: Remember = "ask"
     scribe: str | None = None
+    recall_from: list[str] = Field(default=[], max_length=MAX_BATCH)
 
     @model_validator(mode="after")
     def _check_not_empty(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("no setting is given; expected remember, scribe or both")
+            raise ValueError("no setting is given; expected remember, scribe or recall_from")
         return self
 
 

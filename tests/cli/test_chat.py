@@ -20,7 +20,6 @@ from hardship.terminal import Terminal
 from everthread.chat import card, character_library
 from everthread.chat.character import Character
 from everthread.chat.end_dialogue import QUESTION
-from everthread.cli.chat import character_bank
 from everthread.cli.main import main
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
@@ -379,14 +378,6 @@ def test_aborting_the_question_changes_nothing(run: Run, tmp_path: Path) -> None
     incognito = run("-b", "alice", "-c", "Captain Vey", "--incognito", "-m", "none", stdin="Hello.\n")
     assert (incognito.exit_code, incognito.stderr) == (0, "")
     assert owner(tmp_path, "alice") is None
-
-
-@pytest.mark.parametrize(
-    ("bank", "own"),
-    [("laura", "laura/captain-vey"), ("laura/ever", "laura/captain-vey"), ("laura/work", "laura/work/captain-vey")],
-)
-def test_a_characters_own_bank_is_named_next_to_the_other(bank: str, own: str) -> None:
-    assert character_bank(bank, "Ever", "Captain Vey") == own
 
 
 # ------------------------------------------------------- a bank keeps its recipe

@@ -653,7 +653,7 @@ def test_a_missing_bank_is_not_found(client: Client) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("character", {}), ("remember", "sometimes"), ("remember", 1)])
 def test_other_settings_and_invalid_values_are_rejected(client: Client, name: str, value: Any) -> None:
-    with pytest.raises(BadQuery, match=r"Settable: remember \(always, ask, never\) and scribe \(a model's name\)"):
+    with pytest.raises(BadQuery, match=r"Settable: remember \(always, ask, never\), scribe \(a model's name\) and"):
         client.set_setting(name, value)
 
 
@@ -731,3 +731,11 @@ def test_the_scribe_of_a_bank_is_set_to_a_model_that_the_server_has(client: Clie
         client.set_setting("scribe", "huge")
     client.set_setting("scribe", None)
     assert "scribe" not in client.settings()
+
+
+def test_the_banks_that_replies_draw_on_are_set(client: Client) -> None:
+    client.observe("Hello.")
+    client.set_setting("recall_from", [client.bank])
+    assert client.settings()["recall_from"] == [client.bank]
+    client.set_setting("recall_from", None)
+    assert "recall_from" not in client.settings()

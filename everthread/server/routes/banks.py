@@ -10,11 +10,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 
 from everthread.bank import stats as timeline
+from everthread.chat import character_banks
 from everthread.chat.character import Character
 from everthread.chat.character_library import open_character
-from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
+from everthread.common.keys import SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
+from everthread.recall import multi_bank
 from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import (
@@ -45,7 +47,6 @@ from everthread.server.schemas import (
     StatsView,
 )
 from everthread.server.services import Services
-from everthread.stores.base import Store
 from everthread.types import JSONValue, Stats
 
 log = logging.getLogger("everthread.server")
@@ -62,17 +63,29 @@ def banks(
     previous = decode_cursor(after, (str,))
     ids = sorted(permitted_banks(request, "read", services.store.banks()))
     following = (bank for bank in ids if previous is None or bank > previous[0])
-    return build_page(_list_stats(services.store, following, services.embedder.name), limit, lambda item: [item.bank])
+    return build_page(summarize_banks(services, following), limit, lambda item: [item.id])
 
 
-def _list_stats(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
-    """Yield counts of banks, except those that were forgotten in the meantime or can't be read."""
+def summarize_banks(services: Services, banks: Iterable[str]) -> Iterator[BankView]:
+    """Yield banks in short, except those that were forgotten in the meantime or can't be read."""
+    store = services.store
     for bank in banks:
         if store.exists(bank):
             try:
-                yield store.stats(bank, model)
+                yield _build_view(store.stats(bank, services.embedder.name), store.settings(bank))
             except (BankDamaged, BankTooNew) as error:
                 log.warning("a bank that can't be read is left out of a list (%s); see doctor", type(error).__name__)
+
+
+def _build_view(stats: Stats, settings: Settings) -> BankView:
+    return BankView(
+        id=stats.bank,
+        character=character_banks.character_name(settings),
+        person=character_banks.person_name(settings),
+        lines=stats.lines,
+        sessions=stats.sessions,
+        last_said_at=stats.last_said_at,
+    )
 
 
 @router.put("/{bank}", response_model=StatsView)
@@ -116,16 +129,22 @@ def settings(memory: ReadMemory) -> dict[str, Any]:
 
 @router.patch("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
 def set_settings(
-    memory: WriteMemory, services: SharedServices, idempotency: Idempotency, body: SettingsBody
+    request: Request, memory: WriteMemory, services: SharedServices, idempotency: Idempotency, body: SettingsBody
 ) -> dict[str, Any]:
-    """Change settings of a bank: whether conversations are remembered, and which model writes notes and summaries."""
+    """Change settings of a bank: whether conversations are remembered, which model writes notes and summaries, and on
+    which other banks replies draw."""
     services.get_scribe(body.scribe)
+    require(request, "read", *body.recall_from)
+    if body.recall_from:
+        multi_bank.check_banks(services.store, body.recall_from)
 
     def change() -> None:
         if SETTING_REMEMBER in body.model_fields_set:
             memory.set_setting(SETTING_REMEMBER, body.remember)
         if SETTING_SCRIBE in body.model_fields_set:
             memory.set_setting(SETTING_SCRIBE, body.scribe)
+        if SETTING_RECALL_FROM in body.model_fields_set:
+            memory.set_setting(SETTING_RECALL_FROM, list(body.recall_from) or None)
 
     idempotency.run_once(change, lambda _: True, lambda _: None)
     return _settings_view(memory.settings())
@@ -133,7 +152,8 @@ def set_settings(
 
 def _settings_view(stored: Settings) -> dict[str, Any]:
     """Return the settings that are the person's; the others are internal."""
-    return {SETTING_REMEMBER: stored.get(SETTING_REMEMBER, "ask"), SETTING_SCRIBE: stored.get(SETTING_SCRIBE)}
+    names = (SETTING_SCRIBE, SETTING_RECALL_FROM)
+    return {SETTING_REMEMBER: stored.get(SETTING_REMEMBER, "ask"), **{name: stored.get(name) for name in names}}
 
 
 @router.get("/{bank}/timeline", response_model=ItemList[MonthView])

@@ -37,7 +37,7 @@ def _check_exists(name: str) -> str:
     return name
 
 
-def _load(name: str) -> Character:
+def load_character(name: str) -> Character:
     """Load a character of the folder, or the default one."""
     if name == DEFAULT_CHARACTER.name and name not in character_library.list_names():
         return DEFAULT_CHARACTER
@@ -56,7 +56,7 @@ def characters(services: ChatAnyServices, after: After = None, limit: Limit = DE
 def _build_item(name: str) -> dict[str, Any] | None:
     """Return a character in short; None if its file is no longer a card."""
     try:
-        description = _load(name).description[:MAX_DESCRIPTION_CHARS]
+        description = load_character(name).description[:MAX_DESCRIPTION_CHARS]
     except (BadFile, NotFound):
         return None
     is_stored = name in character_library.list_names()
@@ -71,7 +71,7 @@ def _build_item(name: str) -> dict[str, Any] | None:
 @router.get("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
 def character(services: ChatAnyServices, name: Name) -> dict[str, Any]:
     """Get a character."""
-    return dict(_load(name).to_json())
+    return dict(load_character(name).to_json())
 
 
 @router.put("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
@@ -83,7 +83,7 @@ def put_character(
         raise BadInput(f"invalid name: got {name!r} in the path and {body.name!r} in the body; expected the same")
     character = Character(**body.model_dump())
     idempotency.run_once(lambda: character_library.save(character, force=True), lambda _: True, lambda _: None)
-    return dict(_load(name).to_json())
+    return dict(load_character(name).to_json())
 
 
 @router.delete("/{name}", status_code=204)
@@ -127,7 +127,7 @@ def import_character(
 @router.get("/{name}/card", response_class=Response, responses={200: {"content": {**PNG, "application/json": {}}}})
 def character_card(services: ChatAnyServices, name: Name, format: Literal["png", "json"] = "json") -> Response:
     """Export a character as a card for other programs. It contains all fields, including your name and the location."""
-    character = _load(name)
+    character = load_character(name)
     with TemporaryDirectory(prefix="everthread-") as folder:
         file = Path(folder, f"card.{format}")
         if name in character_library.list_names():

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Request
 from starlette.responses import StreamingResponse
 
+from everthread.chat.character_banks import recall_from
 from everthread.memory import Memory
 from everthread.server import path_segments
 from everthread.server.chat_schemas import (
@@ -17,6 +18,7 @@ from everthread.server.chat_schemas import (
     EndBody,
     EndingView,
     IncognitoBody,
+    OptionsBody,
     ReplyBody,
     StateView,
 )
@@ -25,6 +27,7 @@ from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.permissions import ChatLazyMemory, ChatMemory, Conversations, permitted_banks, require
 from everthread.server.request_body import AuthFirstRoute
+from everthread.stores.base import Store
 
 router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"], route_class=AuthFirstRoute)
 
@@ -72,13 +75,14 @@ async def reply(
     _check_permissions(request, body)
 
     def begin() -> ReplyStream:
+        options = _with_own_banks(request, lazy_memory.services.store, lazy_memory.bank, body.options)
         memory = lazy_memory(lambda: conversations.validate(session, body.text, body.options))
         may_forget = session == CURRENT or bool(permitted_banks(request, "forget", [lazy_memory.bank]))
         return conversations.reply(
             memory,
             session,
             text=body.text,
-            options=body.options,
+            options=options,
             key=idempotency.line_key(),
             incognito=body.incognito,
             may_forget=may_forget,
@@ -114,12 +118,13 @@ class ReplyStarter:
         """
         body, key = body or AskBody(), self._idempotency.name
         _check_permissions(self._request, body)
+        options = _with_own_banks(self._request, self._memory.store, self._memory.bank, body.options)
         reply_stream = self._idempotency.run_once(
             lambda: self._conversations.start_reply(
                 self._memory,
                 self._session,
                 act,
-                body.options,
+                options,
                 echo_user_line=echo_user_line,
                 key=key,
                 incognito=body.incognito,
@@ -164,6 +169,15 @@ def _check_permissions(request: Request, body: AskBody) -> None:
     if body.options.recipe is not None:
         require(request, "write", path_segments.decode_segment(request.path_params["bank"]))
     require(request, "read", *(body.options.banks or ()))
+
+
+def _with_own_banks(request: Request, store: Store, bank: str, options: OptionsBody) -> OptionsBody:
+    """Return the options with the further banks that the bank's settings name, if the key may read them, unless the
+    request names banks."""
+    if options.banks is not None or not store.exists(bank):
+        return options
+    banks = permitted_banks(request, "read", recall_from(store.settings(bank)))
+    return options.model_copy(update={"banks": [other for other in banks if store.exists(other)]})
 
 
 @router.get("/stream", status_code=200, response_class=EventResponse, responses=STREAM)

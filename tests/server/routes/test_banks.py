@@ -15,9 +15,10 @@ BANK = "banks/alice%2Fnemo"
 def test_banks_are_created_counted_and_listed(api_with_lines: TestClient) -> None:
     assert api_with_lines.put("banks/bob").json()["lines"] == 0
     assert api_with_lines.get(BANK).json()["lines"] == 4
+    names = {"character": "Ever", "person": "user"}
     assert api_with_lines.get("banks").json()["items"] == [
-        {"id": "alice/nemo", "lines": 4, "sessions": 2, "last_said_at": "2024-07-01T09:00:00Z"},
-        {"id": "bob", "lines": 0, "sessions": 0, "last_said_at": None},
+        {"id": "alice/nemo", **names, "lines": 4, "sessions": 2, "last_said_at": "2024-07-01T09:00:00Z"},
+        {"id": "bob", **names, "lines": 0, "sessions": 0, "last_said_at": None},
     ]
     first = api_with_lines.get("banks", params={"limit": 1}).json()
     assert [item["id"] for item in api_with_lines.get("banks", params={"after": first["next"]}).json()["items"]] == [

@@ -1,0 +1,45 @@
+"""The banks of one person: each of their characters has its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from everthread.chat import character_banks
+from everthread.server.idempotency import Idempotency
+from everthread.server.permissions import ReadMemory, SharedServices, permitted_banks, require
+from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.banks import summarize_banks
+from everthread.server.routes.characters import Name, load_character
+from everthread.server.schemas import BankView, ItemList
+
+router = APIRouter(prefix="/banks/{bank}/characters", tags=["banks"], route_class=AuthFirstRoute)
+
+
+@router.get("", response_model=ItemList[BankView])
+def banks_of_person(request: Request, memory: ReadMemory, services: SharedServices) -> dict[str, Any]:
+    """List the banks in which the person of this bank talks with a character, including this one."""
+    ids = sorted(permitted_banks(request, "read", services.store.banks()))
+    banks = character_banks.list_banks(services.store, memory.bank, ids)
+    return {"items": list(summarize_banks(services, banks))}
+
+
+@router.put("/{name}", response_model=BankView)
+def bank_of_character(
+    request: Request, memory: ReadMemory, services: SharedServices, idempotency: Idempotency, name: Name
+) -> BankView:
+    """Find the bank in which the person of this bank talks with a character of the gallery, or create it.
+
+    A bank in which something was said keeps its character as it is.
+    """
+    character = load_character(name)
+    ids = permitted_banks(request, "read", services.store.banks())
+    bank = character_banks.find_bank(services.store, memory.bank, character.name, ids)
+    require(request, "write", bank)
+
+    def prepare() -> None:
+        character_banks.give_character(services.get_memory(bank, create=True), character, memory.bank)
+
+    idempotency.run_once(prepare, lambda _: True, lambda _: None)
+    return next(summarize_banks(services, [bank]))

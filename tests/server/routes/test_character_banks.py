@@ -1,0 +1,69 @@
+"""The banks of a person's characters over HTTP."""
+
+from __future__ import annotations
+
+from fastapi.testclient import TestClient
+
+from everthread.server import server_db
+from everthread.server.keys import KeyStore
+from everthread.server.services import Services
+from server.problem import kind
+
+VEY = {"name": "Captain Vey", "description": "A sailor."}
+OWN = "banks/laura%2Fcaptain-vey"
+
+
+def test_a_character_gets_a_bank_for_each_person_and_is_found_there_again(api: TestClient) -> None:
+    api.put("banks/laura")
+    api.patch("banks/laura/character", json={"person": "Laura"})
+    api.put("characters/Captain Vey", json=VEY)
+    given = api.put("banks/laura/characters/Captain Vey").json()
+    assert given == {
+        "id": "laura/captain-vey", "character": "Captain Vey", "person": "Laura", "lines": 0, "sessions": 0,
+        "last_said_at": None,
+    }  # fmt: skip
+    api.post(f"{OWN}/lines", json={"text": "Ahoy."})
+    api.put("characters/Captain Vey", json={**VEY, "description": "A pirate."})
+    assert api.put(f"{OWN}/characters/Captain Vey").json()["lines"] == 1
+    assert api.get(f"{OWN}/character").json()["description"] == "A sailor."
+    assert api.put(f"{OWN}/characters/Ever").json()["id"] == "laura"
+    both = [(bank["id"], bank["character"]) for bank in api.get(f"{OWN}/characters").json()["items"]]
+    assert both == [("laura", "Ever"), ("laura/captain-vey", "Captain Vey")]
+    assert api.get("banks/laura/characters").json() == api.get(f"{OWN}/characters").json()
+    assert kind(api.put("banks/laura/characters/Nobody"), 404) == "not-found"
+    assert kind(api.put("banks/ida/characters/Ever"), 404) == "not-found"
+    api.put("characters/Laura", json={"name": "Laura"})
+    assert kind(api.put("banks/laura/characters/Laura"), 422) == "bad-input"
+
+
+def test_a_key_opens_only_the_characters_that_it_may_write_to(api: TestClient, services: Services) -> None:
+    keys = KeyStore(server_db.get_path(services.store))
+    one, all_below = (
+        {"Authorization": f"Bearer {keys.create(name, banks)}"}
+        for name, banks in (("one", ["laura"]), ("all", ["laura", "laura/*"]))
+    )
+    keys.close()
+    api.put("banks/laura")
+    api.put("characters/Captain Vey", json=VEY)
+    assert kind(api.put("banks/laura/characters/Captain Vey", headers=one), 403) == "forbidden"
+    assert not services.store.exists("laura/captain-vey")
+    assert api.put("banks/laura/characters/Captain Vey", headers=all_below).status_code == 200
+    assert [bank["id"] for bank in api.get("banks/laura/characters", headers=one).json()["items"]] == ["laura"]
+
+
+def test_a_bank_shares_its_memories_only_with_readers_of_both(api: TestClient, services: Services) -> None:
+    keys = KeyStore(server_db.get_path(services.store))
+    own_only = {"Authorization": f"Bearer {keys.create('own', ['laura/captain-vey'])}"}
+    keys.close()
+    api.post("banks/laura/lines", json={"text": "I hid the gold in the barn."})
+    api.put(OWN)
+    assert kind(api.patch(f"{OWN}/settings", json={"recall_from": ["laura"]}, headers=own_only), 403) == "forbidden"
+    assert kind(api.patch(f"{OWN}/settings", json={"recall_from": ["ida"]}), 404) == "not-found"
+    shared = api.patch(f"{OWN}/settings", json={"recall_from": ["laura"]}).json()
+    assert shared == {"remember": "ask", "recall_from": ["laura"]}
+    question = {"text": "Where did I hide the gold?"}
+    assert "barn" not in api.post(f"{OWN}/chat/current/reply", json=question, headers=own_only).text
+    assert "barn" in api.post(f"{OWN}/chat/current/reply", json=question).text
+    assert "barn" in api.post(f"{OWN}/chat/current/regenerate").text
+    assert api.patch(f"{OWN}/settings", json={"recall_from": []}).json() == {"remember": "ask"}
+    assert "barn" not in api.post(f"{OWN}/chat/current/reply", json=question).text
