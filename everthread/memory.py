@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Self
 
 from everthread import factory
-from everthread.bank import corrections, damage, deletion, validation
+from everthread.bank import corrections, damage, deletion, evidence, validation
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
 from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
@@ -62,6 +62,7 @@ from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import (
     Context,
+    Evidence,
     Filter,
     Hit,
     JSONValue,
@@ -384,17 +385,16 @@ class Memory:
         options = {"include_retracted": include_retracted, "include_wordless": include_wordless}
         return self.store.lines(self.bank, where, after=validation.check_page(after, limit), limit=limit, **options)
 
+    def evidence(self, seq: int) -> Evidence:
+        """Return the memories that a reply was given. Raises BadQuery; NotFound if they are not recorded."""
+        return evidence.read_evidence(self.store, self.bank, validation.check_seq(seq, self.bank))
+
     def sessions(self) -> list[Session]:
         """Return the sessions, in the order in which they began."""
         return self.store.sessions(self.bank)
 
     def end(self, session: str, at: datetime | None = None) -> None:
-        """End a session; the next line without a session starts another one. Raises BadQuery and NotFound.
-
-        Args:
-            session: its id.
-            at: the end; None: now.
-        """
+        """End a session, now or `at` a time: a line without a session starts another. Raises BadQuery and NotFound."""
         self.store.end_session(self.bank, validation.check_filter_name(session, "session"), at or now())
 
     def set_session(self, session: str, *, title: str | None = None, metadata: Metadata | None = None) -> Session:
@@ -411,8 +411,8 @@ class Memory:
 
     def stats(self) -> Stats:
         """Return statistics of the bank."""
-        stats = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)
-        return replace(stats, recipe=self.recipe.name)
+        counts = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)
+        return replace(counts, recipe=self.recipe.name)
 
     def retract(self, seq: int) -> Line:
         """Exclude a line from recall permanently; its text stays in the record.

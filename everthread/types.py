@@ -381,6 +381,32 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """The memories that a reply was given, as they were at that time.
+
+    Attributes:
+        seq: the number of the reply.
+        relevance: the query relevance, from 0 to 1.
+        tokens: the tokens of the memories in the prompt.
+        hits: the hits, best first, with their text of that time; `retracted_at` of their lines shows what was set aside
+            since, and `valid_to` of their units what was rewritten.
+        kept: lines that the relevance buffer had kept from earlier turns.
+        corrections: number of a line that was corrected since -> its correction.
+        forgotten: how many of the memories were forgotten since.
+        others: name of another bank -> how many hits came from it; what they were is not recorded.
+    """
+
+    seq: int
+    relevance: float
+    tokens: int
+    hits: tuple[Hit, ...] = ()
+    kept: tuple[Line, ...] = ()
+    corrections: Mapping[int, Line] = field(default_factory=dict)
+    forgotten: int = 0
+    others: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """Proof that lines were forgotten. It contains line numbers, but no text, speakers or sessions.
 

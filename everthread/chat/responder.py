@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from functools import lru_cache
 
+from everthread.bank import evidence
 from everthread.chat import character_library, offline_reply, pins, style_sample
 from everthread.chat.character import Character
 from everthread.chat.character_banks import recall_from
@@ -188,7 +189,8 @@ class Responder:
         others = {*self.participants, character.person, *(line.speaker for line in self._conversation.lines)}
 
         def save(text: str, truncation: Truncation, refused: bool) -> Line:
-            return self._save(text, reply_metadata(llm.name, truncation, refused), replaces, reminder_seq)
+            metadata = {**reply_metadata(llm.name, truncation, refused), **evidence.build_metadata(context)}
+            return self._save(text, metadata, replaces, reminder_seq)
 
         reply = Reply(
             context,

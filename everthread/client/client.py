@@ -28,6 +28,7 @@ from everthread.stores.limits import check_bank_id
 from everthread.types import (
     Context,
     EndResult,
+    Evidence,
     Filter,
     Hit,
     ImportResult,
@@ -261,6 +262,10 @@ class Client:
         query = {"key": key} if seq is None else {"after_seq": seq - 1, "limit": 1, "wordless": True}
         items = self._connection.request("GET", build_path("banks", self.bank, "lines"), **query)["items"]
         return next((line for line in map(decode.line, items) if seq in (None, line.seq)), None)
+
+    def evidence(self, seq: int) -> Evidence:
+        """Return the memories that a reply was given; see `Memory.evidence`."""
+        return decode.evidence(self._request("GET", "lines", validation.check_seq(seq, self.bank), "evidence"))
 
     def sessions(self) -> list[Session]:
         """Return the sessions in the order in which they began."""

@@ -14,6 +14,7 @@ from everthread.stores.filters import check_key_prefix
 from everthread.types import (
     Context,
     EndResult,
+    Evidence,
     Filter,
     FoundUnit,
     Hit,
@@ -67,6 +68,20 @@ def context(data: Json) -> Context:
     return Context(data["text"], data["tokens"], sources, hits, cut, data["relevance"], bank, others, complete)
 
 
+def evidence(data: Json) -> Evidence:
+    """Decode the memories that a reply was given."""
+    return Evidence(
+        seq=data["seq"],
+        relevance=data["relevance"],
+        tokens=data["tokens"],
+        hits=tuple(map(hit, data["hits"])),
+        kept=lines(data["kept"]),
+        corrections={int(seq): line(corrected) for seq, corrected in data["corrections"].items()},
+        forgotten=data["forgotten"],
+        others=data["others"],
+    )
+
+
 def session(data: Json) -> Session:
     """Decode a session, without the fields that exist only in lists of sessions."""
     values = {item.name: data[item.name] for item in fields(Session)}
@@ -75,8 +90,8 @@ def session(data: Json) -> Session:
 
 
 def unit(data: Json) -> Unit:
-    """Decode a unit; retracted ones are never sent."""
-    times = {name: parse_time(data[name]) for name in ("said_at", "valid_from", "valid_to")}
+    """Decode a unit."""
+    times = {name: parse_time(data[name]) for name in ("said_at", "valid_from", "valid_to", "retracted_at")}
     return Unit(**{**data, **times})
 
 

@@ -18,6 +18,7 @@ META_NEEDS_CONSENT = "everthread.asked"  # True: the user is asked at the end wh
 META_GREETING = "everthread.greeting"  # True: the greeting on a character's card
 META_HEARD = "everthread.heard"  # True: said by another character of a group
 META_UNDATED = "everthread.undated"  # True: said at an unknown time; said_at is when it was stored
+META_RECALLED = "everthread.recalled"  # the evidence of a reply: the numbers of what was recalled for it, measured
 META_OFFERED = "everthread.offered"  # the number of the line that this reply was reminded of
 
 # Of units.

@@ -6,16 +6,18 @@ Views mirror the fields of `types`. Request bodies are checked for their form on
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
-from everthread.common.keys import META_CORRECTS, META_UNDATED
+from everthread.common.keys import META_CORRECTS, META_RECALLED, META_UNDATED
 from everthread.errors import BadInput, BadLine, BadQuery
 from everthread.recall.relevance_buffer import MAX_PASSAGES
 from everthread.stores.conditions import parse_condition
+from everthread.stores.evidence import count_memories
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import Filter, FoundUnit, Line, NewLine, Role
 
@@ -58,6 +60,18 @@ class LineView(View):
     def undated(self) -> bool:
         """True if it was said at an unknown time."""
         return self.metadata.get(META_UNDATED) is True
+
+    memories: int | None = Field(None, description="How many memories it was given as a reply, if that is recorded.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count_memories(cls, value: Any) -> Any:
+        """Replace the evidence, which has its own address, by the number of memories."""
+        if not isinstance(value, Line) or META_RECALLED not in value.metadata:
+            return value
+        metadata = {name: item for name, item in value.metadata.items() if name != META_RECALLED}
+        counted = {item.name: getattr(value, item.name) for item in fields(Line)}
+        return {**counted, "metadata": metadata, "memories": count_memories(value.metadata)}
 
 
 class Page(View, Generic[Item]):
@@ -107,6 +121,7 @@ class UnitView(View):
     category: str | None
     metadata: dict[str, Any]
     supersedes: int | None
+    retracted_at: datetime | None = None
 
 
 class FoundUnitView(UnitView):
@@ -164,6 +179,30 @@ class ContextView(View):
         default=[], description="The contexts of the other queried banks, each with its name."
     )
     complete: bool = Field(default=True, description="False if the deadline left out a model.")
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def corrects(self) -> dict[int, int]:
+        """For each corrected line of a passage, the number of the line whose position it takes."""
+        return corrected_positions(line for hit in self.hits for line in hit.passage)
+
+
+class EvidenceView(View):
+    """The memories that a reply was given, as they were then.
+
+    A hit whose line or unit has `retracted_at` was set aside since; corrections: the corrected lines by the numbers of
+    the original ones. kept: lines that stayed in context from earlier turns. forgotten: how many were forgotten since.
+    others: the number of hits by the name of another bank.
+    """
+
+    seq: int
+    relevance: float
+    tokens: int
+    hits: list[HitView | UnitHitView]
+    kept: list[LineView]
+    corrections: dict[int, LineView]
+    forgotten: int
+    others: dict[str, int]
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.bank.line_preparation import prepare_lines
-from everthread.common.keys import SETTING_CHUNKS
+from everthread.common.keys import META_RECALLED, SETTING_CHUNKS
 from everthread.errors import StoreError
 from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
@@ -109,16 +109,23 @@ def _pair_by_seq(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple
 
 
 def _check_same(bank: str, line: Line | None, other: Line | None) -> None:
-    """Check that two lines are equal, including the offset of their times. A retracted line may have lost its key.
+    """Check that two lines are equal, including the offset of their times. A retracted line may have lost its key, and
+    what is recorded of a reply its forgotten lines.
 
     Raises:
         StoreError: they differ.
     """
     if line is not None and other is not None and line.key is None and line.retracted_at is not None:
         other = replace(other, key=None)
-    if repr(line) != repr(other):
+    if repr(_without_evidence(line)) != repr(_without_evidence(other)):
         seq = min(present.seq for present in (line, other) if present is not None)
         raise StoreError(_DIFFERS.format(bank, f"line {seq}"))
+
+
+def _without_evidence(line: Line | None) -> Line | None:
+    if line is None or META_RECALLED not in line.metadata:
+        return line
+    return replace(line, metadata={name: value for name, value in line.metadata.items() if name != META_RECALLED})
 
 
 _DIFFERS = (

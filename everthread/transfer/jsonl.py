@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeGuard, cast
 
 from everthread.bank.validation import check_session_metadata, check_title
+from everthread.common.keys import META_RECALLED
 from everthread.errors import BadInput
 from everthread.transfer.dates import parse_moment
 from everthread.transfer.files import (
@@ -325,4 +326,6 @@ def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: st
     extra = {name: item for name, item in value.items() if name not in LINE_FIELDS | used | unused}
     if duplicates := sorted(extra.keys() & metadata.keys()):
         raise file_error(path, where, f'"{duplicates[0]}" is both in "metadata" and outside it', "remove one of them")
-    return cast("dict[str, JSONValue]", {**extra, **metadata})
+    values = {**extra, **metadata}
+    values.pop(META_RECALLED, None)  # its numbers are those of lines in another bank
+    return cast("dict[str, JSONValue]", values)

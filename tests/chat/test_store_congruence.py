@@ -9,10 +9,11 @@ from typing import Any
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
+from everthread.common.keys import META_RECALLED
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import Filter
+from everthread.types import Filter, Metadata
 
 CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy!")
 
@@ -54,7 +55,10 @@ def conversation(memory: Memory) -> dict[str, Any]:
         chat.end(remember=False)
     return {
         "lines": [
-            (replace(line, retracted_at=None), line.retracted_at is not None)
+            (
+                replace(line, retracted_at=None, metadata=without_measurements(line.metadata)),
+                line.retracted_at is not None,
+            )
             for line in memory.lines(include_retracted=True)
         ],
         "units": [(u.kind, u.text, u.first_seq, u.last_seq, u.valid_to is None, u.category) for u in memory.units()],
@@ -64,6 +68,13 @@ def conversation(memory: Memory) -> dict[str, Any]:
         "queued": memory.jobs(),
         "prompts": model.prompts,
     }
+
+
+def without_measurements(metadata: Metadata) -> Metadata:
+    """Return metadata with the numbers of the recalled lines instead of their signals, which differ by rounding."""
+    recalled: Any = metadata.get(META_RECALLED, {})
+    hits = [(hit.get("seq"), hit["passage"]) for hit in recalled.get("hits", ())]
+    return {**metadata, META_RECALLED: [hits, recalled.get("kept"), recalled.get("forgotten")]}
 
 
 def test_a_conversation_is_the_same_in_a_folder_and_in_a_database(tmp_path: Path, database: str) -> None:

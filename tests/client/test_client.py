@@ -160,6 +160,12 @@ def scenario(bank: Any) -> Results:
     results["replaced"] = [
         bank.observe(text, **said, replace=True) for text in ("I keep two bees.", *["I keep one."] * 2)
     ]
+    recorded = {
+        "everthread.recalled": {"tokens": 9, "hits": [{"seq": 1, "passage": [1, 2], "signals": {"cosine": 0.5}}]}
+    }
+    reply = bank.observe("In Lisbon.", role="assistant", session="session 1", key="reply", metadata=recorded)
+    results["evidence"] = bank.evidence(reply.seq)
+    bank.forget(seq=reply.seq)
     results["restored"] = [bank.restore(bank.get(key="k2").seq), bank.retract(7).seq, bank.restore(7), bank.restore(7)]
     results["got"] = [bank.get(1), bank.get(4), bank.get(99), bank.get(0), bank.get(key="k2"), bank.get(key="unknown")]
     bank.set_setting("remember", "always")
@@ -203,6 +209,8 @@ def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.retract(99)
     yield lambda: bank.retract("1")
     yield lambda: bank.restore(99)
+    yield lambda: bank.evidence(99)
+    yield lambda: bank.evidence("1")
     yield lambda: bank.restore("1")
     yield lambda: bank.correct(99, "x")
     yield lambda: bank.correct(1, " ")

@@ -27,11 +27,21 @@ from everthread.server.permissions import (
 )
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forget_once
-from everthread.server.schemas import ItemList, LinesBody, LineView, ObserveBody, Page, PathSeq, ReceiptView, TextBody
+from everthread.server.schemas import (
+    EvidenceView,
+    ItemList,
+    LinesBody,
+    LineView,
+    ObserveBody,
+    Page,
+    PathSeq,
+    ReceiptView,
+    TextBody,
+)
 from everthread.stores.conditions import parse_condition_text
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.limits import MAX_SEQ
-from everthread.types import Filter, Line, NewLine, Role, now
+from everthread.types import Evidence, Filter, Line, NewLine, Role, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=AuthFirstRoute)
 
@@ -174,6 +184,12 @@ def line(memory: ReadMemory, seq: PathSeq) -> Line:
     if line is None:
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
     return line
+
+
+@router.get("/{seq}/evidence", response_model=EvidenceView)
+def evidence(memory: ReadMemory, seq: PathSeq) -> Evidence:
+    """Get the memories that a reply was given, as they were then."""
+    return memory.evidence(seq)
 
 
 @router.patch("/{seq}", response_model=LineView)

@@ -2,7 +2,7 @@
 
 Both remove postings, vectors, counts and pins of the lines, and queue new summaries. Retracting a line retracts the
 units that derive from it; forgetting deletes them, the line, and the buffers, jobs and titles of sessions that have no
-other lines.
+other lines, and takes the lines out of what is recorded of replies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from everthread.common.timestamps import from_micros, to_micros
 from everthread.errors import NotFound
 from everthread.stores import pin_setting
 from everthread.stores.base import Scope
-from everthread.stores.postgres import postings, units, vector_index
+from everthread.stores.postgres import evidence, postings, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array_literal
@@ -125,6 +125,8 @@ def _delete_rows(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[
             (bank, seqs, bank),
         )
         db.execute("DELETE FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)", (bank, seqs))
+    evidence.remove_lines(db, bank, seqs)
+    with db.pipeline():
         sessions = _delete_empty(db, bank, "session", "session_id", {session for _, session, _ in rows})
         speakers = _delete_empty(db, bank, "speaker", "name", {speaker for _, _, speaker in rows})
     names = [session for (session,) in sessions]

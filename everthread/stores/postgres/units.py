@@ -12,6 +12,7 @@ from pgvector import HalfVector
 from everthread.common.timestamps import to_micros
 from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement
 from everthread.stores.json_text import canonical_json
+from everthread.stores.postgres import evidence
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
@@ -265,6 +266,7 @@ def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]
     _unlink(db, bank, refs, chain)
     ids = [ref.id for ref in chain]
     db.execute(f"DELETE FROM everthread.unit WHERE {_IS_IN_UNITS}", (bank, kind, ids))
+    evidence.remove_units(db, bank, kind, ids)
     return ids
 
 

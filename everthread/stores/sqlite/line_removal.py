@@ -2,7 +2,7 @@
 
 Both remove postings, vectors, counts and pins of the lines, and queue new summaries. Retracting a line retracts the
 units that derive from it; forgetting deletes them, the line, and the buffers, jobs and titles of sessions that have no
-other lines.
+other lines, and takes the lines out of what is recorded of replies.
 
 SQLite runs with `secure_delete`, which overwrites the bytes of deleted rows; the caller erases the remaining copies
 between rows and in the write-ahead log.
@@ -22,7 +22,7 @@ from everthread.errors import NotFound
 from everthread.stores import pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope
 from everthread.stores.postings import count_lines
-from everthread.stores.sqlite import column_blocks, postings, units
+from everthread.stores.sqlite import column_blocks, evidence, postings, units
 from everthread.stores.sqlite import rows as bank_rows
 from everthread.types import now
 
@@ -98,6 +98,7 @@ def _delete_rows(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
         (chosen,),
     )
     db.execute(f"DELETE FROM line WHERE {_IS_CHOSEN_LINE}", (chosen,))
+    evidence.remove_lines(db, seqs)
     units.forget(db, seqs)
     deleted_sessions = db.execute(
         f"""DELETE FROM session WHERE {_IS_CHOSEN_NUMBER} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)

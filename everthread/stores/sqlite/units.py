@@ -10,7 +10,7 @@ from datetime import datetime
 
 from everthread.stores.base import UnitReplacement
 from everthread.stores.json_text import canonical_json
-from everthread.stores.sqlite import unit_vectors
+from everthread.stores.sqlite import evidence, unit_vectors
 from everthread.stores.units import (
     JOB_COLUMNS,
     SINGLE_KINDS,
@@ -156,7 +156,9 @@ def forget_chain(db: sqlite3.Connection, kind: str, number: int) -> list[int]:
     refs = _read_refs(db, "kind = ?", (kind,))
     chain = find_chain(refs, kind, number)
     _delete(db, refs, chain)
-    return [ref.id for ref in chain]
+    ids = [ref.id for ref in chain]
+    evidence.remove_units(db, kind, ids)
+    return ids
 
 
 def _delete(db: sqlite3.Connection, refs: Sequence[UnitRef], removed: Sequence[UnitRef]) -> None:

@@ -162,6 +162,29 @@ def test_a_recalled_line_is_shown_with_its_signals_and_passage(begin: Begin) -> 
     assert 0 < hit["relevance"] <= 1
 
 
+def test_the_evidence_of_a_reply_is_stored_and_returned_as_it_was(begin: Begin) -> None:
+    site = begin("Noted.", "To Lisbon.")
+    site.client.post(f"{CHAT.replace('current', 'spring')}/reply", json={"text": "Mia moved to Lisbon in May."})
+    site.client.post(f"{CHAT.replace('current', 'spring')}/end", json={"remember": True})
+    shown = dict(site.say("Where did Mia move, to Lisbon?"))
+    reply = shown["done"]["line"]
+    hits = shown["context"]["hits"]
+    assert reply["memories"] == len(hits) > 1
+    assert "everthread.recalled" not in reply["metadata"]
+    seq, path = hits[0]["line"]["seq"], f"/api/v1/banks/alice/lines/{reply['seq']}/evidence"
+    site.client.patch(f"/api/v1/banks/alice/lines/{seq}", json={"text": "Mia moved to Porto in May."})
+    evidence = site.client.get(path).json()
+    assert evidence["hits"][0]["line"]["text"] == "Mia moved to Lisbon in May."
+    assert [hit["relevance"] for hit in evidence["hits"]] == pytest.approx([hit["relevance"] for hit in hits], abs=1e-4)
+    assert evidence["corrections"][str(seq)]["text"] == "Mia moved to Porto in May."
+    site.client.delete(f"/api/v1/banks/alice/lines/{seq}")
+    evidence = site.client.get(path).json()
+    assert [hit["line"]["seq"] for hit in evidence["hits"]] == [hit["line"]["seq"] for hit in hits[1:]]
+    assert (evidence["forgotten"], evidence["corrections"]) == (1, {})
+    assert site.state()["lines"][-1]["memories"] == len(hits)  # as it was
+    assert site.client.get(f"/api/v1/banks/alice/lines/{reply['seq'] - 1}/evidence").status_code == 404
+
+
 def test_without_a_model_the_recalled_text_is_labelled_and_not_stored(begin: Begin) -> None:
     site = begin()
     received = site.say("Hello there.")

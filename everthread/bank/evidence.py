@@ -1,0 +1,144 @@
+"""Records which memories a reply was given, and reads them back as they were.
+
+The record is in the reply's metadata (`stores.evidence`), so it is stored in one transaction with the reply. It has
+numbers instead of texts: the texts are read from the lines, of which none is ever overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import chain
+from typing import Any
+
+from everthread.bank.line_versions import find_versions, get_recorded
+from everthread.common.keys import META_CORRECTS, META_RECALLED
+from everthread.common.timestamps import to_micros
+from everthread.errors import NotFound
+from everthread.stores import evidence as records
+from everthread.stores.base import Store
+from everthread.types import Context, Evidence, FoundUnit, Hit, JSONValue, Line, Unit
+
+DECIMALS = 4  # of a measurement; the page shows three
+
+
+def build_metadata(context: Context) -> dict[str, JSONValue]:
+    """Build the metadata of a reply that was given this context."""
+    shown = {line.seq for hit in context.hits for line in hit.passage}
+    optional: dict[str, JSONValue] = {
+        "hits": [_record_hit(hit) for hit in context.hits if hit.seq > 0],
+        "kept": [line.seq for line in context.lines if line.seq > 0 and line.seq not in shown],
+        "others": {other.bank: len(other.hits) for other in context.others if other.hits},
+    }
+    measured = {"relevance": round(context.relevance, DECIMALS), "tokens": context.tokens}
+    return {META_RECALLED: {**measured, **{name: value for name, value in optional.items() if value}}}
+
+
+def _record_hit(hit: Hit) -> dict[str, JSONValue]:
+    measured: dict[str, JSONValue] = {
+        "score": round(float(hit.score), DECIMALS),
+        "relevance": round(float(hit.relevance), DECIMALS),
+        "signals": {name: round(float(value), DECIMALS) for name, value in hit.signals.items()},
+        "passage": [line.seq for line in hit.passage],
+    }
+    if isinstance(hit.source, Line):
+        return {"seq": hit.seq, **measured}
+    unit = hit.unit
+    span: JSONValue = [unit.first_seq, unit.last_seq]
+    return {"kind": unit.kind, "id": unit.id, "written": to_micros(unit.valid_from), "span": span, **measured}
+
+
+def read_evidence(store: Store, bank: str, seq: int) -> Evidence:
+    """Return the memories that a reply was given, with the corrections of lines that were corrected since.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        seq: the number of the reply, current or retracted.
+
+    Raises:
+        NotFound: there is no such line, or nothing is recorded for it.
+    """
+    line = get_recorded(store, bank, seq)
+    record = None if line is None else records.get_record(line.metadata)
+    if record is None:
+        what = f"bank {bank!r} has no line {seq}" if line is None else f"no memories are recorded for line {seq}"
+        raise NotFound(f"{what}; expected the number of a reply by this version of Everthread")
+    return _Reader(store, bank, record).read(seq)
+
+
+class _Reader:
+    """Reads the lines and units of one record."""
+
+    def __init__(self, store: Store, bank: str, record: Mapping[str, Any]) -> None:
+        self._store, self._bank, self._record = store, bank, record
+        named = set(records.list_seqs(record, "kept"))
+        for hit in records.list_hits(record):
+            named.update(records.list_seqs(hit, "passage"), records.list_seqs(hit, "span")[-1:])
+            named.update(seq for seq in (hit.get("seq"),) if records.is_seq(seq))
+        self._lines = self._read_lines(named)
+
+    def read(self, seq: int) -> Evidence:
+        record = self._record
+        hits = tuple(filter(None, map(self._read_hit, records.list_hits(record))))
+        kept = self._select(records.list_seqs(record, "kept"))
+        expected = (records.count_memories({META_RECALLED: record}) or 0) - len(hits) - len(kept)
+        given = record.get("others")
+        others = given.items() if isinstance(given, Mapping) else ()
+        counts = {str(name): count for name, count in others if type(count) is int and count > 0}
+        shown = chain(kept, *(hit.passage for hit in hits), (hit.line for hit in hits if isinstance(hit.source, Line)))
+        return Evidence(
+            seq=seq,
+            relevance=_number(record.get("relevance")),
+            tokens=int(_number(record.get("tokens"))),
+            hits=hits,
+            kept=kept,
+            corrections=self._find_corrections({line.seq for line in shown if line.retracted_at is not None}),
+            forgotten=max(0, expected - sum(counts.values())),
+            others=counts,
+        )
+
+    def _read_lines(self, seqs: Collection[int]) -> dict[int, Line]:
+        lines = {line.seq: line for line in self._store.get(self._bank, sorted(seqs))}
+        for seq in sorted(set(seqs) - lines.keys()):
+            if (line := get_recorded(self._store, self._bank, seq)) is not None:
+                lines[seq] = line
+        return lines
+
+    def _select(self, seqs: Collection[int]) -> tuple[Line, ...]:
+        return tuple(self._lines[seq] for seq in seqs if seq in self._lines)
+
+    def _read_hit(self, hit: Mapping[str, Any]) -> Hit | None:
+        """Return a hit of the record; None if it was forgotten."""
+        source = self._lines.get(hit["seq"]) if records.is_seq(hit.get("seq")) else self._read_unit(hit)
+        if source is None:
+            return None
+        given = hit.get("signals")
+        signals = {str(name): _number(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+        passage = self._select(records.list_seqs(hit, "passage"))
+        return Hit(source, _number(hit.get("score")), _number(hit.get("relevance")), signals, passage)
+
+    def _read_unit(self, hit: Mapping[str, Any]) -> FoundUnit | None:
+        """Return the unit of a hit. Another unit may have its id by now, but it was written at another time."""
+        kind, number = hit.get("kind"), hit.get("id")
+        if not isinstance(kind, str) or not records.is_seq(number):
+            return None
+        units = self._store.units(self._bank, (kind,), ids=[number], include_retracted=True)
+        unit = next((unit for unit in units if to_micros(unit.valid_from) == hit.get("written")), None)
+        return None if unit is None else FoundUnit(unit, self._session_of(unit), unit.kind)
+
+    def _session_of(self, unit: Unit) -> str:
+        last = self._lines.get(unit.last_seq)
+        return "" if last is None else last.session
+
+    def _find_corrections(self, seqs: Collection[int]) -> dict[int, Line]:
+        """Find the current versions of retracted lines, by the numbers of those that were corrected."""
+        corrections: dict[int, Line] = {}
+        for seq in sorted(seqs):
+            versions = self._store.get(self._bank, find_versions(self._store, self._bank, seq))
+            if current := [line for line in versions if META_CORRECTS in line.metadata]:
+                corrections[seq] = current[-1]
+        return corrections
+
+
+def _number(value: object) -> float:
+    return float(value) if type(value) in (int, float) else 0.0  # type: ignore[arg-type]

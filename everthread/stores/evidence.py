@@ -1,0 +1,96 @@
+"""The record of what was recalled for a reply, and its update when lines or units are removed.
+
+It is part of the reply's metadata and contains no text: numbers of lines, ids of units, and measurements.
+
+    {"relevance": 0.9, "tokens": 120, "forgotten": 1, "kept": [3], "others": {"bank": 2}, "hits": [
+        {"seq": 12, "passage": [11, 12, 13], "score": 2.1, "relevance": 0.7, "signals": {"cosine": 0.6}},
+        {"kind": "summary", "id": 4, "written": 1714983600000000, "span": [1, 9], "score": …}]}
+
+Metadata can be imported, so each value may be anything; invalid parts are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeGuard
+
+from everthread.common.keys import META_RECALLED
+from everthread.stores.json_text import canonical_json
+from everthread.stores.limits import MAX_SEQ
+from everthread.types import Metadata
+
+
+def get_record(metadata: Metadata) -> Mapping[str, Any] | None:
+    """Return the record in a line's metadata; None if it has none."""
+    record = metadata.get(META_RECALLED)
+    return record if isinstance(record, Mapping) else None
+
+
+def list_hits(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the hits of a record."""
+    yield from (hit for hit in _items(record, "hits") if isinstance(hit, Mapping))
+
+
+def list_seqs(record: Mapping[str, Any], name: str) -> list[int]:
+    """Return the line numbers that a record or a hit has under this name."""
+    return [seq for seq in _items(record, name) if is_seq(seq)]
+
+
+def is_seq(value: object) -> TypeGuard[int]:
+    """Return whether a value can be the number of a line or the id of a unit."""
+    return type(value) is int and 0 < value <= MAX_SEQ
+
+
+def count_memories(metadata: Metadata) -> int | None:
+    """Return how many memories a reply was given, including those forgotten since; None if it was not recorded."""
+    if (record := get_record(metadata)) is None:
+        return None
+    others = record.get("others")
+    counts = [record.get("forgotten"), *(others.values() if isinstance(others, Mapping) else ())]
+    counted = sum(count for count in counts if type(count) is int)
+    return len(list(list_hits(record))) + len(list_seqs(record, "kept")) + counted
+
+
+def remove_lines(metadata: str, seqs: Collection[int]) -> str | None:
+    """Remove lines, and the units that derive from them, from the record in a line's metadata (JSON).
+
+    Returns:
+        The new metadata; None if nothing has to be removed.
+    """
+
+    def is_removed(hit: Mapping[str, Any]) -> bool:
+        span = list_seqs(hit, "span")
+        return hit.get("seq") in seqs or (len(span) == 2 and any(span[0] <= seq <= span[1] for seq in seqs))
+
+    return _remove(metadata, is_removed, seqs)
+
+
+def remove_units(metadata: str, kind: str, ids: Collection[int]) -> str | None:
+    """Remove units from the record, as `remove_lines` does."""
+    return _remove(metadata, lambda hit: hit.get("kind") == kind and hit.get("id") in ids, ())
+
+
+def _remove(metadata: str, is_removed: Callable[[Mapping[str, Any]], bool], seqs: Collection[int]) -> str | None:
+    values = json.loads(metadata)
+    if not isinstance(values, dict) or (record := get_record(values)) is None:
+        return None
+    hits, kept = list(list_hits(record)), list_seqs(record, "kept")
+    left = [_without_neighbours(hit, seqs) for hit in hits if not is_removed(hit)]
+    still_kept = [seq for seq in kept if seq not in seqs]
+    if left == hits and still_kept == kept:
+        return None
+    before = record.get("forgotten")
+    forgotten = (before if type(before) is int else 0) + len(hits) - len(left) + len(kept) - len(still_kept)
+    changed = {**record, "hits": left, "kept": still_kept, "forgotten": forgotten}
+    return canonical_json({**values, META_RECALLED: {name: value for name, value in changed.items() if value != []}})
+
+
+def _without_neighbours(hit: Mapping[str, Any], seqs: Collection[int]) -> Mapping[str, Any]:
+    passage = list_seqs(hit, "passage")
+    return {**hit, "passage": [seq for seq in passage if seq not in seqs]} if not set(passage).isdisjoint(seqs) else hit
+
+
+def _items(record: Mapping[str, Any], name: str) -> list[Any]:
+    value = record.get(name)
+    return value if isinstance(value, list) else []
