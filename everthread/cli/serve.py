@@ -133,7 +133,7 @@ def _check_key(location: str | None, host: str) -> None:
 def _greeting(services: Services, settings: Settings, url: str) -> str:
     llm = services.llm
     if llm is None:
-        model = "no language model: it shows what it remembers (see https://ollama.com, or --model)"
+        model = "no language model: it shows what it remembers; connect one on the page"
     else:
         model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
     proxy = f"{url}/v1, passed on to {find_upstream(settings, services).address}"

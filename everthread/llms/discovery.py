@@ -20,13 +20,24 @@ MAX_LIST_BYTES = 4_000_000  # of a list of models; OpenRouter's, with hundreds o
 def find_ollama(name: str = "", environ: Mapping[str, str] = os.environ) -> tuple[str, str]:
     """Return Ollama's address and the name of a model there: the named one, or its first chat model; "" for none.
 
-    Source: Ollama's API, "List Local Models"; a name without a tag means the tag `latest`.
+    A name without a tag means the tag `latest`.
     """
     host = parse_ollama_host(environ.get("OLLAMA_HOST", ""))
-    models = _items(_fetch_json(f"{host}/api/tags", OLLAMA_TIMEOUT_S), "models")
-    names = [str(model.get("name")) for model in models if name or not _is_embedding_model(model)]
+    names = list_ollama_models(host, with_embedding_models=bool(name)) or []
     candidates = (name, f"{name}:latest") if name else names
     return host, next((candidate for candidate in candidates if candidate in names), "")
+
+
+def list_ollama_models(host: str, *, with_embedding_models: bool = False) -> list[str] | None:
+    """Return the names of Ollama's models, or None if it doesn't answer.
+
+    Source: Ollama's API, "List Local Models".
+    """
+    response = _fetch_json(f"{host}/api/tags", OLLAMA_TIMEOUT_S)
+    if response is None:
+        return None
+    models = _items(response, "models")
+    return [str(model.get("name")) for model in models if with_embedding_models or not _is_embedding_model(model)]
 
 
 def list_models(url: str, key: str = "") -> list[str] | None:

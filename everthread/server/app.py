@@ -26,7 +26,7 @@ from everthread.server.mcp_endpoint import MCPEndpoint
 from everthread.server.metrics import Metrics
 from everthread.server.path_segments import API_PREFIX, EncodedSlashMiddleware
 from everthread.server.proxy.conversation_memory import ConversationMemory
-from everthread.server.proxy.upstream import find_upstream
+from everthread.server.proxy.upstream import UpstreamFinder
 from everthread.server.request_guard import RequestGuard
 from everthread.server.routes import (
     about,
@@ -35,6 +35,7 @@ from everthread.server.routes import (
     characters,
     chat,
     lines,
+    model,
     pins,
     proxy,
     recall,
@@ -99,7 +100,7 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
     app.state.conversations = ConversationRegistry(
         services, settings.max_replies, BankLeases(get_socket_path() if services.multi_process else None)
     )
-    app.state.upstream = find_upstream(settings, services)
+    app.state.upstream = UpstreamFinder(settings, services)
     app.state.proxied_conversations = ConversationMemory(
         app.state.conversations, stores_history=settings.proxy_stores_history
     )
@@ -131,6 +132,7 @@ def _add_routes(app: FastAPI) -> None:
         recipes,
         transfer,
         about,
+        model,
     )
     for module in busiest_first:
         api.include_router(module.router)

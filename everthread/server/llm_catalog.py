@@ -39,6 +39,10 @@ class LLMCatalog:
             self._names, self._names_expire_at = self.llm.models() or [], time.monotonic() + LIST_LIFETIME_S
         return [self.llm.name, *(name for name in self._names if name != self.llm.name)]
 
+    def has(self, llm: LLM | None) -> bool:
+        """Return whether this catalog has opened the model."""
+        return llm is self.llm or any(llm is named for named in self._named.values())
+
     def get(self, name: str | None) -> LLM | None:
         """Return a model by name.
 

@@ -17,7 +17,7 @@ from everthread.memory import Memory
 from everthread.server import path_segments
 from everthread.server.authentication import find_authorization
 from everthread.server.conversations.registry import ConversationRegistry
-from everthread.server.keys import ApiKey, Verb
+from everthread.server.keys import VERBS, ApiKey, Verb
 from everthread.server.problems import Problem
 from everthread.server.services import Services
 
@@ -166,6 +166,29 @@ class RequireAnyBankPermission(PermissionCheck):
         return get_services(request)
 
 
+class RequireAdministration(PermissionCheck):
+    """Dependency: the shared objects, for a route that changes the server; the key must allow everything everywhere.
+
+    A caller on this machine may do so without a key, unless keys are required.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("write")
+
+    def check(self, request: Request) -> None:
+        """Check that the caller's key allows every verb with all banks.
+
+        Raises:
+            Problem: 401 or 403.
+        """
+        if (key := get_key(request)) is not None and not all(map(key.allows_everywhere, VERBS)):
+            raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Services:
+        self.check(request)
+        return get_services(request)
+
+
 async def get_conversations(request: Request) -> ConversationRegistry:
     """Return the open conversations."""
     return request.app.state.conversations  # type: ignore[no-any-return]
@@ -183,4 +206,5 @@ ReadAllServices = Annotated[Services, Depends(RequireAllBanksPermission("read"))
 WriteAllServices = Annotated[Services, Depends(RequireAllBanksPermission("write"))]
 ForgetAllServices = Annotated[Services, Depends(RequireAllBanksPermission("forget"))]
 ChatAnyServices = Annotated[Services, Depends(RequireAnyBankPermission("chat"))]
+AdministrationServices = Annotated[Services, Depends(RequireAdministration())]
 ReadAnyServices = Annotated[Services, Depends(RequireAnyBankPermission("read"))]

@@ -26,11 +26,12 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
-from everthread import factory
+from everthread import config, factory
 from everthread.errors import ConfigError
 from everthread.server import app, logs
 from everthread.server.http_protocol import ConnectionLimits, ProtocolFactory
 from everthread.server.metrics import MULTIPROC_DIR_VARIABLE
+from everthread.server.models.connection import find_setting
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.workers import bank_leases
@@ -79,12 +80,20 @@ class AppFactory:
     def build_services(self) -> Services:
         """Build the services of one process. Raises ConfigError for an unknown name."""
         recipe, llm = factory.open_recipe(self.recipe, options=self.options), factory.open_llm(self.model)
-        scribe, count = factory.open_scribe(llm, self.scribe), factory.open_counter(self.tokens)
+        has_own_scribe = bool(self.scribe or config.load().scribe_model)
+        scribe = factory.open_scribe(llm, self.scribe) if has_own_scribe else None
+        count = factory.open_counter(self.tokens)
         store = factory.open_store(self.store)
         if isinstance(store, SQLiteStore):  # opening a bank again takes a third of the time of a reply
             store.max_open_banks = self.settings.max_replies
         services = Services(
-            store, factory.open_embedder(self.embedder), llm, recipe, multi_process=self.multi_process, scribe=scribe
+            store,
+            factory.open_embedder(self.embedder),
+            llm,
+            recipe,
+            multi_process=self.multi_process,
+            scribe=scribe,
+            model_setting=find_setting(self.model),
         )
         services.count = count
         return services

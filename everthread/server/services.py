@@ -18,8 +18,11 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.options import identify
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.scribes.base import Scribe
+from everthread.server import server_db
 from everthread.server.bounded_embedder import BoundedEmbedder
 from everthread.server.llm_catalog import LLMCatalog
+from everthread.server.models.connection import ModelConnection
+from everthread.server.models.connection_file import FILE_NAME, ConnectionFile
 from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter, estimate_tokens
 
@@ -40,28 +43,38 @@ class Services:
         *,
         multi_process: bool = False,
         scribe: Scribe | None = None,
+        model_setting: str = "",
     ) -> None:
         """Collect the objects that requests share.
 
         Args:
             store: closed by the caller.
             embedder: of all banks.
-            llm: the configured language model, or None.
+            llm: the language model of the start, or None; `connection` holds the current one.
             recipe: of banks that have none of their own.
             multi_process: whether other processes serve the same store.
             scribe: writes notes and summaries; None: by the language model or, without one, extractively.
+            model_setting: the setting that names `llm`, so that no other is connected; empty: it was only found.
         """
-        self.store, self.embedder, self.llm, self.recipe = store, BoundedEmbedder(embedder), llm, recipe
+        self.store, self.embedder, self.recipe = store, BoundedEmbedder(embedder), recipe
         self.multi_process = multi_process
         self.count: TokenCounter = estimate_tokens
-        self.llms = LLMCatalog(llm)
-        self._scribes: dict[str | None, Scribe] = {
-            None: scribe or factory.open_scribe(llm),
-            "none": factory.make_scribe(None),
-        }
+        file = ConnectionFile(server_db.get_path(store).with_name(FILE_NAME))
+        self.connection = ModelConnection(file, llm, model_setting)
+        self._scribe = scribe
         self._recipes = {**factory.configured_recipes(), recipe.name: recipe}
         self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def llms(self) -> LLMCatalog:
+        """The models that can be chosen at this moment."""
+        return self.connection.catalog
+
+    @property
+    def llm(self) -> LLM | None:
+        """The language model that replies at this moment, or None."""
+        return self.llms.llm
 
     def warm_up(self) -> None:
         """Prepare the language model and the embedder, so that the first reply need not wait for them."""
@@ -78,9 +91,9 @@ class Services:
         Raises:
             ConfigError: for an unknown model.
         """
-        if name not in self._scribes:
-            self._scribes[name] = factory.make_scribe(self.llms.get(name))
-        return self._scribes[name]
+        if name is None and self._scribe is not None:
+            return self._scribe
+        return factory.make_scribe(None if name == "none" else self.llms.get(name))
 
     def get_bank_scribe(self, bank: str) -> Scribe:
         """Return the scribe that a bank is set to, or the server's if its model no longer exists."""

@@ -6,8 +6,8 @@ Other APIs get exactly the bytes of a Raw.
         llm = OpenAICompatible(server.url, "m")
 
 Each request for a completion takes the next behaviour; the last one repeats. A text is short for a Reply; a function of
-the request returns a behaviour or a text. /models and Ollama's /api/tags list `models`. Requests are recorded in
-`requests` (all) and `asked` (completions only).
+the request returns a behaviour or a text. /models and Ollama's /api/tags list `models`; Ollama's /api/pull adds one,
+after the events of `download`. Requests are recorded in `requests` (all) and `asked` (completions only).
 """
 
 from __future__ import annotations
@@ -149,6 +149,9 @@ class Server:
     host: str
     models: Sequence[str]
     behaviours: list[ServerBehaviour]
+    download: list[dict[str, Any] | None] = field(
+        default_factory=list
+    )  # of a model that is pulled; a None at its end stalls
     requests: list[Request] = field(default_factory=list)
     hung_up: threading.Event = field(default_factory=threading.Event)  # a client disconnected from a stalled response
     closing: threading.Event = field(default_factory=threading.Event)
@@ -252,11 +255,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         server = self._record_request(_object(data), data)
+        if self.path == "/api/pull":
+            self._pull(server, str((server.requests[-1].body or {})["model"]))
+            return
         if not _is_chat(self.path):
             self._json({"error": {"message": "not found"}}, 404)
             return
         request = server.requests[-1]
         self._behave(server.take(request), request)
+
+    def _pull(self, server: Server, name: str) -> None:
+        self._open_stream("application/x-ndjson")
+        for event in server.download:
+            if event is None:
+                self._wait()
+                return
+            self._part(json.dumps(event).encode() + b"\n")
+        if not any("error" in (event or {}) for event in server.download):
+            server.models = [*server.models, name]
+            self._part(b'{"status": "success"}\n')
+        self._part(b"")
 
     def _record_request(self, body: dict[str, Any] | None, data: bytes = b"") -> Server:
         server = self.server.server

@@ -418,6 +418,8 @@ class ConversationRegistry:
                     continue
                 if not conversation.is_replying and not conversation.chat.incognito:
                     self._follow_recipe(conversation.chat, memory)
+                if not conversation.is_replying and not self.services.llms.has(conversation.chat.llm):
+                    conversation.chat.responder.llm = self.services.llm  # another one was connected
                 if while_replying:
                     yield conversation
                     return

@@ -292,6 +292,7 @@ class MessageConversation:
         if session is None and remember_policy(memory.settings()) is False:
             private = self._private.get(memory.bank)
             if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
+                private.responder.llm = self.services.llm
                 return private
         worker = self.conversations.get_scribe_worker(memory)
         chat = Chat(memory, llm=self.services.llm, session=session, clock=self._clock, scribe_worker=worker)

@@ -12,6 +12,7 @@ import httpx
 
 from everthread import config
 from everthread.errors import ConfigError
+from everthread.llms.base import LLM
 from everthread.llms.discovery import parse_ollama_host
 from everthread.llms.errors import CONNECT_TIMEOUT_S
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -80,12 +81,17 @@ class Upstream:
             raise ConfigError(f"invalid proxy_url: got {url!r}, expected a URL such as http://localhost:11434/v1")
         if role not in BLOCK_ROLES:
             raise ConfigError(f"invalid proxy_role: got {role!r}, expected one of {', '.join(BLOCK_ROLES)}")
-        self.url = url.rstrip("/")
-        self.role: BlockRole = role
-        self._takes_role = False  # whether it has accepted memories in this role
-        self._key = key
+        self._initial_role: BlockRole = role
+        self.move(url, key)
         self._timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
         self._client: httpx.AsyncClient | None = None
+
+    def move(self, url: str, key: str) -> None:
+        """Send all further requests to another server, with its key, and offer it memories in the initial role."""
+        self.url = url.rstrip("/")
+        self.role = self._initial_role
+        self._takes_role = False  # whether it has accepted memories in this role
+        self._key = key
 
     @property
     def address(self) -> str:
@@ -201,20 +207,50 @@ def drop_headers(
     ]
 
 
+class UpstreamFinder:
+    """Finds the upstream, which follows the model that is connected, unless the proxy has one of its own."""
+
+    def __init__(self, settings: Settings, services: Services) -> None:
+        """Find the upstream of the start.
+
+        Raises:
+            ConfigError: its URL or the role of memories is invalid.
+        """
+        self._settings, self._services = settings, services
+        self._llm = services.llm
+        self._upstream = find_upstream(settings, services)
+
+    def get(self) -> Upstream:
+        """Return the upstream, at the server of the model that is connected now."""
+        if (llm := self._services.llm) is not self._llm:
+            self._upstream.move(*_find_address(self._settings, llm))
+            self._llm = llm
+        return self._upstream
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._upstream.close()
+
+
 def find_upstream(settings: Settings, services: Services) -> Upstream:
     """Return the configured upstream: that of the proxy, of the character's replies, or an Ollama on this machine.
 
     Raises:
         ConfigError: its URL or the role of memories is invalid.
     """
+    url, key = _find_address(settings, services.llm)
+    return Upstream(url, key, timeout_s=settings.proxy_timeout_s, role=settings.proxy_role)  # type: ignore[arg-type]
+
+
+def _find_address(settings: Settings, llm: LLM | None) -> tuple[str, str]:
+    """Return the URL of the upstream, and the key that replaces the client's."""
     url, key = settings.proxy_url, settings.proxy_key
-    if not url and isinstance(services.llm, OpenAICompatible):
-        url, key = services.llm.base_url, key or services.llm.key
+    if not url and isinstance(llm, OpenAICompatible):
+        url, key = llm.base_url, key or llm.key
     elif not url:
         configured = config.load()
         url, key = configured.llm_url, key or configured.llm_key
-    url = url or f"{parse_ollama_host(os.environ.get('OLLAMA_HOST', ''))}/v1"
-    return Upstream(url, key, timeout_s=settings.proxy_timeout_s, role=settings.proxy_role)  # type: ignore[arg-type]
+    return url or f"{parse_ollama_host(os.environ.get('OLLAMA_HOST', ''))}/v1", key
 
 
 def _unreachable(error: Exception) -> Problem:

@@ -297,7 +297,7 @@ def _find_banks(request: Request, key: ApiKey | None) -> Callable[[str], bool]:
 
 
 def _get_upstream(request: Request) -> Upstream:
-    return request.app.state.upstream  # type: ignore[no-any-return]
+    return request.app.state.upstream.get()  # type: ignore[no-any-return]
 
 
 def _path_bank(request: Request) -> str | None:

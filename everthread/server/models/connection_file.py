@@ -1,0 +1,73 @@
+"""The file model.json with the model that was connected while the server ran: its server, its name, and the key."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from everthread.errors import StoreUnavailable
+
+FILE_NAME = "model.json"
+
+Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredModel:
+    """A model that was connected; without a URL, the decision to have none."""
+
+    url: str = ""
+    model: str = ""
+    key: str = field(default="", repr=False)
+
+
+class ConnectionFile:
+    """Stores the connected model so that only the file's owner can read it. Changes of other processes are seen."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get_version(self) -> Version | None:
+        """Return a value that differs after each change, or None while there is no file."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def read(self) -> StoredModel | None:
+        """Return the stored model, or None if there is no file.
+
+        Raises:
+            ValueError: the file is damaged. The message contains nothing of it.
+        """
+        try:
+            return StoredModel(**json.loads(self._path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError):
+            raise ValueError(f"{self._path} can't be read; connect the model again, or delete the file") from None
+
+    def write(self, stored: StoredModel) -> None:
+        """Replace the stored model at once.
+
+        Raises:
+            StoreUnavailable: the file can't be written; the previous one stays.
+        """
+        draft = self._path.with_name(f"{FILE_NAME}.{secrets.token_hex(8)}")
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+                json.dump(asdict(stored), file)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._path)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink()
+            remedy = "check that its folder is writable and has free space, and try again"
+            raise StoreUnavailable(f"cannot write {self._path}: {error.strerror}; {remedy}") from error
