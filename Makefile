@@ -10,7 +10,7 @@ LITELLM := build/litellm
 # Save bytecode even where PYTHONDONTWRITEBYTECODE is set: each process would spend seconds on compiling the tests.
 unit test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: chat serve unit test check docs conformance browser clients clean
+.PHONY: chat serve unit test check docs conformance browser clients vendor clean
 
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
@@ -39,6 +39,10 @@ check: $(VENV)/installed-test
 # Build the documentation as a site, in site/. A broken link or reference is an error.
 docs: $(VENV)/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# Fetch the libraries of the page again, in the versions that vendor.json lists. It needs npm.
+vendor: $(VENV)/installed-server
+	$(BIN)/python -m everthread.server.vendor
 
 # The official checks of MCP, which need npm. They are not part of `make test`.
 conformance: $(VENV)/installed-unit $(MCP_CHECKS)/installed

@@ -257,7 +257,7 @@ class TimedClient(asyncio.Protocol):
 
 
 async def _measure_page_files(port: int) -> dict[str, int]:
-    """Return the bytes of each file of the page; empty without a page."""
+    """Return the bytes of each file of the page, without those of libraries; empty without a page."""
     import httpx
 
     sizes: dict[str, int] = {}
@@ -278,9 +278,9 @@ def _names_files(headers: Mapping[str, str]) -> bool:
 
 
 def _find_files(base: str, text: str) -> list[str]:
-    """Return the server's files that a page, a style sheet or a module names."""
+    """Return the server's files that a page, a style sheet or a module names, without those of libraries."""
     references = re.findall(r"""["'](\.?/[\w./-]+\.(?:js|css|svg|woff2))["']""", text)
-    return [urlsplit(urljoin(base, reference)).path for reference in references]
+    return [urlsplit(urljoin(base, reference)).path for reference in references if "vendor/" not in reference]
 
 
 def _measure_visits(port: int) -> tuple[PageVisit, PageVisit]:

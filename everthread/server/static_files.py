@@ -25,12 +25,13 @@ CONTENT_TYPES = {  # by suffix; the table of the operating system may be incompl
     ".ico": "image/x-icon",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
+    ".mjs": "text/javascript; charset=utf-8",
     ".png": "image/png",
     ".svg": "image/svg+xml",
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-COMPRESSIBLE = {".css", ".html", ".js", ".json", ".svg", ".webmanifest"}
+COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,9 @@ def accepts_gzip(request: Request) -> bool:
 
 
 def load_files(folder: Path) -> dict[str, StaticFile]:
-    """Read the files of known types in a folder, by name; an absent folder has none."""
-    return {path.name: StaticFile.read(path) for path in folder.glob("*") if path.suffix in CONTENT_TYPES}
+    """Read the files of known types in a folder and below, by their paths in it; an absent folder has none."""
+    paths = (path for path in folder.rglob("*") if path.suffix in CONTENT_TYPES)
+    return {path.relative_to(folder).as_posix(): StaticFile.read(path) for path in paths}
 
 
 def build_router(folder: Path = FOLDER) -> APIRouter:
@@ -91,7 +93,7 @@ def build_router(folder: Path = FOLDER) -> APIRouter:
     async def index(request: Request) -> Response:
         return respond(INDEX, request)
 
-    @router.api_route("/static/{name}", methods=["GET", "HEAD"])
+    @router.api_route("/static/{name:path}", methods=["GET", "HEAD"])
     async def static(request: Request, name: str) -> Response:
         return respond(name, request)
 

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from everthread import server
 
 FOLDER = Path(server.__file__).parent / "static"
+FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())  # of the page itself, without those of libraries
 MAX_TRANSFERRED_BYTES = 150_000  # of a first visit
 MAX_COMPRESSED_BYTES = 120_000  # of all files, without those of libraries
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

@@ -184,28 +184,6 @@ def test_messages_are_shown_as_text_whatever_they_contain(page: Page, url: str) 
     assert all(requested.startswith((url, "blob:")) for requested in requested_urls)
 
 
-def test_a_reply_is_formatted_without_changing_its_height(page: Page, url: str) -> None:
-    visit(page, url, "marked")
-    text = "**Well.** *He nods.* Call `open()`, 2 * 3 * 4\n\n- one\n- two [a](b)\n\nThe *end*"
-    line = {"text": text, "role": "assistant", "speaker": "Thread", "session": "now"}
-    web.post(f"{url}/api/v1/banks/marked/lines", json={"text": "?", "session": "now"}).raise_for_status()
-    web.post(f"{url}/api/v1/banks/marked/lines", json=line).raise_for_status()
-    page.reload()
-    reply = page.locator(".from-character .line-text")
-    for name, text in {
-        "strong": "Well.",
-        "em >> nth=0": "He nods.",
-        "code": "open()",
-        "li >> nth=1": "two [a](b)",
-    }.items():
-        expect(reply.locator(name)).to_have_text(text)
-    expect(reply.locator("p").first).to_contain_text("2 * 3 * 4")
-    formatted = reply.evaluate("box => box.clientHeight")
-    assert (
-        reply.evaluate("(box, text) => { box.textContent = text; return box.clientHeight }", line["text"]) == formatted
-    )
-
-
 def test_a_very_long_line_is_folded_until_all_of_it_is_requested(page: Page, url: str) -> None:
     visit(page, url, "long")
     said = [

@@ -17,6 +17,8 @@ def page(tmp_path: Path) -> TestClient:
     (static / "index.html").write_text("<!doctype html>" + "<p>hello</p>" * 100, encoding="utf-8")
     (static / "picture.png").write_bytes(b"png")
     (static / "notes.txt").write_text("of no known kind", encoding="utf-8")
+    (static / "library").mkdir()
+    (static / "library" / "module.mjs").write_text("export default 1;", encoding="utf-8")
     (tmp_path / "secret.js").write_text("secret", encoding="utf-8")
     app = FastAPI()
     app.include_router(static_files.build_router(static))
@@ -48,12 +50,30 @@ def test_a_file_that_the_client_has_is_not_sent_again(page: TestClient) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../secret.js", "..%2Fsecret.js", "%2e%2e%2fsecret.js", "..\\secret.js", "notes.txt", "", ".", "a/b", "C:x"],
+    [
+        "../secret.js",
+        "..%2Fsecret.js",
+        "%2e%2e%2fsecret.js",
+        "..\\secret.js",
+        "notes.txt",
+        "",
+        ".",
+        "a/b",
+        "C:x",
+        "library",
+        "library/../../secret.js",
+    ],
 )
 def test_only_files_of_known_types_in_the_folder_are_served(page: TestClient, name: str) -> None:
     assert page.get(f"/static/{name}").status_code in (404, 307)
     assert "secret" not in page.get(f"/static/{name}").text
     assert page.get("/static/picture.png").content == b"png"
+
+
+def test_files_in_folders_below_are_served(page: TestClient) -> None:
+    answer = page.get("/static/library/module.mjs")
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert answer.text == "export default 1;"
 
 
 def test_an_absent_folder_has_no_files(tmp_path: Path) -> None:

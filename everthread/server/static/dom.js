@@ -1,4 +1,4 @@
-// Helpers that create elements. No part of the page ever parses a string as HTML: text stays text.
+// Helpers that create elements. Texts are set as text; only the Markdown of replies is parsed (richtext.js).
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -45,6 +45,7 @@ const PATHS = {
   previous: "M15 5l-7 7 7 7",
   branch: "M6 4v9a4 4 0 0 0 4 4h9m-4-4 4 4-4 4",
   edit: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3",
+  copy: "M9 9h10v11H9zM6 15H5V4h10v2",
   forget: "M5 7h14M10 4h4M7 7l1 13h8l1-13",
   next: "M9 5l7 7-7 7",
   memory: "M5 6h14M5 12h9M5 18h11",

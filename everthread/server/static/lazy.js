@@ -1,30 +1,6 @@
 // Parts of the page that a first message doesn't need, each loaded with its style sheet on first use.
 
-import { Problem } from "./api.js";
-import { h } from "./dom.js";
+import { loadOnce } from "./loadonce.js";
 
-export const loadColumns = lazy(() => import("./columns.js"), "/static/memory.css");
-export const loadOverlays = lazy(() => import("./overlays.js"), "/static/overlays.css");
-
-/** A function that loads a module and its style sheet once, or throws Problem; after a failure it tries again. */
-function lazy(load, href) {
-  let loading = null;
-  return () => {
-    loading ??= Promise.all([load(), loadStylesheet(href)]).then(
-      ([module]) => module,
-      () => {
-        loading = null;
-        const detail =
-          "Part of the page could not be loaded because the server can't be reached. Check that it is running.";
-        throw new Problem({ detail, type: "urn:everthread:unreachable" });
-      },
-    );
-    return loading;
-  };
-}
-
-function loadStylesheet(href) {
-  return new Promise((load, error) =>
-    document.head.append(h("link", { rel: "stylesheet", href, on: { load, error } })),
-  );
-}
+export const loadColumns = loadOnce(() => import("./columns.js"), "/static/memory.css");
+export const loadOverlays = loadOnce(() => import("./overlays.js"), "/static/overlays.css");

@@ -1,8 +1,10 @@
 // A line of a conversation as an element, with its actions.
 
+import { copyText } from "./clipboard.js";
 import { clockTime, countOf, dateTime, longDate } from "./dates.js";
 import { button, fill, h, iconButton, textElement, truncate } from "./dom.js";
-import { renderMarkdown } from "./markdown.js";
+import { MarkdownStream, renderMarkdown } from "./markdown.js";
+import { showNotice } from "./notices.js";
 
 const FOLD_ABOVE_CHARS = 8_000; // longer texts are folded
 const FOLDED_CHARS = 4_000; // of a folded text that are shown
@@ -95,14 +97,14 @@ export function dateSeparator(line, before, cache = new Map()) {
   return cache.get(key);
 }
 
-/** A reply that is arriving: its element, and the text node that grows. */
+/** A reply that is arriving: its element, and its text, which grows. */
 export function streamingLine(speaker) {
-  const text = document.createTextNode("");
+  const text = new MarkdownStream();
   const element = h(
     "article",
     { class: "line from-character", "aria-label": speaker, "aria-busy": "true" },
     h("header", { class: "byline" }, textElement("span", speaker, { class: "speaker" })),
-    h("div", { class: "line-text streaming", dir: "auto" }, text),
+    h("div", { class: "line-text streaming", dir: "auto" }, text.element),
     h("footer", { class: "actions" }),
   );
   return { element, text };
@@ -119,6 +121,7 @@ export function lineActions(line, { last, chat }) {
       chat.model &&
       chat.state.swipes.length < 2 &&
       iconButton("regenerate", "Regenerate", () => chat.regenerate()),
+    isReply && iconButton("copy", "Copy message", () => copyMessage(line)),
     iconButton("edit", "Edit message", () => chat.edit(line)),
     !last && iconButton("branch", "Continue from here; later messages are set aside", () => chat.branch(line)),
     saved &&
@@ -128,6 +131,9 @@ export function lineActions(line, { last, chat }) {
     saved && iconButton("forget", "Forget message", () => chat.forgetLine(line)),
   ].filter(Boolean);
 }
+
+const copyMessage = async (line) =>
+  showNotice((await copyText(line.text)) ? "Copied." : "The message could not be copied; select its text instead.");
 
 function memoriesButton(line, chat) {
   return button("Memories", () => chat.inspect(line), {

@@ -1,73 +1,79 @@
-// The Markdown of a reply: bold, italic, code, lists and paragraphs, as elements. Everything else, including links and
-// images, stays text.
+// The Markdown of replies. Plain paragraphs are drawn here; for anything more, richtext.js and its libraries are loaded.
 
-import { h } from "./dom.js";
+import { fill, h } from "./dom.js";
+import { loadOnce } from "./loadonce.js";
 
-const INLINE = new RegExp(
-  [
-    /`([^`\n]+)`/, // code
-    /\*\*(?=\S)((?:[^*\n]|\*(?!\*))+)(?<=\S)\*\*/, // bold
-    /(?<![\w*])\*(?=[^\s*])([^*\n]*)(?<=\S)\*(?![\w*])/, // italic
-  ]
-    .map((rule) => rule.source)
-    .join("|"),
-  "g",
-);
-const FENCE = /^ {0,3}```/;
-const ITEM = /^ {0,3}(?:[-*•]|(\d{1,9})[.)]) +(?=\S)/;
-const INLINE_TAGS = ["code", "strong", "em"];
+const MARKUP = /[*_`~#>|[\]\\$]|https?:|&#?\w+;|^ {0,3}(?:[-+]|\d{1,9}[.)])\s|^ {0,3}[-=]{3}|^(?: {4}|\t)/m;
+const MAX_MARKDOWN_CHARS = 100_000; // longer texts are shown as they are
+const IDLE_PER_DRAW = 3; // times as long as drawing took, until a growing text is drawn again
+const MIN_WAIT_MS = 16;
 
+const loadRichText = loadOnce(() => import("./richtext.js"), "/static/markdown.css");
+let rich = null; // the module, once it is loaded
+
+const needsRichText = (text) => text.length <= MAX_MARKDOWN_CHARS && MARKUP.test(text);
+
+/** Load the libraries; without a connection to the server, texts stay plain. */
+const whenRich = (act) =>
+  loadRichText().then(
+    (module) => ((rich = module), act()),
+    () => {},
+  );
+
+/** An element with a text's Markdown. Until the libraries are loaded, it shows the text as it is. */
 export function renderMarkdown(text) {
-  const rows = text.split("\n");
-  const blocks = [];
-  for (let at = 0; at < rows.length;) {
-    const gap = blocks.length > 0 && !rows[at].trim();
-    while (at < rows.length && !rows[at].trim()) at++;
-    if (at === rows.length) break;
-    const [block, next] = FENCE.test(rows[at])
-      ? codeBlock(rows, at)
-      : ITEM.test(rows[at])
-        ? listBlock(rows, at)
-        : paragraph(rows, at);
-    if (gap) block.classList.add("gap");
-    blocks.push(block);
-    at = next;
+  const box = h("div", { class: "markdown" });
+  const draw = () => fill(box, rich && needsRichText(text) ? rich.render(text) : paragraphs(text));
+  draw();
+  if (!rich && needsRichText(text)) whenRich(draw);
+  return box;
+}
+
+const paragraphs = (text) =>
+  text
+    .split(/(?:\r?\n[ \t]*){2,}/)
+    .filter((part) => part.trim())
+    .map((part) => h("p", { dir: "auto", class: "plain" }, part.replace(/^\n+|\s+$/g, "")));
+
+/** The Markdown of a growing text. Finished blocks stay as they are, and only the last one is drawn again. */
+export class MarkdownStream {
+  constructor() {
+    this.element = h("div", { class: "markdown" });
+    this.data = "";
+    this.settledChars = 0; // whose blocks are finished
+    this.live = []; // the elements of the rest
+    this.timer = 0;
+    this.waitMs = MIN_WAIT_MS;
   }
-  return blocks;
-}
 
-function codeBlock(rows, from) {
-  const end = rows.findIndex((row, at) => at > from && FENCE.test(row));
-  const last = end < 0 ? rows.length : end;
-  return [h("pre", {}, h("code", {}, rows.slice(from + 1, last).join("\n"))), last + 1];
-}
-
-function listBlock(rows, from) {
-  const [, number] = ITEM.exec(rows[from]);
-  const isSameKind = (row) => {
-    const item = ITEM.exec(row ?? "");
-    return item && Boolean(item[1]) === Boolean(number);
-  };
-  let to = from;
-  while (isSameKind(rows[to])) to++;
-  const items = rows.slice(from, to).map((row) => h("li", { dir: "auto" }, inlineElements(row.replace(ITEM, ""))));
-  return [number ? h("ol", { start: number }, items) : h("ul", {}, items), to];
-}
-
-function paragraph(rows, from) {
-  let to = from + 1;
-  while (rows[to]?.trim() && !FENCE.test(rows[to]) && !ITEM.test(rows[to])) to++;
-  return [h("p", { dir: "auto" }, inlineElements(rows.slice(from, to).join("\n"))), to];
-}
-
-function inlineElements(text) {
-  const parts = [];
-  let at = 0;
-  for (const found of text.matchAll(INLINE)) {
-    const kind = found.slice(1).findIndex((group) => group !== undefined);
-    const inside = found[kind + 1];
-    parts.push(text.slice(at, found.index), h(INLINE_TAGS[kind], {}, kind === 1 ? inlineElements(inside) : inside));
-    at = found.index + found[0].length;
+  appendData(piece) {
+    this.data += piece;
+    this.timer ||= setTimeout(() => this.draw(), this.waitMs);
   }
-  return [...parts, text.slice(at)];
+
+  draw() {
+    const started = performance.now();
+    this.timer = 0;
+    if (needsRichText(this.data)) rich ? this.drawRich() : (this.drawPlain(), whenRich(() => this.drawRich()));
+    else this.drawPlain();
+    this.waitMs = Math.max(MIN_WAIT_MS, IDLE_PER_DRAW * (performance.now() - started));
+  }
+
+  drawPlain() {
+    this.replaceLive(paragraphs(this.data.slice(this.settledChars)));
+  }
+
+  drawRich() {
+    const { settled, live, settledChars } = rich.renderGrowing(this.data.slice(this.settledChars));
+    this.replaceLive(settled);
+    this.settledChars += settledChars;
+    this.live = [];
+    this.replaceLive(live);
+  }
+
+  replaceLive(elements) {
+    for (const element of this.live) element.remove();
+    this.live = [...elements];
+    this.element.append(...this.live);
+  }
 }

@@ -10,6 +10,7 @@ export class ScrollFollower {
     this.lastTop = 0; // only scrolling up stops following: text may also grow before the scroll event arrives
     box.addEventListener("scroll", () => this.onScroll());
     new ResizeObserver(() => this.onGrow()).observe(box);
+    new MutationObserver(() => this.onGrow()).observe(box, { childList: true, subtree: true });
   }
 
   onScroll() {

@@ -1,0 +1,27 @@
+// Loads a part of the page with its style sheet, once.
+
+import { Problem } from "./api.js";
+import { h } from "./dom.js";
+
+/** A function that loads a module and its style sheet once, or throws Problem; after a failure it tries again. */
+export function loadOnce(load, href) {
+  let loading = null;
+  return () => {
+    loading ??= Promise.all([load(), loadStylesheet(href)]).then(
+      ([module]) => module,
+      () => {
+        loading = null;
+        const detail =
+          "Part of the page could not be loaded because the server can't be reached. Check that it is running.";
+        throw new Problem({ detail, type: "urn:everthread:unreachable" });
+      },
+    );
+    return loading;
+  };
+}
+
+function loadStylesheet(href) {
+  return new Promise((load, error) =>
+    document.head.append(h("link", { rel: "stylesheet", href, on: { load, error } })),
+  );
+}
