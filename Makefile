@@ -1,4 +1,4 @@
-# `make chat`, `make serve`, `make unit` and `make test` do all the set-up on a fresh machine. PYTHON names another
+# `make demo`, `make chat`, `make serve`, `make unit` and `make test` do all the set-up on a fresh machine. PYTHON names another
 # interpreter (3.11 or later).
 PYTHON ?= python3
 VENV := .venv
@@ -10,13 +10,16 @@ LITELLM := build/litellm
 # Save bytecode even where PYTHONDONTWRITEBYTECODE is set: each process would spend seconds on compiling the tests.
 unit test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: chat serve unit test check docs conformance browser clients vendor clean
+.PHONY: demo chat serve unit test check docs conformance browser clients vendor clean
+
+demo: $(VENV)/installed
+	@$(BIN)/everthread demo
 
 chat: $(VENV)/installed
 	@$(BIN)/everthread chat
 
 serve: $(VENV)/installed-server
-	@$(BIN)/everthread serve
+	@$(BIN)/everthread serve --open
 
 # One worker more than there are cores, because many tests wait; at most six, because each of them may start a Postgres
 # server.
@@ -54,14 +57,19 @@ clients: $(VENV)/installed-test $(AI_SDK)/node_modules $(LITELLM)/installed
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Everthread needs Python 3.11 or later, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
+	@echo 'Making a Python environment in $(VENV) …'
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[llm]'
+	@echo 'Installing Everthread into $(VENV): about a minute, 260 MB …'
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on --editable '.[llm]'
+	@echo 'Installed.'
 	@touch $@
 
 $(VENV)/installed-server: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
+	@echo 'Installing Everthread into $(VENV): about a minute, 270 MB …'
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on --editable '.[server]'
+	@echo 'Installed.'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-unit: $(BIN)/python pyproject.toml

@@ -30,6 +30,7 @@ LAZY_COMMANDS = {
     "characters": "everthread.cli.characters",
     "chat": "everthread.cli.chat",
     "db": "everthread.cli.db",
+    "demo": "everthread.cli.demo",
     "hook": "everthread.cli.hook",
     "keys": "everthread.cli.keys",
     "mcp": "everthread.cli.mcp",

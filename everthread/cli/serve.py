@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import webbrowser
@@ -38,7 +39,7 @@ DEFAULT_PORT = 7391
     show_default=True,
     help="Port to listen on; 0 for any free one.",
 )
-@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser, if there is one.")
 @click.option(
     "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: as for chat."
 )
@@ -142,9 +143,15 @@ def _greeting(services: Services, settings: Settings, url: str) -> str:
 
 
 def _announce(greeting: str, url: str, opens: bool) -> None:
-    """Print the greeting, and open the page in the browser if `opens`."""
+    """Print the greeting, and open the page in the browser if `opens` and there is a screen for one."""
     click.echo(greeting)
-    if opens:
+    if opens and _has_screen():
         threading.Thread(
             target=webbrowser.open, args=(url,), daemon=True
         ).start()  # some browsers block until they are closed
+
+
+def _has_screen() -> bool:
+    """Return whether a browser would open in a window; one for the terminal would hide the greeting."""
+    names = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in names)

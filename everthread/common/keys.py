@@ -35,6 +35,7 @@ SETTING_HOME = "home"  # the id that the ids of all banks of the same person beg
 SETTING_RECALL_FROM = "recall_from"  # the ids of further banks that replies draw on
 SETTING_PINNED = "pinned"  # the numbers of the pinned lines
 SETTING_SAMPLE = "sample"  # the number of the line that shows the character's style
+SETTING_DEMO = "demo"  # the language of the sample life that the bank was filled with
 SETTING_OFFERS = "offers"  # the `ReminderHistory`, as JSON
 SETTING_ASKED_AT = "goodbye"  # the number of the goodbye that the pending question (whether to remember) follows
 SETTING_RESPONSES = "everthread.responses"  # [[id of a response without a line, number of the line that it answers], …]
