@@ -161,7 +161,7 @@ def test_a_key_for_another_bank_leads_to_that_bank(browser: Browser, url: str) -
     expect(page.get_by_role("textbox", name="Key")).to_be_focused()
     page.keyboard.type("et_theirs")
     page.keyboard.press("Enter")
-    expect(page.locator("#bank")).to_have_text("theirs")
+    expect(page.locator("#bank")).to_have_text("Ever in theirs")
     expect(page.locator(".welcome")).to_be_visible()
     expect(page.locator("#notices")).to_be_empty()
     page.context.close()

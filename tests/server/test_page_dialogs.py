@@ -1,4 +1,4 @@
-"""Questions of the page: which bank to use with a character, the scene, forgetting and the end of a chat."""
+"""Dialogs of the page: the characters and their banks, the scene, forgetting and the end of a chat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
-from server.page_helpers import CARD, add_past_lines, say, say_and_wait, visit
+from server.page_helpers import CARD, add_past_lines, check_accessibility, say, say_and_wait, visit
 
 
 @pytest.fixture
@@ -39,57 +39,50 @@ def stored_texts(url: str, bank: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("vey")
-def test_a_character_chosen_in_the_bank_of_another_gets_a_separate_bank(page: Page, url: str) -> None:
+def test_each_character_has_its_own_chats_and_is_met_there_again(page: Page, url: str) -> None:
     visit(page, url, "laura")
+    web.patch(f"{url}/api/v1/banks/laura/character", json={"person": "Laura"}).raise_for_status()
+    page.reload()
     say_and_wait(page, "I hid the gold in the barn.")
     choose_vey(page)
-    question = page.get_by_role("dialog", name="Where do you want to chat with Captain Vey?")
-    expect(question).to_contain_text("laura, holds what Ever remembers")
-    expect(question.locator(".primary")).to_have_text("Use a separate bank")
-    question.locator(".primary").click()
     expect(page.locator("#character-name")).to_have_text("Captain Vey")
-    expect(page.locator("#bank")).to_have_text("laura/captain-vey")
+    expect(page.locator("#bank")).to_have_text("Captain Vey with Laura")
     expect(page.locator("dialog")).to_have_count(0)
+    page.click("#bank")
+    expect(page.locator(".banks button[aria-current]")).to_contain_text(
+        "Captain Vey with Laura"
+    )  # nothing was said yet
+    page.keyboard.press("Escape")
     say_and_wait(page, "Where is the gold?")
     expect(page.locator("#panel")).not_to_contain_text("barn")
-    assert character_name(url, "laura") == "Ever"
-    assert "Where is the gold?" not in stored_texts(url, "laura")
-    assert "Where is the gold?" in stored_texts(url, "laura/captain-vey")
+    page.click("#open-characters")
+    page.get_by_label("Chat with Ever").click()
+    expect(page.locator("#bank")).to_have_text("Ever with Laura")
+    expect(page.locator(".from-person .line-text")).to_have_text("I hid the gold in the barn.")
+    choose_vey(page)
+    expect(page.locator(".from-person .line-text")).to_have_text("Where is the gold?")
+    assert [character_name(url, bank) for bank in ("laura", "laura/captain-vey")] == ["Ever", "Captain Vey"]
 
 
 @pytest.mark.usefixtures("vey")
-def test_a_character_with_a_separate_bank_is_met_there_again(page: Page, url: str) -> None:
-    add_past_lines(url, "ruth%2Fcaptain-vey", "We sailed to Ghent.", session="current")
-    web.put(f"{url}/api/v1/banks/ruth%2Fcaptain-vey/character", json={"name": "Captain Vey", "location": "a deck"})
-    add_past_lines(url, "ruth%2Fever", "I hid the gold in the barn.")
-    visit(page, url, "ruth%2Fever")
-    choose_vey(page)
-    page.get_by_role("button", name="Use a separate bank").click()
-    expect(page.locator("#bank")).to_have_text("ruth/captain-vey")
-    expect(page.locator("#location")).to_have_text("a deck")
-
-
-@pytest.mark.usefixtures("vey")
-def test_a_bank_is_handed_over_only_on_purpose(page: Page, url: str) -> None:
-    visit(page, url, "nils")
-    say_and_wait(page, "I hid the gold in the barn.")
-    choose_vey(page)
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#character-name")).to_have_text("Ever")
-    assert character_name(url, "nils") == "Ever"
-    page.get_by_label("Chat with Captain Vey").click()
-    page.get_by_role("button", name="Hand this bank over to Captain Vey").click()
-    expect(page.locator("#character-name")).to_have_text("Captain Vey")
-    expect(page.locator("#bank")).to_have_text("nils")
-    assert character_name(url, "nils") == "Captain Vey"
-
-
-@pytest.mark.usefixtures("vey")
-def test_an_empty_bank_changes_its_character_without_a_question(page: Page, url: str) -> None:
-    visit(page, url, "empty")
-    choose_vey(page)
-    expect(page.locator("#character-name")).to_have_text("Captain Vey")
-    expect(page.locator("#bank")).to_have_text("empty")
+def test_a_character_draws_on_the_chats_of_another_only_if_they_are_shared(page: Page, url: str) -> None:
+    add_past_lines(url, "ruth", "I hid the gold in the barn.")
+    add_past_lines(url, "ruth%2Fcaptain-vey", "We sailed to Ghent.")
+    web.put(f"{url}/api/v1/banks/ruth%2Fcaptain-vey/character", json={"name": "Captain Vey"}).raise_for_status()
+    visit(page, url, "ruth%2Fcaptain-vey")
+    expect(page.locator("#bank")).to_have_text("Captain Vey in ruth")
+    for shared in (True, False):
+        page.click("#open-characters")
+        page.get_by_label("What Captain Vey remembers").click()
+        dialog = page.get_by_role("dialog", name="What Captain Vey remembers")
+        expect(dialog).to_contain_text("Nothing you tell Captain Vey is added to those chats")
+        check_accessibility(page)
+        dialog.get_by_label("Your chats with Ever").set_checked(shared)
+        dialog.get_by_role("button", name="Save", exact=True).click()
+        expect(dialog).to_have_count(0)
+        page.keyboard.press("Escape")
+        say_and_wait(page, "Where is the gold that I hid?")
+        assert page.locator("#panel").filter(has_text="in the barn").count() == shared
 
 
 def test_a_dropped_card_becomes_a_character_to_chat_with(page: Page, url: str) -> None:

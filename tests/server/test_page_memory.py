@@ -295,7 +295,7 @@ def test_a_new_bank_knows_nothing_of_the_first(page: Page, url: str) -> None:
     page.click("#bank")
     page.get_by_label("Name of the new bank").fill("an/other bank")
     page.get_by_role("button", name="Create").click()
-    expect(page.locator("#bank")).to_have_text("an/other bank")
+    expect(page.locator("#bank")).to_have_text("Ever in an/other bank")
     expect(page.locator(".welcome h2")).to_be_visible()
     expect(page.locator("#session-list .session")).to_have_count(1)
     expect(page.locator(".hit")).to_have_count(0)

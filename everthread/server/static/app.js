@@ -2,9 +2,10 @@
 // (lazy.js), and connects the parts of the page.
 
 import { bankPath, get, put, setKey, setKeyPrompt } from "./api.js";
+import { withPerson } from "./banknames.js";
 import { ChatView } from "./chat.js";
 import { Composer } from "./composer.js";
-import { acceptDrops, button, byId, fill, icon, iconButton } from "./dom.js";
+import { acceptDrops, button, byId, fill, icon, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { mountRibbon, setIncognito } from "./incognito.js";
 import { loadColumns, loadOverlays } from "./lazy.js";
@@ -56,8 +57,7 @@ const showRoute = withErrors(async () => {
 
 async function openRoute() {
   byId("composer").hidden = route.view !== "talk";
-  byId("bank").textContent = route.bank;
-  byId("bank").setAttribute("aria-label", `Memory bank ${route.bank}: switch`);
+  if (listedBank !== route.bank) showBank(route.bank);
   showView("chat");
   const bankReady = ensureBank();
   const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
@@ -131,8 +131,16 @@ on("conversation-ended", (ending) => {
 
 // ---- header
 
+/** Show who talks with whom in the bank, and its id as a hint. */
+function showBank(character, person = "") {
+  fill(byId("bank"), textElement("b", character), " ", textElement("span", person));
+  byId("bank").title = route.bank;
+  byId("bank").setAttribute("aria-label", `${character} ${person}: switch to other chats`);
+}
+
 on("state", ({ character, incognito, lines }) => {
   const name = character.nickname || character.name;
+  showBank(name, withPerson({ id: route.bank, character: character.name, person: character.person }));
   const expand = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person ?? "you");
   document.title = `${name} · Everthread`;
   byId("character-name").textContent = name;

@@ -1,6 +1,8 @@
 // Choosing a memory bank: there is one for each relationship.
 
 import { getAll, put } from "./api.js";
+import { avatar } from "./avatars.js";
+import { withPerson } from "./banknames.js";
 import { countOf, shortDate } from "./dates.js";
 import { openDialog } from "./dialogs.js";
 import { button, fill, h, textElement } from "./dom.js";
@@ -34,11 +36,11 @@ function askBankName() {
 }
 
 export function openBanks() {
-  return openDialog("Memory banks", (close) => {
+  return openDialog("Chats by character", (close) => {
     const list = h("ul", { class: "banks" });
     const open = (bank) => (close(), navigate({ bank }));
     const draw = withErrors(async () => {
-      const banks = await getAll("/banks");
+      const banks = (await getAll("/banks")).filter(({ id, lines }) => lines || id === route.bank);
       fill(
         list,
         banks.map((bank) => bankItem(bank, open)),
@@ -61,7 +63,8 @@ export function openBanks() {
       h(
         "p",
         { class: "small" },
-        "A bank is everything that one character remembers about one person. Nothing passes between banks.",
+        "Each character remembers its own chats with you, in a bank of its own. Another character knows of them only if " +
+          "you share them, under “Memory” in the gallery.",
       ),
       list,
       h("form", { class: "field", on: { submit: create } }, field, h("button", { type: "submit" }, "Create")),
@@ -72,10 +75,17 @@ export function openBanks() {
 function bankItem(bank, open) {
   const when = bank.last_said_at ? `, last ${shortDate(bank.last_said_at)}` : "";
   const size = h("span", { class: "small" }, `${countOf(bank.lines, "message")}${when}`);
+  const names = h(
+    "span",
+    { class: "who" },
+    textElement("b", bank.character),
+    " ",
+    textElement("span", withPerson(bank), { class: "small" }),
+  );
   const props = bank.id === route.bank ? { "aria-current": "true" } : {};
   return h(
     "li",
     {},
-    button([textElement("span", bank.id), size], () => open(bank.id), props),
+    button([avatar(bank.character), names, size], () => open(bank.id), { title: bank.id, ...props }),
   );
 }

@@ -32,8 +32,9 @@ function formField([name, label, rows], values) {
 
 const readForm = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
 
-/** Edit a character of the gallery. fresh: whether it is created by saving. Resolves to true if it was saved. */
-export function editCharacter(character, { fresh = false } = {}) {
+/** Edit a character of the gallery. fresh: whether it is created by saving. more(close) returns further buttons. Resolves
+ * to true if it was changed. */
+export function editCharacter(character, { fresh = false, more = () => null } = {}) {
   const title = character.name ? `Edit ${character.name}` : "New character";
   return openDialog(
     title,
@@ -58,7 +59,8 @@ export function editCharacter(character, { fresh = false } = {}) {
         ),
         h(
           "div",
-          { class: "bar end" },
+          { class: "bar editor-end" },
+          more(close),
           h("button", { type: "submit", class: "primary" }, fresh ? "Create character" : "Save"),
         ),
       );

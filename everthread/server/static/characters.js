@@ -5,11 +5,14 @@ import { avatar, characterPath, listCharacters } from "./avatars.js";
 import { askChoice, openDialog } from "./dialogs.js";
 import { acceptDrops, button, download, fill, h, textElement, truncate } from "./dom.js";
 import { editCharacter } from "./characterforms.js";
+import { countOf, shortDate } from "./dates.js";
 import { emit } from "./events.js";
+import { chooseSharing } from "./memorysharing.js";
 import { showNotice, withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
 
 const MAX_CARD_BYTES = 8 << 20; // the server's limit
+const MAX_TILE_CHARS = 180; // of a description
 
 export function openGallery(chat) {
   return openDialog(
@@ -17,9 +20,10 @@ export function openGallery(chat) {
     (close, body) => {
       const grid = h("ul", { class: "gallery" });
       const draw = withErrors(async () => {
+        const [characters, banks] = await Promise.all([listCharacters({ refresh: true }), listOwnBanks()]);
         fill(
           grid,
-          (await listCharacters({ refresh: true })).map((character) => characterTile(character, { chat, close, draw })),
+          characters.map((character) => characterTile(character, banks, { chat, close, draw })),
         );
       });
       const file = h("input", {
@@ -35,22 +39,20 @@ export function openGallery(chat) {
       file.addEventListener("change", () => importAll([...file.files]));
       acceptDrops(body, importAll);
       draw();
+      const create = async () => (await editCharacter({ name: "", description: "" }, { fresh: true })) && draw();
       return [
-        h(
-          "p",
-          { class: "drop" },
-          "Drop a character card here (PNG or JSON), or ",
-          button("choose a file", () => file.click(), { class: "link" }),
-          file,
-        ),
         grid,
         h(
           "div",
-          { class: "bar end" },
-          button(
-            "New character",
-            withErrors(async () => (await editCharacter({ name: "", description: "" }, { fresh: true })) && draw()),
+          { class: "bar gallery-end" },
+          h(
+            "p",
+            { class: "drop" },
+            "Drop a character card here (PNG or JSON), or ",
+            button("choose a file", () => file.click(), { class: "link" }),
+            file,
           ),
+          button("New character", withErrors(create)),
         ),
       ];
     },
@@ -58,9 +60,60 @@ export function openGallery(chat) {
   );
 }
 
-function characterTile(character, { chat, close, draw }) {
-  const { name, description, builtin } = character;
+/** The banks in which this person talks with a character; none if the key may not read them. */
+const listOwnBanks = () =>
+  get(bankPath("/characters")).then(
+    ({ items }) => items,
+    () => [],
+  );
+
+/** The bank in which the person talks with a character: the open one, or the one with the most messages. */
+function ownBank(name, banks) {
+  const own = banks.filter(({ character }) => character.toLowerCase() === name.toLowerCase());
+  return own.find(({ id }) => id === route.bank) ?? own.sort((one, other) => other.lines - one.lines)[0];
+}
+
+function characterTile(character, banks, { chat, close, draw }) {
+  const { name, description } = character;
+  const bank = ownBank(name, banks);
   const active = chat.state?.character.name === name;
+  const told = description.replaceAll(/\{\{char\}\}/gi, name).replaceAll(/\{\{user\}\}/gi, "you");
+  return h(
+    "li",
+    { class: `tile${active ? " selected" : ""}` },
+    avatar(name),
+    textElement("h3", name),
+    textElement("p", truncate(told, MAX_TILE_CHARS), { class: "small told" }),
+    h("p", { class: "small met" }, active ? "Active here" : bank?.lines ? lastTalk(bank) : "No chats yet"),
+    h(
+      "div",
+      { class: "bar" },
+      button(
+        "Chat",
+        withErrors(async () => (await startChat(name), close())),
+        { "aria-label": `Chat with ${name}` },
+      ),
+      tileActions(character, banks, { bank, draw }),
+    ),
+  );
+}
+
+const lastTalk = ({ lines, last_said_at: last }) => `${countOf(lines, "message")}, last ${shortDate(last)}`;
+
+function tileActions(character, banks, { bank, draw }) {
+  const { name, builtin } = character;
+  const more = (close) => cardActions(character, close);
+  const edit = async () => (await editCharacter(await get(characterPath(name)), { fresh: builtin, more })) && draw();
+  const sharable = bank && banks.some(({ id, lines }) => id !== bank.id && lines);
+  const share = () => chooseSharing(bank, banks);
+  return [
+    button("Edit", withErrors(edit), { class: "link", "aria-label": `Edit ${name}` }),
+    sharable && button("Memory", withErrors(share), { class: "link", "aria-label": `What ${name} remembers` }),
+  ];
+}
+
+/** Buttons for the card of a character, in its editor. */
+function cardActions({ name, builtin, has_picture }, close) {
   const removeCard = async () => {
     const confirmed = await askChoice(
       `Remove ${name}?`,
@@ -70,87 +123,26 @@ function characterTile(character, { chat, close, draw }) {
         ["Cancel", false],
       ],
     );
-    if (confirmed) (await remove(characterPath(name)), emit("characters", name), await draw());
+    if (confirmed) (await remove(characterPath(name)), emit("characters", name), close(true));
   };
-  return h(
-    "li",
-    { class: `tile${active ? " selected" : ""}` },
-    avatar(name),
-    h(
-      "div",
-      {},
-      textElement("h3", name),
-      textElement("p", truncate(description.replaceAll("{{char}}", name).replaceAll("{{user}}", "you"), 180), {
-        class: "small",
-      }),
+  return [
+    button(
+      "Export card",
+      withErrors(() => exportCard({ name, has_picture })),
+      { class: "link" },
     ),
-    h(
-      "div",
-      { class: "bar" },
-      active
-        ? h("span", { class: "small" }, "Active here")
-        : button(
-            "Chat",
-            withErrors(async () => (await startChat(name, chat)) && close()),
-            { "aria-label": `Chat with ${name}` },
-          ),
-      button(
-        "Edit",
-        withErrors(async () => (await editCharacter(await get(characterPath(name)), { fresh: builtin })) && draw()),
-        { class: "link", "aria-label": `Edit ${name}` },
-      ),
-      button(
-        "Export card",
-        withErrors(() => exportCard(character)),
-        { class: "link", "aria-label": `Export the card of ${name}` },
-      ),
-      !builtin && button("Remove", withErrors(removeCard), { class: "link", "aria-label": `Remove ${name}` }),
-    ),
-  );
+    !builtin && button("Remove", withErrors(removeCard), { class: "link" }),
+  ];
 }
 
-/** Start chatting with a character; the person's name is kept. If the bank holds another character's memories, ask
- * which bank to use. Returns whether one was chosen. */
-async function startChat(name, chat) {
-  const current = chat.state?.character;
-  const hasLines = chat.state?.lines.length || (await get(bankPath())).lines;
-  const bank = hasLines ? await chooseBank(name, current?.name ?? "another character") : route.bank;
-  if (!bank) return false;
-  const path = `/banks/${encodeURIComponent(bank)}`;
-  const hasItsCharacter = bank !== route.bank && (await put(path)).lines > 0;
-  if (!hasItsCharacter) {
-    const character = await get(characterPath(name));
-    await put(`${path}/character`, current?.person ? { ...character, person: current.person } : character);
-  }
-  if (bank === route.bank) await chat.reload();
-  else navigate({ bank });
-  const scope = bank === route.bank ? "who knows everything remembered here" : `in the bank ${bank}`;
-  showNotice(`You are now chatting with ${name}, ${scope}.`);
-  return true;
-}
-
-/** Ask in which bank to chat with a character, where this one holds the memories of another; null if cancelled. */
-function chooseBank(name, current) {
-  const separate = separateBank(name, current);
-  return askChoice(
-    `Where do you want to chat with ${name}?`,
-    `This bank, ${route.bank}, holds what ${current} remembers. In a separate bank, ${separate}, ${name} knows ` +
-      `only what is said there. If you hand this bank over, ${name} takes ${current}'s place and knows everything ` +
-      `said here.`,
-    [
-      ["Use a separate bank", separate],
-      [`Hand this bank over to ${name}`, route.bank],
-      ["Cancel", null],
-    ],
-  );
-}
-
-/** The name of a character's separate bank: laura/captain-vey, next to laura or laura/ever. */
-function separateBank(name, current) {
-  const suffixOf = (text) => `/${text.toLowerCase().replaceAll(/[\s/]+/g, "-")}`;
-  const { bank } = route;
-  const suffix = suffixOf(current);
-  return (bank.endsWith(suffix) ? bank.slice(0, -suffix.length) : bank) + suffixOf(name);
+/** Open the person's chats with a character, in a bank of its own. */
+async function startChat(name) {
+  const { id } = await put(bankPath(`/characters/${encodeURIComponent(name)}`)).catch((error) => {
+    if (error.status === 403)
+      error.message = `Your access key doesn't cover your chats with ${name}. Ask the person who created it for one that does.`;
+    throw error;
+  });
+  navigate({ bank: id });
 }
 
 async function exportCard({ name, has_picture: png }) {

@@ -9,6 +9,7 @@ import { showNotice, withErrors } from "./notices.js";
 import { relevanceDetails, relevanceMeter } from "./relevance.js";
 import { rerender } from "./rerender.js";
 import { hashOf } from "./router.js";
+import { sharedMemories } from "./sharedmemories.js";
 
 export class ReplyMemoriesPanel {
   constructor(chat) {
@@ -29,11 +30,12 @@ export class ReplyMemoriesPanel {
   }
 
   show(panel) {
-    rerender(panel, this.context ? this.passages() : emptyPanel());
+    rerender(panel, this.context ? [this.passages(), sharedMemories(this.context)] : emptyPanel());
   }
 
   passages() {
     const { hits, tokens, recalledAgain, corrects } = this.context;
+    if (!hits.length && this.context.others?.length) return null;
     if (!hits.length) return h("p", { class: "empty" }, "No earlier memories were used for this reply.");
     const cards = mergeHits(hits, corrects);
     const count = countOf(cards.length, "passage");

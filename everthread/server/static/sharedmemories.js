@@ -1,0 +1,41 @@
+// What a reply was given from the person's chats with other characters: quoted, without actions.
+
+import { get } from "./api.js";
+import { longDate } from "./dates.js";
+import { fill, h } from "./dom.js";
+import { quotedText } from "./line.js";
+
+const characters = new Map(); // promises of the names of banks' characters, by the banks' ids
+
+/** A list for each of the other banks. others: their contexts. */
+export const sharedMemories = ({ others = [] }) => others.map(({ bank, lines }) => [bankHeading(bank), quotes(lines)]);
+
+function bankHeading(bank) {
+  const heading = h("h2", { dir: "auto" }, `From ${bank}`);
+  const named = (name) => fill(heading, `From your chats with ${name}`);
+  characterOf(bank).then(named, () => null); // the id remains
+  return heading;
+}
+
+function characterOf(bank) {
+  if (!characters.has(bank))
+    characters.set(
+      bank,
+      get(`/banks/${encodeURIComponent(bank)}/character`).then(({ nickname, name }) => nickname || name),
+    );
+  return characters.get(bank);
+}
+
+const quotes = (lines) =>
+  h(
+    "ol",
+    { class: "hits" },
+    lines.map((line) =>
+      h(
+        "li",
+        { class: "hit" },
+        h("header", { class: "byline" }, longDate(line.said_at)),
+        h("p", { class: "passage" }, quotedText(line)),
+      ),
+    ),
+  );
