@@ -28,12 +28,14 @@ def find_ollama(name: str = "", environ: Mapping[str, str] = os.environ) -> tupl
     return host, next((candidate for candidate in candidates if candidate in names), "")
 
 
-def list_ollama_models(host: str, *, with_embedding_models: bool = False) -> list[str] | None:
+def list_ollama_models(
+    host: str, timeout_s: float = OLLAMA_TIMEOUT_S, *, with_embedding_models: bool = False
+) -> list[str] | None:
     """Return the names of Ollama's models, or None if it doesn't answer.
 
     Source: Ollama's API, "List Local Models".
     """
-    response = _fetch_json(f"{host}/api/tags", OLLAMA_TIMEOUT_S)
+    response = _fetch_json(f"{host}/api/tags", timeout_s)
     if response is None:
         return None
     models = _items(response, "models")

@@ -16,6 +16,7 @@ from everthread.llms import discovery
 from everthread.llms.errors import CONNECT_TIMEOUT_S, redact_url
 from everthread.server.problems import Problem
 
+LIST_TIMEOUT_S = 2.0  # a person waits for the list
 SILENCE_TIMEOUT_S = (
     120.0  # while a model is pulled: its registry may be slow, and the check of a large file takes a while
 )
@@ -28,7 +29,7 @@ def get_address() -> str:
 
 def list_models() -> list[str] | None:
     """Return the names of Ollama's models that can chat, or None if it doesn't run."""
-    return discovery.list_ollama_models(get_address())
+    return discovery.list_ollama_models(get_address(), LIST_TIMEOUT_S)
 
 
 async def pull(name: str) -> AsyncIterator[dict[str, Any]]:

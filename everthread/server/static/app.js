@@ -138,13 +138,14 @@ function showBank(character, person = "") {
   byId("bank").setAttribute("aria-label", `${character} ${person}: switch to other chats`);
 }
 
-on("state", ({ character, incognito, lines }) => {
+on("state", ({ character, incognito, lines, model }) => {
   const name = character.nickname || character.name;
   showBank(name, withPerson({ id: route.bank, character: character.name, person: character.person }));
   const expand = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person ?? "you");
   document.title = `${name} · Everthread`;
   byId("character-name").textContent = name;
   byId("location").textContent = expand(character.location);
+  showModel(model);
   if (byId("avatar").dataset.of !== character.name) showAvatar(character.name);
   fill(
     byId("chat-actions"),
@@ -160,6 +161,12 @@ on("state", ({ character, incognito, lines }) => {
     }),
   );
 });
+
+function showModel(model) {
+  byId("model").hidden = false;
+  byId("model").textContent = model ? model.replace(/:latest$/, "") : "No model";
+  byId("model").setAttribute("aria-label", model ? `Model ${model}: change` : "No model: connect one");
+}
 
 const showAvatar = withErrors(async (name) => {
   byId("avatar").dataset.of = name;
@@ -181,6 +188,18 @@ const onClick = (id, act) =>
   );
 onClick("bank", ({ openBanks }) => openBanks());
 onClick("open-characters", ({ openGallery }) => openGallery(chat));
+onClick("model", ({ openModels }) => openModels());
+on(
+  "models-wanted",
+  withErrors(async () => (await loadOverlays()).openModels()),
+);
+on(
+  "model-changed",
+  withErrors(async () => {
+    serverInfo = await get("/about");
+    await chat.reload();
+  }),
+);
 onClick("open-settings", ({ openSettings }) => openSettings(serverInfo, chat));
 fill(
   byId("views"),

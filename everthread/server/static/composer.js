@@ -95,7 +95,7 @@ export class Composer {
   }
 
   /** Show what can be done next, and the tokens used so far. */
-  onState({ unanswered, lines, usage, model }) {
+  onState({ unanswered, lines, usage }) {
     const last = lines.findLast((line) => line.role === "user")?.text;
     if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
     this.restored = null;
@@ -106,17 +106,17 @@ export class Composer {
       this.chat.discarded &&
         button("Restore previous version", () => this.chat.restore(), { class: "link", title: RESTORE_HINT }),
     );
-    fill(byId("usage"), usageLine(usage, model));
+    fill(byId("usage"), usageLine(usage));
   }
 }
 
-function usageLine(usage, model) {
+function usageLine(usage) {
   const total = (usage?.prompt ?? 0) + (usage?.completion ?? 0);
-  const parts = [model ?? ""];
+  const parts = [];
   if (total) parts.push(`${total.toLocaleString()} tokens so far${usage.estimated ? ", estimated" : ""}`);
   if (usage?.cost !== null && usage?.cost !== undefined) parts.push(`cost ${usage.cost.toFixed(4)}`);
   const title = total
     ? `${usage.prompt.toLocaleString()} prompt tokens, ${usage.completion.toLocaleString()} reply tokens in this chat`
     : "";
-  return h("span", { title }, parts.filter(Boolean).join(" · "));
+  return h("span", { title }, parts.join(" · "));
 }

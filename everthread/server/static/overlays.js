@@ -4,5 +4,6 @@ export { findAllowedBank, openBanks } from "./banks.js";
 export { importCard, isCard, openGallery } from "./characters.js";
 export { askChoice, askKey, confirmForget, editText, showReceipt } from "./dialogs.js";
 export { editScene } from "./characterforms.js";
+export { openModels } from "./modelpicker.js";
 export { importFile, openSettings } from "./settings.js";
 export { TranscriptView } from "./transcript.js";

@@ -9,7 +9,6 @@ import { clearNotice, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { recipeSettings } from "./recipesettings.js";
 import { navigate, route } from "./router.js";
-import { connectHint } from "./welcome.js";
 
 const SLIDERS = [
   ["temperature", "Temperature", 0, 2, 0.05, 1, "Higher values make replies more varied"],
@@ -17,8 +16,8 @@ const SLIDERS = [
   ["frequency_penalty", "Frequency penalty", -2, 2, 0.1, 0, "Discourages repeated words"],
   ["presence_penalty", "Presence penalty", -2, 2, 0.1, 0, "Encourages new topics"],
   ["max_tokens", "Reply length", 50, 4000, 50, 500, "Maximum tokens of a reply"],
-  ["budget", "Memory budget", 100, 4000, 100, 1000, "Maximum prompt tokens for memories"],
 ];
+const BUDGET_SLIDER = ["budget", "Memory budget", 100, 4000, 100, 1000, "Maximum prompt tokens for memories"];
 const REMEMBER_CHOICES = [
   ["ask", "Ask at the end of each chat"],
   ["always", "Always remember"],
@@ -34,7 +33,7 @@ export function openSettings(serverInfo, chat) {
   return openDialog(
     "Settings",
     (close) => [
-      h("section", {}, h("h3", {}, "Replies"), modelSelect(serverInfo), SLIDERS.map(slider)),
+      h("section", {}, h("h3", {}, "Replies"), modelRow(serverInfo, close), serverInfo.model && SLIDERS.map(slider)),
       h(
         "section",
         {},
@@ -42,6 +41,7 @@ export function openSettings(serverInfo, chat) {
         recipeSettings(serverInfo),
         rememberSelect(chat),
         scribeSelect(serverInfo),
+        slider(BUDGET_SLIDER),
         transfer(close),
       ),
       h(
@@ -57,26 +57,18 @@ export function openSettings(serverInfo, chat) {
   );
 }
 
-function modelSelect(serverInfo) {
-  if (!serverInfo.model) return h("p", { class: "small" }, connectHint());
-  const box = h("div", {});
-  const draw = (names) =>
-    fill(
-      box,
-      select(
-        "Model",
-        [["", `Server default (${serverInfo.model.name})`], ...names.map((name) => [name, name])],
-        getPref("model") ?? "",
-        (value) => setPref("model", value || null),
-      ),
-    );
-  draw(getPref("model") ? [getPref("model")] : []);
-  get("/models").then(
-    ({ items }) => draw(items),
-    () => null,
-  ); // the model's server may be down; the default can still be chosen
-  return box;
-}
+const modelRow = ({ model }, close) =>
+  h(
+    "div",
+    { class: "row" },
+    h("span", {}, "Model"),
+    h(
+      "span",
+      { class: "bar" },
+      model && textElement("b", model.name),
+      button(model ? "Change" : "Connect a model", () => (close(), emit("models-wanted"))),
+    ),
+  );
 
 function slider([name, label, min, max, step, initial, hint]) {
   const shown = h("output", {});

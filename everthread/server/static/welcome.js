@@ -60,16 +60,11 @@ function nameField() {
   );
 }
 
-/** How to connect a language model. */
+/** A way to connect a language model. */
 export const connectHint = () =>
   h(
     "span",
     { class: "connect-hint" },
-    "No model is connected. To connect one, start ",
-    h("code", {}, "ollama serve"),
-    ", or set ",
-    h("code", {}, "EVERTHREAD_LLM_URL"),
-    " and ",
-    h("code", {}, "EVERTHREAD_LLM_MODEL"),
-    ", and restart the server.",
+    "No model is connected. ",
+    button("Connect a model", () => emit("models-wanted"), { class: "link" }),
   );

@@ -1,0 +1,192 @@
+// The language model: which one replies, Ollama's models with downloads, and another server by its address and key.
+
+import { get, post, put, remove } from "./api.js";
+import { openDialog } from "./dialogs.js";
+import { button, fill, h, select, textElement } from "./dom.js";
+import { emit } from "./events.js";
+import { modelDownload } from "./modeldownload.js";
+import { withErrors } from "./notices.js";
+import { getPref, setPref } from "./prefs.js";
+
+const NO_MODEL = "No model is connected. Replies quote what you said before, and nothing leaves this machine.";
+
+export function openModels() {
+  return openDialog("Language model", (close, body) => {
+    const draw = withErrors(async () => {
+      const connection = await get("/model").catch((error) => {
+        if (error.status === 403) return null;
+        throw error;
+      });
+      fill(body, connection ? connectionParts(connection, draw) : await choiceParts());
+    });
+    draw();
+    return h("p", { class: "small" }, "Looking for models …");
+  });
+}
+
+function connectionParts(connection, draw) {
+  const { model, set_by: setBy } = connection;
+  const changed = () => (emit("model-changed"), draw());
+  if (setBy) {
+    const remedy = `It is set by ${setBy}. To choose one here, remove that setting and restart the server.`;
+    return [model ? currentModel(connection) : h("p", {}, NO_MODEL), h("p", { class: "small" }, remedy)];
+  }
+  return [
+    model ? currentModel(connection, changed) : h("p", {}, NO_MODEL),
+    ollamaSection(connection, changed, draw),
+    serverSection(connection, changed),
+  ];
+}
+
+function currentModel({ model, url, ollama }, changed) {
+  const where = url === ollama.url ? " on this computer" : url && ` at ${url}`;
+  const disconnect = withErrors(async () => {
+    await remove("/model");
+    changed();
+  });
+  return h(
+    "div",
+    { class: "current-model" },
+    h("p", {}, textElement("b", shortName(model)), textElement("span", where, { class: "small" })),
+    changed && button("Disconnect", disconnect),
+  );
+}
+
+/** A model's name without Ollama's usual tag. */
+const shortName = (name) => name.replace(/:latest$/, "");
+
+/** Without permission to change the server's model: choose among those of its server, for this browser. */
+async function choiceParts() {
+  const { items, default: usual } = await get("/models").catch(() => ({ items: [], default: null }));
+  const choices = [["", `Server default (${usual})`], ...items.map((name) => [name, name])];
+  const choose = (name) => (setPref("model", name || null), emit("model-changed"));
+  return [
+    h("p", {}, "The person who runs this server connects its model."),
+    items.length > 1 && select("Model for my replies", choices, getPref("model") ?? "", choose),
+  ];
+}
+
+/** Connect a model, which the server tries first. */
+export async function connectModel(body) {
+  const connection = await put("/model", body);
+  setPref("model", null);
+  emit("model-changed");
+  return connection;
+}
+
+// ---- Ollama
+
+function ollamaSection({ model, url, ollama }, changed, draw) {
+  const list = h(
+    "ul",
+    { class: "banks" },
+    ollama.models.map((name) => modelItem(name, ollama, url === ollama.url && name === model, changed)),
+  );
+  return h(
+    "section",
+    {},
+    h("h3", {}, "Ollama on this computer"),
+    ollama.is_running
+      ? [
+          ollama.models.length ? list : h("p", { class: "small" }, "It runs, but has no model yet."),
+          modelDownload(draw),
+        ]
+      : h(
+          "p",
+          { class: "small" },
+          "Ollama runs models for free, on your own computer. It isn't running: get it from ollama.com and start it. ",
+          button("Look again", draw, { class: "link" }),
+        ),
+  );
+}
+
+export function modelItem(name, ollama, isCurrent, changed) {
+  const state = h("span", { class: "small" }, isCurrent ? "Connected" : "");
+  const connect = async () => {
+    item.disabled = true;
+    state.textContent = "Starting …";
+    await withErrors(async () => (await connectModel({ url: ollama.url, model: name, key: "" }), changed()))();
+    item.disabled = false;
+    if (!isCurrent) state.textContent = "";
+  };
+  const item = button([textElement("span", shortName(name)), state], connect, isCurrent ? { "aria-current": "true" } : {});
+  return h("li", {}, item);
+}
+
+// ---- another server
+
+function serverSection({ model, url, has_key: hasKey, ollama }, changed) {
+  const isOwn = url !== null && url !== ollama.url;
+  const fields = {
+    url: h("input", { inputmode: "url", placeholder: "api.openai.com", value: isOwn ? url : "", ...PLAIN }),
+    key: h("input", { type: "password", placeholder: isOwn && hasKey ? "Stored; leave empty to keep it" : "", ...PLAIN }),
+    model: h("input", { list: "server-models", value: isOwn ? model : "", ...PLAIN }),
+  };
+  const names = h("datalist", { id: "server-models" });
+  const status = h("p", { class: "small", role: "status" });
+  const body = () => ({ url: withScheme(fields.url.value.trim()), key: fields.key.value.trim() || null });
+  const run = (waiting, act) =>
+    withErrors(async () => {
+      if (!fields.url.reportValidity()) return;
+      status.textContent = waiting;
+      for (const each of buttons) each.disabled = true;
+      try {
+        status.textContent = await act();
+      } catch (error) {
+        status.textContent = "";
+        throw error;
+      } finally {
+        for (const each of buttons) each.disabled = false;
+      }
+    });
+  const test = run("Testing …", async () => {
+    const { items } = await post("/model/test", body());
+    fill(names, (items ?? []).map((name) => h("option", { value: name })));
+    if (items?.length === 1) fields.model.value = items[0];
+    return testResult(items);
+  });
+  const connect = run("Asking the model for a first reply …", async () => {
+    await connectModel({ ...body(), model: fields.model.value.trim() });
+    changed();
+    return "";
+  });
+  const buttons = [
+    button("Test", test),
+    h("button", { type: "submit", class: "primary" }, "Connect"),
+  ];
+  for (const field of [fields.url, fields.model]) field.required = true;
+  return h(
+    "details",
+    { open: isOwn || !ollama.is_running },
+    h("summary", {}, "Another server"),
+    h(
+      "form",
+      { class: "fields", on: { submit: (event) => (event.preventDefault(), connect()) } },
+      h("p", { class: "small" }, "Any service with an OpenAI-compatible API. It receives your messages and memories."),
+      field("Address", fields.url),
+      field("Key, if it needs one", fields.key),
+      field("Model", fields.model),
+      names,
+      status,
+      h("div", { class: "bar end" }, buttons),
+    ),
+  );
+}
+
+const PLAIN = { autocomplete: "off", spellcheck: "false", autocapitalize: "off", dir: "auto" };
+
+const field = (label, input) => h("label", {}, h("span", {}, label), input);
+
+function testResult(items) {
+  if (items === null) return "The server answers, but doesn't list its models. Enter the model's name.";
+  if (!items.length) return "The server answers, but has no models.";
+  return items.length === 1 ? "It works. It has one model." : `It works. Choose one of its ${items.length} models.`;
+}
+
+/** The address with its scheme: plain HTTP for this computer and the local network, encrypted for all others. */
+function withScheme(address) {
+  if (!address || address.includes("://")) return address;
+  const host = address.replace(/[/:].*$/, "");
+  const isLocal = !host.includes(".") || /^(127|10|192\.168)\.|\.local$/.test(host);
+  return `${isLocal ? "http" : "https"}:${"//"}${address}`;
+}

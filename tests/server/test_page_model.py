@@ -1,0 +1,92 @@
+"""The page's language model: connected, changed, downloaded and disconnected in the header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hardship import PATIENCE, llm, web
+from playwright.sync_api import Browser, Page, expect
+
+from server.page_helpers import PHONE, check_accessibility, say_and_wait, visit
+
+KEY = "sk-very-secret"
+HALF: list[dict[str, object] | None] = [{"status": "pulling a", "digest": "a", "total": 2 * 10**9, "completed": 10**9}]
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch, url_without_model: str) -> Iterator[llm.Server]:
+    """Run an Ollama; at the end, no model is connected."""
+    with llm.llm_server("Hello from the model.", models=["llama3.2:latest", "qwen3:8b"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host)
+        yield server
+    web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
+
+
+def test_ollamas_models_are_found_downloaded_connected_and_disconnected(
+    page: Page, url_without_model: str, ollama: llm.Server
+) -> None:
+    visit(page, url_without_model, "ollama")
+    dialog, header = page.get_by_role("dialog"), page.locator("#model")
+    expect(header).to_have_text("No model")
+    page.click("#open-settings")
+    expect(dialog.get_by_label("Memory budget:")).to_be_visible()
+    expect(dialog.get_by_label("Temperature:")).to_have_count(0)
+    dialog.get_by_role("button", name="Connect a model").click()
+    expect(dialog.locator(".banks button")).to_have_text(["llama3.2", "qwen3:8b"])
+    check_accessibility(page)
+    ollama.download = [*HALF, None]
+    dialog.get_by_label("Download another model").fill("mistral")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("progressbar")).to_have_attribute("value", str(10**9))
+    expect(dialog.get_by_role("status")).to_have_text("Downloading mistral: 1.0 of 2.0 GB")
+    dialog.get_by_role("button", name="Stop").click()
+    expect(dialog.get_by_role("progressbar")).to_have_count(0)
+    assert ollama.hung_up.wait(PATIENCE)
+    ollama.download = HALF
+    dialog.get_by_label("Download another model").fill("mistral")
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="mistral").click()
+    expect(dialog.locator(".current-model")).to_have_text("mistral on this computerDisconnect")
+    page.keyboard.press("Escape")
+    expect(header).to_have_text("mistral")
+    expect(page.locator("#open-settings")).to_be_focused()
+    say_and_wait(page, "Hello.")
+    expect(page.locator(".from-character .line-text").last).to_have_text("Hello from the model.")
+    page.click("#open-settings")
+    expect(dialog.get_by_label("Temperature:")).to_be_visible()
+    page.keyboard.press("Escape")
+    header.focus()
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Disconnect").press("Enter")
+    expect(dialog).to_contain_text("No model is connected")
+    page.keyboard.press("Escape")
+    expect(header).to_have_text("No model")
+
+
+def test_another_server_is_tested_and_connected_with_a_key_that_never_comes_back(
+    browser: Browser, url_without_model: str
+) -> None:
+    page = browser.new_page(viewport=PHONE)  # type: ignore[arg-type]
+    visit(page, url_without_model, "another")
+    page.click("#model")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Ollama runs models for free")
+    with llm.llm_server(llm.Status(401), "Hello.", models=["m", "large"]) as server:
+        dialog.get_by_label("Address").fill(server.host.removeprefix("http://"))
+        dialog.get_by_label("Key, if it needs one").fill(KEY)
+        dialog.get_by_role("button", name="Test").click()
+        expect(dialog.get_by_role("status").last).to_have_text("It works. Choose one of its 2 models.")
+        dialog.get_by_label("Model").fill("m")
+        dialog.get_by_label("Model").press("Enter")
+        expect(dialog.get_by_role("alert")).to_contain_text("refused the key; copy it again")
+        dialog.get_by_role("button", name="Connect", exact=True).click()
+        expect(dialog.locator(".current-model")).to_contain_text(f"m at {server.url}")
+        assert KEY not in page.content()
+        expect(dialog.get_by_label("Key, if it needs one")).to_have_value("")
+        dialog.get_by_label("Model").fill("large")
+        dialog.get_by_role("button", name="Connect", exact=True).click()
+        expect(dialog.locator(".current-model")).to_contain_text("large at")
+        assert server.asked[-1].headers["authorization"] == f"Bearer {KEY}"
+    page.close()
+    web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
