@@ -15,7 +15,7 @@ are the entries of postings. Four sets of line numbers restrict a query:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +73,7 @@ def find_candidates(
     bank: str,
     model: str,
     parsed: ParsedQuery,
-    vector: Vector | None,
+    embed: Callable[[], Vector | None],
     corpus: CorpusStats,
     *,
     allowed: Seqs | None = None,
@@ -89,7 +89,8 @@ def find_candidates(
         bank: the bank's id.
         model: the name of the embedder whose vectors are compared.
         parsed: the parsed query.
-        vector: (D,) its vector; None: lines are found by terms alone.
+        embed: returns its (D,) vector; None: lines are found by terms alone. It is called after the terms have been
+            read, since the vector may still be computed in another thread.
         corpus: the bank's statistics.
         allowed: numbers of the lines that may be returned, ascending; None: all lines.
         visible: numbers of the lines said up to the query's `as_of`, in which terms are counted; None: all lines.
@@ -108,14 +109,14 @@ def find_candidates(
         seqs = np.arange(1, last + 1) if allowed is None else allowed
     else:
         seqs = find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k))
-        if vector is not None:
+        if (vector := embed()) is not None:
             seqs = union(store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed), seqs)
     seqs = seqs[seqs <= last]
     if exclude is not None:
         seqs = seqs[~is_member(seqs, exclude)]
     rows = store.scoring_rows(bank, add_windows(seqs, last), visible)
     row_indexes = np.flatnonzero(is_member(rows.seq, seqs))
-    cosine = _read_cosines(store, bank, model, vector, rows.seq, exclude)
+    cosine = _read_cosines(store, bank, model, embed(), rows.seq, exclude)
     return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, parsed, allowed)
 
 

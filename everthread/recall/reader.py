@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -149,13 +149,13 @@ class BankReader:
             else None
         )
         allowed = visible if where is None else self.store.filter_seqs(self.bank, where, as_of)
-        vector = self.encoder.try_embed_query(parsed.embedding_text)
+        embed = cache(partial(self.encoder.try_embed_query, parsed.embedding_text))
         candidates = find_candidates(
             self.store,
             self.bank,
             self.encoder.name,
             parsed,
-            vector,
+            embed,
             corpus,
             allowed=allowed,
             visible=visible,
@@ -163,7 +163,7 @@ class BankReader:
             exclude=np.array(sorted(exclude), np.int64) if exclude else None,
             k=k,
         )
-        if vector is not None:
+        if embed() is not None:
             self._warn_if_unembedded(candidates, exclude)
             candidates = replace(candidates, cosine=self.encoder.calibrate(candidates.cosine))
         return candidates, features.compute_signals(parsed, candidates)
