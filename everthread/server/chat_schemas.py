@@ -108,10 +108,11 @@ class UsageView(View):
 
 
 class StateView(View):
-    """The state of a conversation."""
+    """The state of a conversation. earlier: the number of lines before those that are listed."""
 
     session: str
     lines: list[LineView]
+    earlier: int
     repeats: dict[int, int]
     swipes: list[SwipeView]
     greeting: str
@@ -143,13 +144,14 @@ HIT_LIST = TypeAdapter(list[HitView | UnitHitView])
 REMEMBER_NAMES: dict[bool | None, Remember] = {True: "always", None: "ask", False: "never"}
 
 
-def build_state(chat: Chat, usage: Usage, replying: bool) -> StateView:
-    """Return the state of a conversation."""
-    lines = list(chat.lines)
+def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = None) -> StateView:
+    """Return the state of a conversation, with its last lines; None: with all of them."""
+    lines = chat.lines[-(last or 0) :]
     return StateView.model_validate(
         {
             "session": chat.session,
             "lines": lines,
+            "earlier": len(chat.lines) - len(lines),
             "repeats": {line.seq: first for line in lines if type(first := line.metadata.get(META_REPEATS)) is int},
             "swipes": [] if replying else chat.alternatives(),
             "greeting": chat.greeting,

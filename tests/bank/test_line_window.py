@@ -21,6 +21,7 @@ def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
             memory.observe(f"line {number}", session="one")
         memory.observe("line 7", session="two")
         yield memory
+        memory.forget(everything=True)  # the tests share a database
     if isinstance(store, PostgresStore):
         store.close()
 
@@ -43,6 +44,12 @@ def test_a_retracted_line_is_shown_among_its_neighbours(bank: Memory) -> None:
     bank.retract(3)
     assert seqs(bank, 3, 3) == [1, 3, 4]
     assert seqs(bank, 3, 3, include_retracted=True) == [2, 3, 4]
+
+
+def test_a_corrected_line_takes_the_place_of_the_original(bank: Memory) -> None:
+    bank.correct(2, "line two")
+    assert seqs(bank, 3, 3) == [8, 3, 4]
+    assert seqs(bank, 8, 4) == [1, 8, 3, 4]
 
 
 def test_a_missing_line_is_refused(bank: Memory) -> None:

@@ -298,7 +298,9 @@ def test_the_page_notices_when_the_server_is_back(browser: Browser, url: str) ->
     expect(page.locator("#message")).to_have_value("And now?")
     page.unroute("**/api/v1/**")
     expect(page.locator("#notices")).to_be_empty()
-    page.route("**/chat/current", lambda route: route.abort("connectionrefused"))  # gone as soon as it has replied
+    page.route(
+        "**/chat/current?last=*", lambda route: route.abort("connectionrefused")
+    )  # gone as soon as it has replied
     page.keyboard.press("Enter")
     expect(page.locator("#notices")).to_contain_text("can't be reached")
     expect(page.locator(".from-character .line-text").last).to_contain_text("And now?")

@@ -228,12 +228,12 @@ class ConversationRegistry:
 
     # --------------------------------------------------------- reading, changing
 
-    def get_state(self, memory: Memory, session: str) -> StateView:
-        """Return the conversation's state, also while it replies."""
+    def get_state(self, memory: Memory, session: str, last: int | None = None) -> StateView:
+        """Return the conversation's state with its last lines, also while it replies; None: with all lines."""
         with self._use(memory, session, while_replying=True) as conversation:
             if not conversation.is_replying:
                 conversation.chat.refresh()
-            return build_state(conversation.chat, conversation.usage, conversation.is_replying)
+            return build_state(conversation.chat, conversation.usage, conversation.is_replying, last)
 
     def change(self, memory: Memory, session: str, change: Callable[[Chat], object]) -> StateView:
         """Change the conversation, and return its state afterwards."""

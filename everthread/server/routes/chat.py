@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import StreamingResponse
 
 from everthread.chat.character_banks import recall_from
@@ -28,6 +28,7 @@ from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.permissions import ChatLazyMemory, ChatMemory, Conversations, permitted_banks, require
 from everthread.server.request_body import AuthFirstRoute
 from everthread.stores.base import Store
+from everthread.stores.limits import MAX_SEQ
 
 router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"], route_class=AuthFirstRoute)
 
@@ -53,9 +54,14 @@ class EventResponse(StreamingResponse):
 
 
 @router.get("", response_model=StateView)
-def state(memory: ChatMemory, session: Session, conversations: Conversations) -> StateView:
+def state(
+    memory: ChatMemory,
+    session: Session,
+    conversations: Conversations,
+    last: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only the last lines, this many.")] = None,
+) -> StateView:
     """Get the state of the conversation."""
-    return conversations.get_state(memory, session)
+    return conversations.get_state(memory, session, last)
 
 
 @router.post("/reply", status_code=200, response_class=EventResponse, responses=STREAM)

@@ -1,35 +1,23 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
-import {
-  bankPath,
-  chatPath,
-  get,
-  normalizeHits,
-  patch,
-  post,
-  Problem,
-  put,
-  readEvents,
-  remove,
-  request,
-} from "./api.js";
+import { bankPath, chatPath, get, normalizeHits, post, Problem, readEvents, request } from "./api.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
 import { loadOverlays } from "./lazy.js";
 import { dateSeparator, editInPlace, lineActions, lineElement, streamingLine, swipeControls, unfold } from "./line.js";
+import { correctLine, forgetLine, togglePin } from "./linechanges.js";
 import { announce, clearNotice, showError, showNotice, withErrors } from "./notices.js";
 import { getIncognitoSessions, replyOptions, saveIncognitoSessions } from "./prefs.js";
-import { reconcile } from "./rerender.js";
+import { ElementCache, reconcile } from "./rerender.js";
 import { route, shownSession } from "./router.js";
 import { ScrollFollower } from "./scroll.js";
 import { endQuestion, transientReply } from "./transient.js";
 import { welcomeScreen } from "./welcome.js";
 
 const MAX_CONTEXTS = 200;
+const DRAWN_LINES = 80; // of a long chat at first, and more each time that one scrolls up to them
 const EDIT_HINT = "Saving sets aside what came after this message. You can restore it until you send something new.";
 const EDIT_HINT_INCOGNITO = "Saving deletes what came after this message: nothing is saved in incognito.";
-const CORRECT_HINT =
-  "The original is set aside and never recalled again. Your correction takes its place and keeps its date.";
 const CONNECTION_LOST = "The connection was lost. Once the server is back, you will see how far the reply got.";
 
 export class ChatView {
@@ -38,6 +26,7 @@ export class ChatView {
     this.follower = new ScrollFollower(this.box);
     this.state = null;
     this.place = null; // the place whose conversation is shown
+    this.stateOf = null; // the place whose state it is: next to a transcript, that of the current chat
     this.contexts = new Map(); // what was recalled for each reply, by its seq
     this.pins = new Set();
     this.transient = null; // a reply that is shown without being saved
@@ -47,8 +36,10 @@ export class ChatView {
     this.queued = null; // the element of a message that waits for that promise
     this.unclear = false; // whether the last answer to the end question was neither yes nor no
     this.discarded = null; // the last line of what was set aside: {session, seq}
-    this.elements = new Map(); // cached elements, by seq or name, each with the data it was drawn from
+    this.elements = new ElementCache(); // by seq or name
+    this.drawnLines = DRAWN_LINES; // the latest ones; scrolling up draws more
     this.bankHasLines = null; // null until it is known
+    this.correctLine = withErrors(correctLine);
     for (const name of [
       "reload",
       "refresh",
@@ -58,13 +49,13 @@ export class ChatView {
       "stop",
       "togglePin",
       "forgetLine",
-      "correctLine",
       "edit",
       "branch",
       "swipe",
       "restore",
       "end",
       "onConversationEnd",
+      "extend",
     ]) {
       this[name] = withErrors(this[name].bind(this));
     }
@@ -105,9 +96,9 @@ export class ChatView {
   /** Show what was said elsewhere, in another tab for instance, when this one gets the focus. */
   async refresh() {
     if (!this.state || this.isBusy) return;
-    const version = ({ session, incognito, lines }) =>
-      JSON.stringify([session, incognito, lines.map((line) => line.seq)]);
-    const state = await fetchState();
+    const version = ({ session, incognito, lines, earlier }) =>
+      JSON.stringify([session, incognito, lines.length + earlier, lines.slice(-DRAWN_LINES).map((line) => line.seq)]);
+    const state = await this.fetchState();
     if (this.isBusy || version(state) === version(this.state)) return;
     if (state.replying) await this.followRunningReply();
     else this.setState(state);
@@ -122,25 +113,52 @@ export class ChatView {
   async readState() {
     const place = currentPlace();
     const { view } = route;
-    const state = await fetchState();
+    if (view === "talk" && place === this.place && place === this.stateOf && !this.follower.place) this.arrive();
+    const state = await this.fetchState();
     if (place !== currentPlace() || route.view !== view) return null;
     if (view === "talk" && this.place !== place) this.reset(place);
     this.setState(state); // the header shows the character next to a transcript, too
-    return view === "talk" ? state : null;
+    if (view !== "talk") return null;
+    if (this.follower.place === null) this.arrive();
+    return state;
+  }
+
+  /** Scroll to where the reader left this place of the browser's history, or else to the end. */
+  arrive() {
+    this.render();
+    const place = route.top && this.elementOf(route.top);
+    this.follower.arrive(place, this.extend);
+    this.follower.follows = true;
+  }
+
+  /** Draw earlier lines, and read some more. */
+  async extend(side) {
+    const { state } = this;
+    if (side === "end" || this.extending || this.isBusy || this.drawnLines >= state.lines.length + state.earlier) return;
+    this.extending = true;
+    this.drawnLines += DRAWN_LINES;
+    try {
+      const more = state.earlier ? await this.fetchState() : state;
+      if (this.state === state && !this.isBusy) this.follower.keepPlace(() => this.setState(more));
+    } finally {
+      this.extending = false;
+    }
   }
 
   reset(place) {
     this.place = place;
+    this.drawnLines = DRAWN_LINES;
     this.contexts.clear();
     this.elements.clear();
     this.transient = this.inspected = null;
     this.box.replaceChildren();
-    this.follower.scrollToEnd();
+    this.follower.place = null;
     emit("context", null);
   }
 
   setState(state) {
     this.state = state;
+    this.stateOf = `${route.bank}/${shownSession()}`;
     if (state.incognito && !this.assumesIncognito)
       saveIncognitoSessions(route.bank, [...getIncognitoSessions(route.bank), shownSession()]);
     if (this.discarded?.session !== state.session) this.discarded = null;
@@ -174,7 +192,12 @@ export class ChatView {
       throw error;
     });
     if (response) await this.followReply(response);
-    else this.setState(await fetchState());
+    else this.setState(await this.fetchState());
+  }
+
+  /** Read the state, with as many lines as are drawn and some more. */
+  fetchState() {
+    return get(`${chatPath("", shownSession())}?last=${this.drawnLines + DRAWN_LINES}`);
   }
 
   // ---- talking
@@ -248,7 +271,7 @@ export class ChatView {
     } catch (error) {
       message?.remove();
       showError(error);
-      if (error.kind === "not-incognito") this.setState(await fetchState());
+      if (error.kind === "not-incognito") this.setState(await this.fetchState());
       return false;
     } finally {
       this.pending = null;
@@ -307,7 +330,7 @@ export class ChatView {
   }
 
   async linesBefore(line) {
-    const { lines } = await fetchState().catch(() => this.state); // the line is stored in any case
+    const { lines } = await this.fetchState().catch(() => this.state); // the line is stored in any case
     const index = lines.findIndex((other) => other.seq === line.seq);
     return index < 0 ? lines : lines.slice(0, index);
   }
@@ -319,7 +342,7 @@ export class ChatView {
     const unsaved = done && !done.line && done.body && done.kind !== "ending";
     this.transient = unsaved ? { kind: done.kind, text: done.body, context } : null;
     announce(done?.text ?? text.data);
-    const state = await fetchState().catch((error) => (showError(error), this.stateWith(done?.line)));
+    const state = await this.fetchState().catch((error) => (showError(error), this.stateWith(done?.line)));
     if (problem?.detail === CONNECTION_LOST && text.data)
       this.transient = { kind: "partial", text: text.data, context };
     this.pending = null;
@@ -408,10 +431,8 @@ export class ChatView {
 
   // ---- pin, correct, forget, end
 
-  async togglePin(line) {
-    const pinned = this.pins.has(line.seq);
-    const { items } = await (pinned ? remove : put)(bankPath(`/pins/${line.seq}`));
-    emit("pins", items);
+  togglePin(line) {
+    return togglePin(line, this.pins.has(line.seq));
   }
 
   /** What a question about forgetting adds while a reply is arriving. */
@@ -419,30 +440,8 @@ export class ChatView {
     return this.pending ? " It also stops the reply in progress, which may quote it." : "";
   }
 
-  async forgetLine(line) {
-    const { askChoice, showReceipt } = await loadOverlays();
-    const confirmed = await askChoice(
-      "Forget this message?",
-      `It is permanently removed from everywhere it was stored. This can't be undone.${this.stopWarning}`,
-      [
-        ["Forget it", true],
-        ["Keep it", false],
-      ],
-      line,
-    );
-    if (!confirmed) return;
-    const proof = await remove(bankPath(`/lines/${line.seq}`));
-    emit("forgotten", new Set([line.seq]));
-    await showReceipt(proof);
-  }
-
-  async correctLine(line) {
-    const { editText } = await loadOverlays();
-    const text = await editText("Correct this memory", line, CORRECT_HINT);
-    if (text === null || text === line.text) return;
-    const corrected = await patch(bankPath(`/lines/${line.seq}`), { text });
-    emit("corrected", { old: line.seq, line: corrected });
-    showNotice("Corrected.");
+  forgetLine(line) {
+    return forgetLine(line, this.stopWarning);
   }
 
   removeLines(seqs) {
@@ -519,11 +518,12 @@ export class ChatView {
   render() {
     if (!this.state || route.view !== "talk") return;
     const { lines } = this.state;
+    const first = Math.max(0, lines.length - this.drawnLines);
     const drawLine = (line, index) => [
-      dateSeparator(line, lines[index - 1], this.elements),
-      this.cachedLine(line, index === lines.length - 1),
+      dateSeparator(line, lines[first + index - 1], this.elements),
+      this.cachedLine(line, first + index === lines.length - 1),
     ];
-    const parts = [this.welcome(), ...lines.flatMap(drawLine), this.pending?.message ?? this.queued];
+    const parts = [this.welcome(), ...lines.slice(first).flatMap(drawLine), this.pending?.message ?? this.queued];
     if (this.pending?.element) parts.push(this.pending.element);
     else if (this.transient) parts.push(transientReply(this.transient, this));
     parts.push(this.question());
@@ -534,12 +534,8 @@ export class ChatView {
   /** A line's element, drawn again only if it would look different. */
   cachedLine(line, last) {
     const state = last && [this.pending !== null, Boolean(this.pending?.message), this.state.swipes, this.model];
-    const data = JSON.stringify([line, this.pins.has(line.seq), this.inspected === line.seq, state]);
-    const old = this.elements.get(line.seq);
-    if (old?.data === data || old?.element.querySelector(".editing")) return old.element;
-    const element = this.drawLine(line, last);
-    this.elements.set(line.seq, { data, element });
-    return element;
+    const data = [line, this.pins.has(line.seq), this.inspected === line.seq, state];
+    return this.elements.get(line.seq, data, () => this.drawLine(line, last));
   }
 
   drawLine(line, last) {
@@ -550,25 +546,18 @@ export class ChatView {
     return element;
   }
 
-  /** An element that is drawn again only if its data have changed. */
-  cachedElement(name, data, draw) {
-    const key = JSON.stringify(data);
-    if (this.elements.get(name)?.data !== key) this.elements.set(name, { data: key, element: draw() });
-    return this.elements.get(name).element;
-  }
-
   question() {
     const { question, session } = this.state;
     if (!question || this.pending || this.queued) return null;
     const { unclear } = this;
-    return this.cachedElement("question", [session, question, unclear], () => endQuestion(question, this, unclear));
+    return this.elements.get("question", [session, question, unclear], () => endQuestion(question, this, unclear));
   }
 
   welcome() {
     const { lines, greeting, offer, character } = this.state;
     if (lines.length || this.pending || this.queued || this.bankHasLines === null) return null;
     const data = { greeting, offer, character, first: !this.bankHasLines, model: this.model };
-    return this.cachedElement("welcome", data, () => welcomeScreen(data));
+    return this.elements.get("welcome", data, () => welcomeScreen(data));
   }
 }
 
@@ -585,7 +574,5 @@ const newPending = (message = null) => ({
 });
 
 const currentPlace = () => `${route.bank}/${route.session}`;
-
-const fetchState = () => get(chatPath("", shownSession()));
 
 const memoryBudget = () => (replyOptions().budget ? { budget: replyOptions().budget } : {});

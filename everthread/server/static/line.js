@@ -51,11 +51,10 @@ export const unfold = (line) => unfolded.add(lineKey(line));
 
 const lineKey = (line) => `${line.session} ${line.seq}`;
 
-/** Whether a line is on the person's side. Where several people talked with each other, one of them is the person. */
-export function isFromPerson(line, lines, person) {
-  if (line.role === "assistant") return false;
-  const several = new Set(lines.filter((other) => other.role === "user").map((other) => other.speaker)).size > 1;
-  return !several || line.speaker === person;
+/** A test whether a line is on the person's side. Where several people talked with each other, one is the person. */
+export function personTest(lines, person) {
+  const several = new Set(lines.filter((line) => line.role === "user").map((line) => line.speaker)).size > 1;
+  return (line) => line.role !== "assistant" && (!several || line.speaker === person);
 }
 
 /** A line in a list of memories: who said it, and its text. */
@@ -89,12 +88,11 @@ function cutLabel(cut) {
 }
 
 /** The date above a line that is the first of its day; null if there is none, as for today at the top of the chat. */
-export function dateSeparator(line, before, cache = new Map()) {
+export function dateSeparator(line, before, cache) {
   const name = longDate(line.said_at);
   if (name === longDate(before?.said_at ?? new Date())) return null;
-  const key = `${name} before ${line.seq}`;
-  if (!cache.has(key)) cache.set(key, h("p", { class: "date small" }, h("time", { datetime: line.said_at }, name)));
-  return cache.get(key);
+  const draw = () => h("p", { class: "date small" }, h("time", { datetime: line.said_at }, name));
+  return cache.get(`date before ${line.seq}`, name, draw);
 }
 
 /** A reply that is arriving: its element, and its text, which grows. */

@@ -22,6 +22,26 @@ function elementKey(element) {
   return `${card?.dataset.card} ${index}`;
 }
 
+/** Elements that are drawn again only if the data they show have changed. */
+export class ElementCache {
+  constructor() {
+    this.entries = new Map(); // by name, each with its data
+  }
+
+  get(name, data, draw) {
+    const key = JSON.stringify(data);
+    const old = this.entries.get(name);
+    if (old?.key === key || old?.element.querySelector(".editing")) return old.element;
+    const element = draw();
+    this.entries.set(name, { key, element });
+    return element;
+  }
+
+  clear() {
+    this.entries.clear();
+  }
+}
+
 /** Make these elements the children of a box, leaving those in place that are there already. If a line with a focused
  * button was drawn again, its new button gets the focus, or else the fallback. */
 export function reconcile(box, elements, fallback) {

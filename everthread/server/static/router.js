@@ -3,7 +3,8 @@
 import { emit } from "./events.js";
 import { getPref, setPref } from "./prefs.js";
 
-export const route = { bank: "default", view: "talk", session: "current", seq: null };
+// top: the line that was at the top of the box when the reader left this place of the history; null at the end of a chat.
+export const route = { bank: "default", view: "talk", session: "current", seq: null, top: null };
 
 /** The conversation whose state the page shows; next to a transcript that is the current one. */
 export const shownSession = () => (route.view === "talk" ? route.session : "current");
@@ -15,6 +16,7 @@ function parseHash() {
     view: view === "read" && session ? "read" : "talk",
     session: session || "current",
     seq: Number(seq) || null,
+    top: history.state?.top ?? null,
   };
 }
 
@@ -33,11 +35,12 @@ export function hashOf({ bank = route.bank, view = "talk", session = "current", 
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 
-/** Go to a place. The present place is opened again. */
+/** Go to a place. The present place is opened again, as if it were new. */
 export function navigate(place) {
   const to = hashOf(place);
-  if (to === location.hash) applyHash();
-  else location.hash = to;
+  if (to !== location.hash) return void (location.hash = to);
+  history.replaceState(null, "");
+  return applyHash();
 }
 
 /** Read the place from the address and emit "bank" and "route". */

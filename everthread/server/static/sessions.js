@@ -6,7 +6,7 @@ import { button, byId, fill, h, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { speakerName } from "./line.js";
 import { withErrors } from "./notices.js";
-import { hashOf, route } from "./router.js";
+import { hashOf, navigate, route } from "./router.js";
 import { filterRelevant, highlight, searchPattern } from "./searchresults.js";
 
 const MAX_HITS = 20;
@@ -73,7 +73,7 @@ export class SessionList {
     const shown = route.view === "talk" && route.session === "current";
     return h(
       "a",
-      { class: "session", href: hashOf(), ...currentProps(shown) },
+      { class: "session", href: hashOf(), on: { click: () => shown && navigate() }, ...currentProps(shown) },
       h("span", { class: "current-chat" }, "Current chat"),
       preview && textElement("span", preview, { class: "preview" }),
     );

@@ -1,70 +1,108 @@
 // The transcript of an earlier conversation, in the chat's place: to read, correct, pin and forget.
 
-import { bankPath, get, getAll, remove } from "./api.js";
+import { bankPath, get, remove } from "./api.js";
 import { longDate } from "./dates.js";
 import { confirmForget, showReceipt } from "./dialogs.js";
-import { button, byId, fill, h, iconButton, textElement } from "./dom.js";
+import { button, byId, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { dateSeparator, isFromPerson, lineElement } from "./line.js";
+import { dateSeparator, lineElement, personTest } from "./line.js";
 import { withErrors } from "./notices.js";
+import { ElementCache, reconcile } from "./rerender.js";
 import { navigate, route } from "./router.js";
 
-const LINES_AROUND = 60; // a target line, before the whole conversation is requested
+const LINES_AROUND = 80; // the line at which the reader arrives
+const MORE_LINES = 200; // around the first or the last line that is shown, when the reader comes near it
 
 export class TranscriptView {
   constructor(chat) {
     this.chat = chat;
     this.box = byId("lines");
+    this.elements = new ElementCache(); // by seq or name
     this.open = withErrors(this.open.bind(this));
+    this.extend = withErrors(this.extend.bind(this));
+    this.update = withErrors(this.update.bind(this));
     this.forget = withErrors(this.forget.bind(this));
-    on("forgotten", () => route.view === "read" && this.open());
-    on("corrected", ({ line }) => route.view === "read" && this.open(line.seq));
-    on("pins", () => route.view === "read" && this.render());
+    on("forgotten", (seqs) => this.update((lines) => lines.filter((line) => !seqs.has(line.seq))));
+    on("corrected", ({ old, line }) => this.update((lines) => lines.map((each) => (each.seq === old ? line : each))));
+    on("pins", () => this.render());
   }
 
-  /** Show the conversation: the lines around a target, or all of them. */
-  async open(seq = route.seq, whole = false) {
-    const { session } = route;
-    const name = encodeURIComponent(session);
-    const lines =
-      seq && !whole
-        ? (await get(bankPath(`/lines?around=${seq}&limit=${LINES_AROUND}`))).items
-        : await getAll(bankPath(`/lines?session=${name}`));
-    this.session = await get(bankPath(`/sessions/${name}`)).catch(() => null);
+  /** Show the conversation at the line where the reader left it, at the line in the address, or at its beginning. */
+  async open() {
+    const { session, seq, top } = route;
+    const [info, lines] = await Promise.all([readSession(session), readFrom(session, top ?? seq)]);
     if (route.view !== "read" || route.session !== session) return;
-    Object.assign(this, { lines, seq });
+    Object.assign(this, { session: info, lines, complete: new Set() });
+    this.elements.clear();
+    this.box.replaceChildren();
     this.render();
-    const target = seq && this.box.querySelector(`[data-seq="${seq}"]`);
-    if (target) (target.classList.add("target"), target.scrollIntoView({ block: "center" }));
-    else this.box.scrollTop = 0;
+    const target = this.elementOf(top) ?? this.elementOf(seq) ?? this.box.firstElementChild;
+    this.chat.follower.arrive(target, this.extend);
+    if (!top && seq) target.scrollIntoView({ block: "center" });
+  }
+
+  /** Read and draw more lines before the first or after the last one. */
+  async extend(side) {
+    if (route.view !== "read" || this.complete.has(side) || this.extending || !this.lines.length) return;
+    this.extending = true;
+    const { lines } = this;
+    const edge = lines.at(side === "start" ? 0 : -1);
+    const around = await readAround(edge.seq, MORE_LINES).finally(() => (this.extending = false));
+    if (lines !== this.lines || route.view !== "read") return;
+    const index = around.findIndex((line) => line.seq === edge.seq);
+    const more = side === "start" ? around.slice(0, index) : around.slice(index + 1);
+    if (!more.length) this.complete.add(side);
+    this.lines = side === "start" ? [...more, ...lines] : [...lines, ...more];
+    this.chat.follower.keepPlace(() => this.render());
+  }
+
+  /** Show changed lines, and what the change has made of the summary. */
+  async update(change) {
+    if (route.view !== "read") return;
+    this.lines = change(this.lines);
+    this.render();
+    this.session = await readSession(route.session);
+    this.render();
   }
 
   render() {
-    if (!this.lines) return;
-    const { lines } = this;
-    const person = this.chat.state?.character.person ?? "user";
-    const parts = lines.map((line, index) => [
-      index > 0 && dateSeparator(line, lines[index - 1]),
-      lineElement(line, this.actions(line), isFromPerson(line, lines, person)),
-    ]);
-    const top = this.box.scrollTop;
-    fill(this.box, this.header(), parts);
-    this.box.scrollTop = top;
+    if (!this.lines || route.view !== "read") return;
+    const { lines, elements } = this;
+    const isFromPerson = personTest(lines, this.chat.state?.character.person ?? "user");
+    const parts = lines.flatMap((line, index) => {
+      const fromPerson = isFromPerson(line);
+      const draw = () => this.lineElement(line, fromPerson);
+      return [
+        index > 0 && dateSeparator(line, lines[index - 1], elements),
+        elements.get(line.seq, [line, fromPerson, this.chat.pins.has(line.seq)], draw),
+      ];
+    });
+    const head = elements.get("head", [this.session, lines[0]?.said_at], () => this.header());
+    reconcile(this.box, [head, ...parts.filter(Boolean)], this.box);
+  }
+
+  lineElement(line, fromPerson) {
+    const element = lineElement(line, this.actions(line), fromPerson);
+    element.classList.toggle("target", line.seq === route.seq);
+    return element;
+  }
+
+  elementOf(seq) {
+    return seq && this.box.querySelector(`[data-seq="${seq}"]`);
   }
 
   header() {
     const { session, lines } = this;
-    const more = session && session.lines > lines.length;
+    const date = session?.started_at ?? lines[0]?.said_at;
     return h(
       "div",
       { class: "transcript-head" },
-      h("p", {}, lines.length ? `Chat from ${longDate(lines[0].said_at)}` : "Nothing is left of this chat."),
+      h("p", {}, lines.length ? `Chat from ${longDate(lines[0].undated ? null : date)}` : "Nothing is left of this chat."),
       session?.summary && textElement("p", session.summary, { class: "small line-text" }),
       h(
         "div",
         { class: "bar" },
         button("Back to current chat", () => navigate({}), { class: "primary" }),
-        more && button("Show the whole chat", () => this.open(this.seq, true)),
         button("Continue this chat", () => navigate({ view: "talk", session: route.session })),
         button("Forget this chat", () => this.forget()),
       ),
@@ -89,4 +127,19 @@ export class TranscriptView {
     await showReceipt(proof);
     navigate({});
   }
+}
+
+const readSession = (session) => get(bankPath(`/sessions/${encodeURIComponent(session)}`)).catch(() => null);
+
+const readAround = async (seq, count) => (await get(bankPath(`/lines?around=${seq}&limit=${count}`))).items;
+
+/** The lines around one, or the first lines of a conversation if there is no such line. */
+async function readFrom(session, seq) {
+  try {
+    if (seq) return await readAround(seq, LINES_AROUND);
+  } catch (error) {
+    if (error.status !== 404) throw error;
+  }
+  const { items } = await get(bankPath(`/lines?session=${encodeURIComponent(session)}&limit=1`));
+  return items.length ? readAround(items[0].seq, LINES_AROUND) : [];
 }

@@ -334,6 +334,17 @@ def test_undo_discards_the_last_message(begin: Begin) -> None:
     assert "Second thing." in site.stored_texts(retracted=True)
 
 
+def test_the_last_lines_of_a_long_conversation_come_with_the_number_of_earlier_ones(begin: Begin) -> None:
+    site = begin()
+    for number in range(4):
+        site.client.post("/api/v1/banks/alice/lines", json={"text": f"Thing {number}."}).raise_for_status()
+    assert (len(site.state()["lines"]), site.state()["earlier"]) == (4, 0)
+    latest = site.state(f"{CHAT}?last=3")
+    assert ([line["seq"] for line in latest["lines"]], latest["earlier"]) == ([2, 3, 4], 1)
+    assert site.state(f"{CHAT}?last=9")["earlier"] == 0
+    assert site.client.get(f"{CHAT}?last=0").status_code == 422
+
+
 def test_a_conversation_continues_from_an_earlier_line(begin: Begin) -> None:
     site = begin("One.", "Two.", "Three.")
     first = site.say("First thing.")

@@ -1,0 +1,41 @@
+// Changes to one stored line, from wherever it is shown: pin, correct, forget.
+
+import { bankPath, patch, put, remove } from "./api.js";
+import { emit } from "./events.js";
+import { loadOverlays } from "./lazy.js";
+import { showNotice } from "./notices.js";
+
+const CORRECT_HINT =
+  "The original is set aside and never recalled again. Your correction takes its place and keeps its date.";
+
+export async function togglePin(line, pinned) {
+  const { items } = await (pinned ? remove : put)(bankPath(`/pins/${line.seq}`));
+  emit("pins", items);
+}
+
+/** Forget a line after a question. more: a sentence that the question adds. */
+export async function forgetLine(line, more) {
+  const { askChoice, showReceipt } = await loadOverlays();
+  const confirmed = await askChoice(
+    "Forget this message?",
+    `It is permanently removed from everywhere it was stored. This can't be undone.${more}`,
+    [
+      ["Forget it", true],
+      ["Keep it", false],
+    ],
+    line,
+  );
+  if (!confirmed) return;
+  const proof = await remove(bankPath(`/lines/${line.seq}`));
+  emit("forgotten", new Set([line.seq]));
+  await showReceipt(proof);
+}
+
+export async function correctLine(line) {
+  const { editText } = await loadOverlays();
+  const text = await editText("Correct this memory", line, CORRECT_HINT);
+  if (text === null || text === line.text) return;
+  const corrected = await patch(bankPath(`/lines/${line.seq}`), { text });
+  emit("corrected", { old: line.seq, line: corrected });
+  showNotice("Corrected.");
+}
