@@ -32,8 +32,8 @@ def fill_bank(memory: Memory, language: str) -> Sample:
         return sample
     if stats.lines + stats.retracted and (known is None or last_seq > known.line_count):
         raise BadInput(
-            f"bank {memory.bank!r} holds messages of its own, which the demo would delete; "
-            f"forget it first: everthread forget --bank {memory.bank} --everything"
+            f"bank {memory.bank!r} holds messages of its own, which the sample life would replace; "
+            "delete that bank first if you don't need them"
         )
     if last_seq:
         memory.forget(everything=True)

@@ -40,6 +40,7 @@ from everthread.server.routes import (
     proxy,
     recall,
     recipes,
+    sample,
     sessions,
     transfer,
     units,
@@ -133,6 +134,7 @@ def _add_routes(app: FastAPI) -> None:
         transfer,
         about,
         model,
+        sample,
     )
     for module in busiest_first:
         api.include_router(module.router)

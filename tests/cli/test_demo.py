@@ -65,6 +65,6 @@ def test_a_bank_of_the_persons_own_is_left_alone(tmp_path: Path) -> None:
         memory.observe("My sister Mia moved to Lisbon.")
     refused = run(tmp_path)
     assert refused.exit_code == 2
-    assert "bank 'demo' holds messages of its own, which the demo would delete" in refused.stderr
+    assert "bank 'demo' holds messages of its own, which the sample life would replace" in refused.stderr
     with Memory.open("demo", store=tmp_path, embedder=HashEmbedder()) as memory:
         assert memory.stats().lines == 1

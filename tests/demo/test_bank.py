@@ -76,7 +76,7 @@ def test_messages_of_the_persons_own_are_never_deleted(bank: Memory) -> None:
     sample = fill_bank(bank, "de")
     bank.observe("My brother Ben is here.")
     bank.forget(seq=1)
-    with pytest.raises(BadInput, match="everthread forget --bank demo --everything"):
+    with pytest.raises(BadInput, match="delete that bank first"):
         fill_bank(bank, "de")
     assert bank.stats().lines == sample.line_count
 

@@ -49,7 +49,7 @@ def test_only_modules_that_the_chat_needs_are_preloaded(page: Page, url: str) ->
     page.wait_for_selector("link[href$='overlays.css']", state="attached")  # loaded after the rest of the page
     page.wait_for_load_state("networkidle")
     loaded = "performance.getEntriesByType('resource').map(each => each.name.split('/static/').pop())"
-    assert {name for name in page.evaluate(loaded) if name.endswith("js")} == set(MODULES) - WITH_MARKDOWN
+    assert {name for name in page.evaluate(loaded) if name.endswith("js")} == set(MODULES) - WITH_MARKDOWN - {"demo.js"}
 
 
 def test_no_file_parses_text_as_markup_or_names_another_host() -> None:

@@ -8,7 +8,7 @@ import { Composer } from "./composer.js";
 import { acceptDrops, button, byId, fill, icon, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { mountRibbon, setIncognito } from "./incognito.js";
-import { loadColumns, loadOverlays } from "./lazy.js";
+import { loadColumns, loadDemo, loadOverlays } from "./lazy.js";
 import { clearNotice, showError, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { applyHash, navigate, route } from "./router.js";
@@ -61,6 +61,7 @@ async function openRoute() {
   showView("chat");
   const bankReady = ensureBank();
   const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
+  if (route.bank === "demo") bankReady.then(loadDemo).then(({ openDemo }) => openDemo(), showError);
   if (route.view === "read") await openTranscript(bankReady);
   else await chat.open(bankReady).catch(showUnlessForbidden);
   performance.mark("read");
@@ -123,6 +124,10 @@ function showView(name) {
 
 on("route", showRoute);
 on("sessions-changed", () => (sessionsChanged = true));
+on(
+  "demo-wanted",
+  withErrors(async () => (await loadDemo()).startDemo()),
+);
 on("view", showView);
 on("conversation-ended", (ending) => {
   navigate({});

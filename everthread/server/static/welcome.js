@@ -19,6 +19,7 @@ export function welcomeScreen({ greeting, offer, character, first, model }) {
     offer &&
       h("p", { class: "offer" }, h("span", { class: "small" }, "Something to come back to: "), textElement("q", offer)),
     !first && !greeting && h("p", { class: "small" }, `New chat with ${character.nickname || character.name}.`),
+    first && sampleOffer(),
     first && starterPrompts(),
     first && (character.person ?? DEFAULT_SPEAKER) === DEFAULT_SPEAKER && nameField(),
     !model && h("p", { class: "small" }, connectHint(), " Until then, replies only quote what was said before."),
@@ -37,6 +38,15 @@ function introduction(character) {
     ),
   ];
 }
+
+/** A way to see what it does before anything of one's own is in it. */
+const sampleOffer = () =>
+  h(
+    "p",
+    { class: "bar" },
+    button("Try it with a sample life", () => emit("demo-wanted")),
+    h("span", { class: "small" }, "Two years of someone’s messages, three questions. No model needed."),
+  );
 
 function starterPrompts() {
   const chips = STARTERS.map((text) => button(text, () => emit("draft", text), { class: "chip" }));

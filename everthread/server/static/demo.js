@@ -1,0 +1,210 @@
+// The demo: a bank with a sample life, three questions, the line that answers each, and a button that forgets it.
+
+import { bankPath, get, post, remove } from "./api.js";
+import { countOf, dateTime, longDate } from "./dates.js";
+import { button, byId, fill, h, textElement } from "./dom.js";
+import { emit, on } from "./events.js";
+import { clearNotice, showNotice, withErrors } from "./notices.js";
+import { getPref, setPref } from "./prefs.js";
+import { hashOf, navigate, route } from "./router.js";
+
+export const DEMO_BANK = "demo";
+const BUDGET_TOKENS = 150; // of recalled lines; only the first is shown
+const LANGUAGES = { en: "English", de: "Deutsch", zh: "中文" };
+
+let demo = null;
+
+/** Fill the bank of the demo with the sample life of a language, and go there. */
+export async function startDemo(language = preferredLanguage()) {
+  if (route.bank !== DEMO_BANK) setPref("bankBeforeDemo", route.bank);
+  showNotice("Reading two years of messages …", { lasting: true });
+  try {
+    await post(`/banks/${DEMO_BANK}/sample`, { language });
+  } finally {
+    clearNotice();
+  }
+  demo?.close();
+  if (route.bank === DEMO_BANK) emit("sessions-changed");
+  navigate({ bank: DEMO_BANK });
+}
+
+/** Show the demo in place of the chat, if the bank of this address holds a sample life. */
+export async function openDemo() {
+  const sample = await get(bankPath("/sample")).catch(() => null);
+  if (!isDemoRoute() || !sample) return;
+  demo ??= new Demo(sample);
+  demo.show(true);
+}
+
+const isDemoRoute = () => route.bank === DEMO_BANK && route.view === "talk";
+
+on("route", () => isDemoRoute() || demo?.show(false));
+
+function preferredLanguage() {
+  const language = navigator.language.slice(0, 2);
+  return language in LANGUAGES ? language : "en";
+}
+
+class Demo {
+  constructor(sample) {
+    this.ask = withErrors(this.ask.bind(this));
+    this.forget = withErrors(this.forget.bind(this));
+    this.leave = withErrors(this.leave.bind(this));
+    this.log = h("div", { class: "log", role: "log", "aria-label": "Answers" });
+    this.box = h(
+      "section",
+      { id: "demo", class: "scroll", "aria-label": "Demo", tabindex: "0" },
+      this.introduction(sample),
+      this.log,
+    );
+    this.footer = h("form", { id: "demo-form", on: { submit: (event) => this.onSubmit(event) } }, this.controls(sample));
+    byId("lines").before(this.box, this.footer);
+  }
+
+  /** Show the demo and hide the chat, or the reverse. */
+  show(shown) {
+    byId("chat").classList.toggle("has-demo", shown);
+    this.box.hidden = this.footer.hidden = !shown;
+    document.querySelector(".skip").href = shown ? "#demo-question" : "#message";
+  }
+
+  close() {
+    this.show(false);
+    this.box.remove();
+    this.footer.remove();
+    demo = null;
+    emit("context", null);
+  }
+
+  // ---- drawing
+
+  introduction({ person, lines, first_said_at, last_said_at, questions }) {
+    const span = `from ${longDate(first_said_at)} to ${longDate(last_said_at)}`;
+    return h(
+      "header",
+      { class: "welcome" },
+      h("h2", {}, `Two years of ${person}’s life.`),
+      textElement(
+        "p",
+        `${countOf(lines, "message")} with a companion, ${span}. Nobody marked what matters in them, ` +
+          `and no model is involved. You are ${person}: ask.`,
+      ),
+      h(
+        "div",
+        { class: "chips", role: "group", "aria-label": "Questions" },
+        questions.map(({ text }) => button(text, () => this.ask(text), { class: "chip", dir: "auto" })),
+      ),
+    );
+  }
+
+  controls({ language }) {
+    const field = { id: "demo-question", dir: "auto", autocomplete: "off", maxlength: 500, "aria-label": "Your question" };
+    const others = Object.keys(LANGUAGES).filter((other) => other !== language);
+    this.field = h("input", { ...field, placeholder: "Or ask a question of your own" });
+    return [
+      h(
+        "div",
+        { class: "bar" },
+        others.map((other) =>
+          button(LANGUAGES[other], withErrors(startDemo.bind(null, other)), { class: "link", lang: other }),
+        ),
+        button("Leave the demo", this.leave, { class: "leave", title: "Deletes the sample and its bank" }),
+      ),
+      h("div", { class: "field" }, this.field, h("button", { type: "submit", class: "primary" }, "Ask")),
+    ];
+  }
+
+  append(...elements) {
+    this.log.append(...elements);
+    this.box.scrollTo({ top: this.box.scrollHeight, behavior: "smooth" });
+  }
+
+  // ---- asking and forgetting
+
+  onSubmit(event) {
+    event.preventDefault();
+    const text = this.field.value.trim();
+    this.field.value = "";
+    if (text) this.ask(text);
+  }
+
+  async ask(text, ifNothing = "I don’t remember anything about that.") {
+    const started = performance.now();
+    const context = await post(bankPath("/context"), { query: text, budget: BUDGET_TOKENS });
+    const milliseconds = Math.max(1, Math.round(performance.now() - started));
+    const hit = context.hits.find(({ line }) => line);
+    const question = h("article", { class: "line from-person" }, textElement("div", text, { class: "line-text" }));
+    const answer = replyElement(`${milliseconds} ms`, hit ? this.answer(hit, text) : h("p", {}, ifNothing));
+    this.append(question, answer);
+    emit("context", { context: { ...context, hits: hit ? [hit] : [] }, of: null });
+    return answer;
+  }
+
+  answer(hit, question) {
+    const { line } = hit;
+    const place = hashOf({ view: "read", session: line.session, seq: line.seq });
+    const forget = button("Now forget it", () => this.forget(line, question, forget), { class: "primary" });
+    return [
+      h("p", { class: "lead" }, `On ${longDate(line.said_at)} ${line.role === "user" ? "you" : line.speaker} said:`),
+      h(
+        "div",
+        { class: "quoted" },
+        hit.passage.map((other) =>
+          h(
+            other.seq === line.seq ? "blockquote" : "p",
+            { class: other.seq === line.seq ? "lit" : "dim", dir: "auto" },
+            other.seq !== line.seq && h("b", {}, other.speaker),
+            textElement("span", other.text),
+          ),
+        ),
+      ),
+      h("div", { class: "bar" }, forget, h("a", { href: place }, "Show it in its chat")),
+    ];
+  }
+
+  /** Forget a line for good, show the receipt in its place, and ask again. */
+  async forget(line, question, pressed) {
+    pressed.disabled = true;
+    const receipt = await remove(bankPath(`/lines/${line.seq}`));
+    for (const answer of this.log.querySelectorAll(".from-character"))
+      if (answer.querySelector(".lit")?.textContent === line.text) fill(answer, receiptElement(receipt));
+    emit("forgotten", new Set([line.seq]));
+    const answer = await this.ask(question, "Nothing comes back.");
+    answer.focus({ preventScroll: true });
+  }
+
+  /** Delete the bank of the demo, and go back to where it was begun. */
+  async leave() {
+    await remove(`/banks/${DEMO_BANK}`);
+    setPref("known", null);
+    this.close();
+    navigate({ bank: getPref("bankBeforeDemo") ?? "default" });
+    showNotice("The demo is deleted.");
+  }
+}
+
+const replyElement = (time, content) =>
+  h(
+    "article",
+    { class: "line from-character", tabindex: "-1" },
+    h("header", { class: "byline" }, h("span", { class: "speaker" }, "Everthread"), h("span", {}, time)),
+    h("div", { class: "line-text" }, content),
+  );
+
+function receiptElement({ seqs, forgotten_at }) {
+  const rows = [
+    ["Forgotten", dateTime(forgotten_at)],
+    ["Removed", `message ${seqs[0][0]}, for good`],
+  ];
+  return h(
+    "div",
+    { class: "receipt" },
+    h("h3", {}, "Receipt"),
+    h(
+      "dl",
+      { class: "facts" },
+      rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+    ),
+    h("p", { class: "small" }, "It holds no word of what was said."),
+  );
+}

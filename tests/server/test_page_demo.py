@@ -1,0 +1,85 @@
+"""The demo on the page, with the included model."""
+
+from collections.abc import Iterator
+
+import pytest
+from hardship import web
+from hardship.loopback import serve_app
+from playwright.sync_api import Browser, Page, expect
+
+from everthread.embedders.onnx import OnnxEmbedder
+from everthread.recipes.default import Default
+from everthread.server.app import create_app
+from everthread.server.services import Services
+from everthread.stores.sqlite.store import SQLiteStore
+from server.page_helpers import TIMEOUT_MS, check_accessibility
+
+ANSWER = "Ich habe einen gebrauchten Transporter gekauft, einen roten, mit 90.000 Kilometern."
+QUESTION = "Wie viele Kilometer hat der Transporter?"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the URL of a server with the included embedder and without a model."""
+    store = SQLiteStore(tmp_path_factory.mktemp("banks"))
+    with serve_app(create_app(Services(store, OnnxEmbedder(), None, Default()))) as url:
+        yield url
+    store.close()
+
+
+def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own(browser: Browser, url: str) -> None:
+    context = browser.new_context(locale="de-DE", reduced_motion="reduce")
+    context.set_default_timeout(TIMEOUT_MS)
+    expect.set_options(timeout=TIMEOUT_MS)
+    page, errors = context.new_page(), list[str]()
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.goto(f"{url}/#/mine")
+    page.get_by_role("button", name="Try it with a sample life").click()
+    expect(page.locator("#demo h2")).to_contain_text("Jonas")
+    expect(page.locator("#message")).not_to_be_visible()
+
+    page.get_by_role("button", name=QUESTION).click()
+    expect(page.locator("#demo .lit")).to_have_text(ANSWER)
+    expect(page.locator("#demo .lead")).to_have_text("On 13. April 2025 you said:")
+    expect(page.locator("#demo .dim")).to_have_text("EverUnd, fährt er sich gut?")
+    expect(page.locator("#panel")).to_contain_text(ANSWER)
+    check_accessibility(page)
+
+    page.get_by_role("link", name="Show it in its chat").click()
+    expect(page.locator(".line.target")).to_contain_text(ANSWER)
+    page.go_back()
+    expect(page.locator("#demo .lit")).to_have_text(ANSWER)
+
+    page.get_by_role("button", name="Now forget it").click()
+    expect(page.locator("#demo .receipt")).to_contain_text("message 50, for good")
+    expect(page.locator("#demo .from-character").last).to_contain_text("Nothing comes back.")
+    expect(page.locator("body")).not_to_contain_text("90.000")
+    page.set_viewport_size({"width": 390, "height": 844})
+    check_accessibility(page)
+
+    page.get_by_role("button", name="Leave the demo").click()
+    expect(page.locator("#message")).to_be_visible()
+    assert page.url.endswith("#/mine")
+    assert web.get(f"{url}/api/v1/banks/demo").status_code == 404
+    assert errors == []
+
+    web.post(f"{url}/api/v1/banks/demo/lines", json={"text": "My own."}).raise_for_status()
+    page.get_by_role("button", name="Try it with a sample life").click()
+    expect(page.locator("#notices")).to_contain_text("bank 'demo' holds messages of its own")
+    assert web.delete(f"{url}/api/v1/banks/demo").json()["lines"] == 1
+    context.close()
+
+
+def test_one_can_ask_in_ones_own_words_and_change_the_language(page: Page, url: str) -> None:
+    web.post(f"{url}/api/v1/banks/demo/sample", json={"language": "zh"}).raise_for_status()
+    page.goto(f"{url}/#/demo")
+    page.fill("#demo-question", "钥匙藏在哪儿？")
+    page.keyboard.press("Enter")
+    expect(page.locator("#demo .lit")).to_contain_text("薄荷")
+    page.fill("#demo-question", "Who is the president of France?")
+    page.keyboard.press("Enter")
+    expect(page.locator("#demo .from-character").last).to_contain_text("I don’t remember anything about that.")
+    page.get_by_role("button", name="Deutsch").click()
+    expect(page.locator("#demo h2")).to_contain_text("Jonas")
+    expect(page.locator("#demo .log")).to_be_empty()
+    expect(page.locator("#session-list")).to_contain_text("Fast zwei Jahre hier.")
