@@ -56,6 +56,10 @@ class RemoteCharacters:
         data = self._connection.request("POST", "characters", file, replace=force)
         return Character.from_json(data)
 
+    def set_picture(self, name: str, content: bytes) -> None:
+        """Give a character a picture, the bytes of a PNG file of at most 8 MB. Raises BadFile if it is no PNG file."""
+        self._connection.request("PUT", build_path("characters", name, "picture"), FileBody(content, PNG_TYPE))
+
     def export(self, name: str, format: Literal["json", "png"] = "json") -> bytes:
         """Return the card of a character, as the bytes of a file for other programs.
 

@@ -59,6 +59,9 @@ class BodyLimits(NamedTuple):
 # Paths, as sent, that accept more than JSON of the usual size.
 FILE_ROUTES: dict[re.Pattern[str], BodyLimits] = {
     re.compile(r"/api/v1/characters"): BodyLimits(JSON_TYPES | {"image/png", "application/octet-stream"}, 8_000_000),
+    re.compile(r"/api/v1/characters/[^/]+/picture"): BodyLimits(
+        frozenset({"image/png", "application/octet-stream"}), 8_000_000
+    ),
     re.compile(r"/api/v1/banks/[^/]+/import"): BodyLimits(
         JSON_TYPES | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
     ),

@@ -88,6 +88,14 @@ def test_an_exported_card_can_be_added_again(characters: RemoteCharacters, tmp_p
     assert character_library.has_picture(NORA.name) == (form == "png")
 
 
+def test_a_character_is_given_a_picture(characters: RemoteCharacters) -> None:
+    characters.save(NORA)
+    characters.set_picture(NORA.name, png_text.build_plain_picture())
+    assert character_library.read_picture(NORA.name) == png_text.build_plain_picture()
+    with pytest.raises(BadFile, match="this is no PNG picture"):
+        characters.set_picture(NORA.name, b"GIF89a")
+
+
 def test_a_changed_character_keeps_its_picture(characters: RemoteCharacters) -> None:
     characters.save(NORA)
     characters.add(characters.export(NORA.name, "png"), force=True)

@@ -27,6 +27,7 @@ router = APIRouter(prefix="/characters", tags=["characters"], route_class=AuthFi
 MAX_DESCRIPTION_CHARS = 200  # in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 Name = Annotated[path_segments.PathSegment, InPath(description="A character's name; a / in it is written %2F.")]
+PICTURE = {"required": True, "content": {**PNG, **RAW_CONTENT}}
 CARD = {"required": True, "content": {**RAW_CONTENT, **PNG, "application/json": {"schema": {"type": "object"}}}}
 
 
@@ -93,7 +94,7 @@ def remove_character(services: ForgetAllServices, idempotency: Idempotency, name
 
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
-    """Receive a card."""
+    """Receive a card or a picture."""
     async with receive_upload(request, "card.json") as file:
         yield file
 
@@ -144,3 +145,17 @@ def character_card(services: ChatAnyServices, name: Name, format: Literal["png",
 def character_picture(services: ChatAnyServices, name: Name) -> Response:
     """Get the picture of a character, without its card."""
     return Response(character_library.read_picture(_check_exists(name)), media_type="image/png")
+
+
+@router.put("/{name}/picture", status_code=204, openapi_extra={"requestBody": PICTURE})
+def set_character_picture(
+    services: WriteAllServices, idempotency: StreamedIdempotency, name: Name, file: Annotated[Upload, Depends(upload)]
+) -> None:
+    """Give a character a picture: the bytes of a PNG file."""
+    character = load_character(name)
+
+    def save() -> None:
+        with name_in_errors(file.path, "the picture"):
+            character_library.save(character, picture=file.path, force=True)
+
+    idempotency.with_body_digest(file.digest).run_once(save, lambda _: True, lambda _: None)

@@ -58,6 +58,23 @@ def test_a_picture_is_served_without_its_card(api: TestClient) -> None:
     assert api.get("characters/Ever/card", params={"format": "png"}).status_code == 200
 
 
+def test_a_character_is_given_a_picture(api: TestClient) -> None:
+    api.put("characters/Nora", json=NORA)
+    picture = png_text.build_plain_picture()
+    assert api.put("characters/Nora/picture", content=picture, headers=RAW).status_code == 204
+    assert api.get("characters/Nora/picture").content == picture
+    assert api.get("characters/Nora").json() == NORA
+    for content in (b"", b"GIF89a", picture[:-20]):
+        answer = api.put("characters/Nora/picture", content=content, headers=RAW)
+        assert kind(answer, 422) == "bad-file"
+        assert "the picture" in answer.json()["detail"]
+    assert kind(api.put("characters/Nora/picture", content=bytes(8_000_001), headers=RAW), 413) == "too-large"
+    as_text = api.put("characters/Nora/picture", content=picture, headers={"Content-Type": "text/plain"})
+    assert as_text.status_code == 415
+    assert api.get("characters/Nora/picture").content == picture
+    assert kind(api.put("characters/Nobody/picture", content=picture, headers=RAW), 404) == "not-found"
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"[", b"\x89PNG\r\n\x1a\nnot", b"\xff\xfe", b'{"name": ""}'])
 def test_a_file_that_is_not_a_card_is_rejected(api: TestClient, content: bytes) -> None:
     answer = api.post("characters", content=content, headers=RAW)
