@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 
+import png
 import pytest
 from hardship import web
 from playwright.sync_api import Page, expect
@@ -111,6 +113,37 @@ def test_a_dropped_card_becomes_a_character_to_chat_with(page: Page, url: str) -
     expect(page.locator("#location")).to_have_text("a chart room")
     say_and_wait(page, "And now?")
     expect(page.locator(".from-person .speaker").last).to_have_text("Alex")
+
+
+def test_a_character_is_edited_with_a_cropped_picture_and_a_preview(page: Page, url: str) -> None:
+    character_library.save(Character("Ilse", examples="<START>\n{{user}}: Hi.\n{{char}}: Hello."), force=True)
+    visit(page, url, "editing")
+    page.click("#open-characters")
+    page.get_by_label("Edit Ilse").click()
+    editor = page.get_by_role("dialog", name="Edit Ilse")
+    picture = editor.locator("input[type=file]")
+    picture.set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"no picture"})
+    expect(editor.get_by_role("alert")).to_contain_text("a.png isn't a picture that this browser can read")
+    wide = BytesIO()
+    png.Writer(300, 100, greyscale=True).write(wide, [[0] * 100 + [200] * 200] * 100)
+    picture.set_input_files({"name": "b.png", "mimeType": "image/png", "buffer": wide.getvalue()})
+    crop = editor.get_by_label("The picture. Drag it")
+    for _ in range(30):
+        crop.press("ArrowLeft")  # until the left edge of the picture is at that of the frame
+    greeting = editor.get_by_role("textbox", name="First message")
+    greeting.fill("Come in, !")
+    greeting.press("ArrowLeft")
+    editor.get_by_label("Insert into First message").get_by_role("button", name="{{user}}").click()
+    editor.get_by_text("Preview of").click()
+    expect(editor.locator(".dialogue")).to_have_text(["IlseCome in, you!", "YouHi.IlseHello."])
+    check_accessibility(page)
+    editor.get_by_role("button", name="Save", exact=True).click()
+    expect(editor).to_have_count(0)
+    expect(page.locator(".tile", has_text="Ilse").locator("img")).to_be_visible()
+    assert character_library.load("Ilse").greeting == "Come in, {{user}}!"
+    width, height, rows, info = png.Reader(bytes=character_library.read_picture("Ilse")).read()
+    middle = list(rows)[height // 2]
+    assert (width, height, middle[0], middle[-info["planes"]]) == (600, 720, 0, 0)
 
 
 # ------------------------------------------------------------------------ the scene

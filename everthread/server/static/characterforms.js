@@ -1,10 +1,12 @@
 // Forms for a character's card, and for the scene of the running conversation.
 
 import { bankPath, patch, put } from "./api.js";
+import { showPreview } from "./cardpreview.js";
 import { openDialog } from "./dialogs.js";
 import { button, h } from "./dom.js";
 import { emit } from "./events.js";
 import { showNotice, withErrors } from "./notices.js";
+import { PortraitField } from "./portrait.js";
 
 const CARD_FIELDS = [
   ["name", "Name", 1],
@@ -36,6 +38,7 @@ const readForm = (form) => Object.fromEntries([...new FormData(form)].map(([name
  * to true if it was changed. */
 export function editCharacter(character, { fresh = false, more = () => null } = {}) {
   const title = character.name ? `Edit ${character.name}` : "New character";
+  const portrait = new PortraitField(character.name);
   return openDialog(
     title,
     (close) => {
@@ -43,20 +46,21 @@ export function editCharacter(character, { fresh = false, more = () => null } = 
         event.preventDefault();
         const now = { ...character, ...readForm(form) };
         await put(`/characters/${encodeURIComponent(now.name)}`, now);
-        emit("characters", now.name);
+        await portrait.save(now.name).finally(() => emit("characters", now.name));
         close(true);
       });
       const form = h(
         "form",
         { class: "fields", on: { submit: save } },
-        h("p", { class: "small" }, "{{char}} is replaced by the character's name, {{user}} by yours."),
-        CARD_FIELDS.map((field) => formField(field, character)),
         h(
-          "details",
-          {},
-          h("summary", {}, "More"),
-          ADVANCED_FIELDS.map((field) => formField(field, character)),
+          "div",
+          { class: "card-head" },
+          portrait.element,
+          h("div", { class: "fields" }, CARD_FIELDS.slice(0, 2).map(cardField)),
         ),
+        CARD_FIELDS.slice(2).map(cardField),
+        previewOf(() => form),
+        h("details", {}, h("summary", {}, "More"), ADVANCED_FIELDS.map(cardField)),
         h(
           "div",
           { class: "bar editor-end" },
@@ -70,6 +74,47 @@ export function editCharacter(character, { fresh = false, more = () => null } = 
     },
     { wide: true },
   );
+
+  /** A field, with buttons that insert placeholders if its text may contain them. */
+  function cardField(field) {
+    const label = formField(field, character);
+    return field[0] === "name" || field[0] === "nickname" ? label : h("div", { class: "with-placeholders" }, label, placeholderButtons(label));
+  }
+}
+
+const PLACEHOLDERS = [
+  ["{{char}}", "the character's name"],
+  ["{{user}}", "your name"],
+];
+
+function placeholderButtons(label) {
+  const insert = (text) => {
+    const field = label.querySelector("textarea, input");
+    field.focus();
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const field = label.querySelector("span").textContent;
+  return h(
+    "div",
+    { class: "placeholders", role: "group", "aria-label": `Insert into ${field}` },
+    PLACEHOLDERS.map(([text, meaning]) =>
+      button(text, () => insert(text), { class: "link", title: `Insert ${meaning}` }),
+    ),
+  );
+}
+
+/** What the card looks like in a chat, as it is typed. */
+function previewOf(getForm) {
+  const box = h("div", { class: "preview" });
+  const show = () => showPreview(box, { nickname: "", ...readForm(getForm()) });
+  const details = h("details", {}, h("summary", {}, "Preview of the first message and the examples"), box);
+  details.addEventListener("toggle", () => {
+    if (!details.open) return getForm().removeEventListener("input", show);
+    getForm().addEventListener("input", show);
+    show();
+  });
+  return details;
 }
 
 /** Edit the scene: the bank's character, as of the next reply. */
