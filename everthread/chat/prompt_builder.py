@@ -221,7 +221,7 @@ def build_memory_section(parts: PromptParts, name: str) -> str:
     render, others = parts.render_memories or render_lines, parts.context.others
     own_memories = render(parts.context, name, parts.now) if parts.context.sources or not others else ""
     sections = [
-        f"[Said to {name} by others, in the bank {other.bank}]\n{render(other, name, parts.now)}" for other in others
+        f"[Said in other conversations, in the bank {other.bank}]\n{render(other, name, parts.now)}" for other in others
     ]
     return _join(own_memories, *sections)
 

@@ -1215,7 +1215,7 @@ def test_a_reply_recalls_lines_of_other_banks(memory: Memory, others: Memory, cl
     with Chat(ours, CAPTAIN, model, clock=clock, scribe=ExtractiveScribe(), banks=["bob"]) as chat:
         get_reply_text(chat, "What became of the ferry to Capri?")
         prompt = "\n".join(message.content for message in model.prompts[0])
-        assert "[Said to Captain by others, in the bank bob]" in prompt
+        assert "[Said in other conversations, in the bank bob]" in prompt
         assert "Bob: The ferry to Capri was cancelled." in prompt
         assert "walnuts" not in prompt
         assert prompt.index("Nora: We were to take") < prompt.index("in the bank bob")
