@@ -25,6 +25,7 @@ from everthread.cli.common import bank_option, decode_utf8, json_option, set_opt
 from everthread.cli.group_repl import GroupChatRepl
 from everthread.cli.repl import ChatRepl
 from everthread.cli.repl_text import is_command, unescape
+from everthread.cli.screen import Screen
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadInput, EverthreadError
 from everthread.types import Sampling
@@ -202,7 +203,7 @@ def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> 
 def run_json(conversation: Chat, can_save: bool) -> None:
     """Answer each line of standard input with one JSON object on a line."""
     written: list[str] = []
-    repl = ChatRepl(conversation, _no_input, written.append, can_save=can_save, interactive=False)
+    repl = ChatRepl(conversation, Screen(_no_input, written.append), can_save=can_save, interactive=False)
     for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
         if raw.lower() == b"/quit":
             return

@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import dropwhile
 
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
-from everthread.chat.character import EDITABLE_FIELDS
+from everthread.chat.character import DEFAULT_CHARACTER, EDITABLE_FIELDS
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_consent, parse_yes_no
 from everthread.chat.reply import Reply
-from everthread.cli import repl_text
+from everthread.cli import completion, repl_text
 from everthread.cli.common import pluralize
-from everthread.cli.repl_text import UNANSWERED, Read, Write, format_line, is_command, parse_seq, shorten, unescape
+from everthread.cli.repl_text import UNANSWERED, format_line, is_command, parse_seq, shorten, unescape
+from everthread.cli.screen import Screen, open_screen
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
 from everthread.types import EndResult, Filter, Line
 
-HELP = """\
-Type a message to send it; it is remembered. Type // to begin a message with a slash. Commands:
-  /why              what was recalled for the last reply, how relevant each line is, and by which signals
-  /notes            the character's notes
-  /lines [N|all]    the last N lines, with their numbers; all: every line, discarded ones included
-  /again            replace the last reply with another
-  /edit [N] TEXT    replace your last message, or line N, with TEXT, and continue from there; asks first if that
-                    discards later messages of yours
-  /correct N TEXT   replace line N, of any conversation, with TEXT, and change nothing else
-  /undo             take back your last message
-  /branch N         continue from line N; the lines after it are discarded
-  /forget N         remove line N permanently (or: last, session); asks first, except with yes: /forget N yes
-  /set [FIELD TEXT] change a field of the character: location, person, description …; or whether conversations are
-                    remembered: /set remember always, ask or never
-  /incognito        store nothing from now on, until you enter /incognito again
-  /end [yes|no]     end the conversation, and remember it or not; asks without yes or no, as a goodbye does if the
-                    recipe or /set remember ask requires it
-  /stats            what this memory holds, and what the model has used
-  /help             this text
-  /quit             quit; you can continue later (or: quit, exit, Ctrl-D). Ctrl-C stops a reply"""
 POLICY_UNSET = "not set: /end asks, and so does a goodbye if the recipe requires consent"
 NO_MODEL_HINT = ". To talk without a model, leave out --model or pass --model none: you are shown what is remembered"
 MAX_HISTORY_LINES = 200  # of the user, that the arrow keys bring back
 DEFAULT_LINES = 10  # that /lines shows
+MAX_HELP_COLUMNS = 100
 
 
 class _QuitRequested(Exception):
@@ -55,8 +38,7 @@ class ChatRepl:
     def __init__(
         self,
         chat: Chat,
-        read: Read = repl_text.read_terminal,
-        write: Write = repl_text.write_terminal,
+        screen: Screen | None = None,
         *,
         can_save: bool = True,
         interactive: bool = True,
@@ -65,12 +47,12 @@ class ChatRepl:
 
         Args:
             chat: the conversation.
-            read: shows a prompt and returns the typed line.
-            write: shows text, without adding a line ending.
+            screen: shows the conversation and reads what is typed; default: this process's terminal.
             can_save: whether the bank exists or may be created; otherwise the conversation stays in incognito.
             interactive: whether there is a user to ask.
         """
-        self.chat, self.read, self.write, self.can_save, self.interactive = chat, read, write, can_save, interactive
+        self.chat, self.can_save, self.interactive = chat, can_save, interactive
+        self.screen = screen or open_screen()
         self.ended_session = ""  # the session that was ended and remembered last
         self.ending_shown = False  # whether the end of a conversation was reported
         self.commands: dict[str, Callable[[str], str]] = {
@@ -87,17 +69,20 @@ class ChatRepl:
             "/incognito": self.toggle_incognito,
             "/end": self.end,
             "/stats": lambda _: repl_text.format_stats(self.chat),
-            "/help": lambda _: HELP,
+            "/help": lambda _: repl_text.help_text(min(shutil.get_terminal_size().columns, MAX_HELP_COLUMNS) - 1),
         }
 
     def run(self) -> None:
         """Read and answer until the user quits."""
         if sys.stdin.isatty():
             _load_history(self.chat)
+            completion.install(lambda typed: completion.complete(self.chat, [*self.commands, "/quit"], typed))
+        if self.needs_name:
+            self.ask_name()
         self.say(repl_text.greeting_text(self.chat))
         while True:
             try:
-                text = self.read(f"{self.chat.character.person}> ").strip()
+                text = self.ask_message().strip()
             except (EOFError, KeyboardInterrupt):
                 text = "/quit"
             if text.lower() in repl_text.QUIT_WORDS or text.lower().startswith("/quit "):
@@ -110,6 +95,30 @@ class ChatRepl:
                 self.say(f"\n{repl_text.goodbye_text(self.chat.incognito)}")
                 return
 
+    @property
+    def needs_name(self) -> bool:
+        """True if the user's name is still to be asked: it is not saved, and no line was said without one."""
+        chat, unnamed = self.chat, DEFAULT_CHARACTER.person
+        if not self.screen.is_terminal or not self.can_save or chat.incognito or chat.character.person != unnamed:
+            return False
+        return not any(chat.memory.lines(Filter(speaker=unnamed), limit=1))
+
+    def ask_name(self) -> None:
+        """Ask for the user's name, and save it with the bank if it is given."""
+        with suppress(EOFError, KeyboardInterrupt):
+            if name := self.screen.ask("What should I call you? (optional) ").strip():
+                try:
+                    self.chat.edit_character(person=name)
+                except EverthreadError as error:
+                    self.say(f"{error}; /set person NAME sets it later", "error")
+
+    def ask_message(self) -> str:
+        """Show the prompt, and return what is typed."""
+        person = self.chat.character.person
+        if self.chat.incognito:
+            return self.screen.ask(f"[incognito] {person}> ", "incognito")
+        return self.screen.ask(f"{person}> ")
+
     def handle(self, text: str) -> None:
         """Run a command or send a message. An error is shown on one line."""
         try:
@@ -118,7 +127,7 @@ class ChatRepl:
             else:
                 self.stream(self.chat.reply(unescape(text)))
         except EverthreadError as error:
-            self.say(f"That could not be done: {error}")
+            self.say(f"That could not be done: {error}", "error")
         except KeyboardInterrupt:
             self.say("\n(stopped)")
 
@@ -131,33 +140,38 @@ class ChatRepl:
             )
         return self.commands[name.lower()](argument.strip())
 
-    def say(self, text: str) -> None:
-        """Write a text and a line ending; nothing for an empty text."""
-        if text:
-            self.write(f"{text}\n")
+    def say(self, text: str, style: str = "") -> None:
+        """Show a text; nothing for an empty one."""
+        self.screen.say(text, style)
 
     def stream(self, reply: Reply) -> None:
         """Show a reply as it arrives. Ctrl-C stops it, and the text so far is saved."""
         if reply.ending is not None:
             self.show_ending(reply.ending, "".join(reply))
             return
-        if self.chat.llm is not None:
-            self.write(f"{self.chat.character.name}: ")
         try:
-            for piece in reply:
-                self.write(piece)
+            self.show_pieces(reply)
         except KeyboardInterrupt:
             reply.stop()
             outcome = "the reply so far is saved" if reply.line else "there was no reply yet"
-            self.say(f"\n(stopped; {outcome}. /again asks for another)")
+            self.say(f"\n(stopped; {outcome}. /again asks for another)", "dim")
             return
         except EverthreadError as error:
             saved = "Your message and the reply so far are saved" if reply.line else "Your message is saved"
             hint = NO_MODEL_HINT if isinstance(error, LLMUnavailable) and not reply.line else ""
-            self.say(f"\n({error}. {saved}; /again asks for a reply{hint})")
+            self.say(f"\n({error}. {saved}; /again asks for a reply{hint})", "error")
             return
-        self.write("\n")
         self.say(repl_text.reply_notice(reply))
+
+    def show_pieces(self, reply: Reply) -> None:
+        """Show a model's reply as it arrives, or the memories that are shown without a model."""
+        if self.chat.llm is None:
+            self.say("".join(reply))
+            return
+        with self.screen.reply(self.chat.character.name) as write:
+            for piece in reply:
+                write(piece)
+        self.screen.write("\n")
 
     def show_ending(self, ending: EndResult, text: str) -> None:
         """Show the question that follows a goodbye, or how the conversation ended."""
@@ -383,7 +397,7 @@ class ChatRepl:
         answer = None
         while answer is None:
             try:
-                typed = self.read(f"{question} (yes or no) ")
+                typed = self.screen.ask(f"{question} (yes or no) ")
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
             if typed.strip().lower() in repl_text.QUIT_WORDS:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable
+import textwrap
 
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.cli.common import pluralize
-from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadQuery
 from everthread.types import EndResult, Line
-
-Read = Callable[[str], str]  # shows a prompt and returns a typed line, without its line ending
-Write = Callable[[str], None]  # shows text, without adding a line ending
 
 LEGEND = """\
 (The percentage is the probability that the line is relevant to the message; for units, and with recipes other than
@@ -25,22 +20,33 @@ QUIT_WORDS = ("/quit", "quit", "exit")
 UNANSWERED = "(your last message got no reply; /again asks for one)"
 SHORT_GOODBYE = "Until next time."  # once the ending has been reported
 MAX_ROW_CHARS = 70  # of a line in a list
+MAX_RESUMED_CHARS = 300  # of a line that is shown when its conversation is resumed
+RESUMED_LINES = 4
+COMMANDS = {  # with their arguments: what they do
+    "/why": "what was recalled for the last reply, how relevant each line is, and by which signals",
+    "/notes": "the character's notes",
+    "/lines [N|all]": "the last N lines, with their numbers; all: every line, discarded ones included",
+    "/again": "replace the last reply with another",
+    "/edit [N] TEXT": "replace your last message, or line N, with TEXT, and continue from there; asks first if that "
+    "discards later messages of yours",
+    "/correct N TEXT": "replace line N, of any conversation, with TEXT, and change nothing else",
+    "/undo": "take back your last message",
+    "/branch N": "continue from line N; the lines after it are discarded",
+    "/forget N": "remove line N permanently (or: last, session); asks first, except with yes: /forget N yes",
+    "/set [FIELD TEXT]": "change a field of the character: location, person, description …; or whether conversations "
+    "are remembered: /set remember always, ask or never",
+    "/incognito": "store nothing from now on, until you enter /incognito again",
+    "/end [yes|no]": "end the conversation, and remember it or not; asks without yes or no, as a goodbye does if the "
+    "recipe or /set remember ask requires it",
+    "/stats": "what this memory holds, and what the model has used",
+    "/help": "this text",
+    "/quit": "quit; you can continue later (or: quit, exit, Ctrl-D). Ctrl-C stops a reply",
+}
 
 _SEQ = re.compile(r"#?(-?\d{1,19})", re.ASCII)
 
 
-# ----------------------------------------------------------------------- terminal
-
-
-def read_terminal(prompt: str) -> str:
-    """Read a line from the terminal."""
-    return input(escape_control_chars(prompt))
-
-
-def write_terminal(text: str) -> None:
-    """Write to the terminal at once."""
-    sys.stdout.write(escape_control_chars(text))
-    sys.stdout.flush()
+# -------------------------------------------------------------------- typed lines
 
 
 def is_command(text: str) -> bool:
@@ -87,6 +93,8 @@ def greeting_text(chat: Chat) -> str:
         f"{partner}{notice}",
         "Talk, ask, come back later. /help for commands.",
     ]
+    if resumed := resumed_text(chat):
+        rows.append(f"\n{resumed}")
     if chat.is_unanswered and chat.llm:
         rows.append(UNANSWERED)
     if chat.question:
@@ -95,6 +103,27 @@ def greeting_text(chat: Chat) -> str:
         rows.append(f"\n{name}: {chat.greeting}")
     elif chat.reminder:
         rows.append(f"\n{chat.reminder}")
+    return "\n".join(rows)
+
+
+def resumed_text(chat: Chat) -> str:
+    """Return the beginning and the last lines of a conversation that is resumed; empty for a new one."""
+    if not chat.lines:
+        return ""
+    began = chat.lines[0].said_at.astimezone()
+    count = pluralize(len(chat.lines), "line")
+    rows = [f"Resuming the conversation of {began.day} {began:%B %Y, %H:%M} ({count}):"]
+    for line in chat.lines[-RESUMED_LINES:]:
+        rows.append(f"  {line.speaker}: {shorten(line.text, MAX_RESUMED_CHARS)}")
+    return "\n".join(rows)
+
+
+def help_text(width: int) -> str:
+    """List the commands, in rows of at most `width` characters."""
+    intro = "Type a message to send it; it is remembered. Type // to begin a message with a slash. Commands:"
+    rows = textwrap.wrap(intro, width)
+    for command, effect in COMMANDS.items():
+        rows += textwrap.wrap(effect, width, initial_indent=f"  {command:<18}", subsequent_indent=" " * 20)
     return "\n".join(rows)
 
 
@@ -168,7 +197,7 @@ def format_line(line: Line) -> str:
     return f"{line.seq:>6}  {discarded}{line.speaker}: {shorten(line.text)}"
 
 
-def shorten(text: str) -> str:
+def shorten(text: str, length: int = MAX_ROW_CHARS) -> str:
     """Return the beginning of a text, in one row."""
-    row = " ".join(text[: 10 * MAX_ROW_CHARS].split())
-    return row[:MAX_ROW_CHARS] + ("…" if len(row) > MAX_ROW_CHARS or len(text) > 10 * MAX_ROW_CHARS else "")
+    row = " ".join(text[: 10 * length].split())
+    return row[:length] + ("…" if len(row) > length or len(text) > 10 * length else "")

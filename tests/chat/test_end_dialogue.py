@@ -11,6 +11,7 @@ from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.end_dialogue import QUESTION
 from everthread.cli.repl import ChatRepl
+from everthread.cli.screen import Screen
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
@@ -177,7 +178,7 @@ def screen(memory: Memory, *typed: str) -> list[str]:
         shown[-1] += text
 
     with Chat(memory, NORA, ScriptedLLM(["Aye."] * 20), scribe=ExtractiveScribe()) as chat:
-        ChatRepl(chat, read, write).run()
+        ChatRepl(chat, Screen(read, write)).run()
         chat.wait(120)
     return [row.strip() for row in shown[1:]]
 
@@ -201,5 +202,5 @@ def test_the_terminal_shows_a_pending_question_when_reopened(asking: Memory) -> 
     begun(asking).reply("bye")
     shown: list[str] = []
     with Chat(asking, NORA, ScriptedLLM([])) as again:
-        ChatRepl(again, lambda prompt: "quit", shown.append).run()
+        ChatRepl(again, Screen(lambda prompt: "quit", shown.append)).run()
     assert QUESTION in shown[0]

@@ -37,6 +37,7 @@ from everthread.chat.reply import MAX_REPLY_CHARS, Truncation
 from everthread.chat.reply import Reply as ChatReply
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.cli.repl import ChatRepl
+from everthread.cli.screen import Screen
 from everthread.errors import LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
@@ -213,7 +214,7 @@ def test_a_chat_in_the_terminal_survives_every_server_error(memory: Memory) -> N
     waiting = iter([f"Line {n}." for n in range(len(behaviours))] + ["/quit"])
     screen: list[str] = []
     with open_chat(memory, *behaviours) as (chat, _):
-        ChatRepl(chat, lambda _: next(waiting), screen.append).run()
+        ChatRepl(chat, Screen(lambda _: next(waiting), screen.append)).run()
     shown = "".join(screen)
     saved = r"Your message (?:is|and the reply so far are) saved; /again asks for a reply"
     assert len(re.findall(saved, shown)) == len(behaviours) - 1

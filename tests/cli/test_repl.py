@@ -16,6 +16,7 @@ from everthread.chat.offline_reply import LABEL
 from everthread.cli.group_repl import GroupChatRepl
 from everthread.cli.repl import ChatRepl
 from everthread.cli.repl_text import LEGEND
+from everthread.cli.screen import Screen
 from everthread.errors import LLMUnavailable
 from everthread.llms.base import LLM
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -25,7 +26,7 @@ from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import ScriptedLLM, StreamCut
 from everthread.types import NewLine
 
-Screen = list[str]
+Shown = list[str]
 REMEMBERED = "It is remembered. Your next message begins another conversation; /quit leaves.\n"
 FORGOTTEN = "It is forgotten. Your next message begins another conversation; /quit leaves.\n"
 ALICE = Character("Captain", person="Alice", greeting="Ahoy!")
@@ -33,17 +34,17 @@ ALICE = Character("Captain", person="Alice", greeting="Ahoy!")
 
 def converse(
     memory: Memory, *said: str, ending: type[BaseException] = EOFError, llm: LLM | None = None, incognito: bool = False
-) -> Screen:
+) -> Shown:
     """Run a conversation; return what the screen shows, one entry per turn: the greeting first, the goodbye last.
 
     An answer to a question within a turn is part of that turn's entry.
     """
     waiting = iter(said)
-    screen: Screen = [""]
+    screen: Shown = [""]
 
     def read(prompt: str) -> str:
         if not prompt.endswith("(yes or no) "):
-            assert prompt == "Alice> "
+            assert prompt in ("Alice> ", "[incognito] Alice> ")
             screen.append("")
         else:
             screen[-1] += prompt
@@ -56,7 +57,7 @@ def converse(
         screen[-1] += text
 
     with Chat(memory, ALICE, llm, scribe=ExtractiveScribe(), incognito=incognito) as chat:
-        ChatRepl(chat, read, write).run()
+        ChatRepl(chat, Screen(read, write)).run()
         chat.wait(120)
     return screen
 
@@ -457,7 +458,7 @@ def test_an_interrupt_stops_a_reply_and_saves_the_part_received(memory: Memory) 
 
     waiting = iter(["Count.", "/quit"])
     with Chat(memory, ALICE, ScriptedLLM(["one two three four"]), scribe=ExtractiveScribe()) as chat:
-        ChatRepl(chat, lambda _: next(waiting), write).run()
+        ChatRepl(chat, Screen(lambda _: next(waiting), write)).run()
     assert "(stopped; the reply so far is saved. /again asks for another)" in screen[0]
     assert (texts(memory)[-1], list(memory.lines())[-1].metadata["partial"]) == ("one two", True)
 
@@ -479,8 +480,8 @@ def test_in_a_group_chat_the_named_character_answers_and_absent_ones_hear_nothin
         waiting = iter(
             ["Cook, is dinner ready?", "/leave Cook", "A secret.", "/enter Cook", "/next Cook", "/who", "quit"]
         )
-        screen: Screen = []
-        GroupChatRepl(GroupChat(chats), lambda _: next(waiting), screen.append).run()
+        screen: Shown = []
+        GroupChatRepl(GroupChat(chats), Screen(lambda _: next(waiting), screen.append)).run()
         shown = "".join(screen)
         assert shown.startswith("You are talking with Captain and Cook.")
         assert (
@@ -642,7 +643,9 @@ def test_a_resumed_chat_reports_a_missing_reply_and_does_not_greet_again(memory:
     converse(memory, "Hello.", llm=ScriptedLLM([LLMUnavailable("it is down")]))
     screen = converse(memory, "/again", llm=ScriptedLLM(["Aye."]))
     assert "(your last message got no reply; /again asks for one)" in screen[0]
-    assert "Ahoy!" not in screen[0]
+    assert "Resuming the conversation of " in screen[0]
+    assert "(2 lines):\n  Captain: Ahoy!\n  Alice: Hello.\n" in screen[0]
+    assert screen[0].count("Ahoy!") == 1
     assert screen[1] == "Captain: Aye.\n"
 
 
@@ -660,8 +663,8 @@ def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
             "/Quit",
         ]
         waiting = iter(typed)
-        screen: Screen = []
-        GroupChatRepl(GroupChat([chat]), lambda _: next(waiting), screen.append).run()
+        screen: Shown = []
+        GroupChatRepl(GroupChat([chat]), Screen(lambda _: next(waiting), screen.append)).run()
     shown = "".join(screen).splitlines()[1:-2]
     assert [row.partition(":")[0] for row in shown] == [
         *["That could not be done"] * 5, "Captain", "Captain has left and hears nothing more.", "That could not be done"
@@ -779,11 +782,54 @@ def test_an_interrupt_before_a_reply_begins_stops_what_is_done_and_the_talk_goes
             raise KeyboardInterrupt  # as Ctrl-C does while the prompt is laid out
         return len(text)
 
-    screen: Screen = []
+    screen: Shown = []
     waiting = iter(["Hello.", "/lines", "/quit"])
     with Chat(memory, ALICE, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), count=interrupted) as chat:
-        ChatRepl(chat, lambda _: next(waiting), screen.append).run()
+        ChatRepl(chat, Screen(lambda _: next(waiting), screen.append)).run()
     shown = "".join(screen)
     assert "\n(stopped)\n" in shown
     assert "Alice: Hello.\n" in shown
     assert texts(memory) == ["Ahoy!", "Hello."]
+
+
+MARKDOWN = "# Plan\n\nBring **rye** bread, *slowly* through the long and winding streets of old Lisbon.\n\n- `one`\n"
+
+
+def test_a_terminal_shows_colours_and_markdown_asks_for_a_name_and_completes_commands(tmp_path: Path) -> None:
+    with llm_server(Reply([MARKDOWN[at : at + 9] for at in range(0, len(MARKDOWN), 9)], delay=0.03)) as server:
+        terminal = Terminal(tmp_path, "-m", f"{server.url}#m", speaker="", TERM="xterm", COLUMNS="60")
+        terminal.wait_for("What should I call you? (optional) ")
+        terminal.type(b"Alice\n")
+        terminal.wait_for("Everthread.")
+        greeting = terminal.wait_for("Alice> ")
+        assert max(map(len, greeting.splitlines())) <= 60
+        terminal.type(b"Where to?\n")
+        reply = terminal.wait_for("Plan")
+        terminal.type(b"/st")
+        reply += "Plan" + terminal.wait_for("Alice> ")
+        assert "/st" not in reply  # it appears in the prompt
+        terminal.wait_for("/st")
+        terminal.type(b"\x15")
+        for shown in ("\x1b[1;36mEver:\x1b[0m", "\x1b[1;33mPlan", "\x1b[1mrye\x1b[0m", "\x1b[3mslowly", "\x1b[36mone"):
+            assert shown in reply
+        assert "bread, \x1b[3mslowly\x1b[0m through the long and winding streets\nof old Lisbon." in reply
+        terminal.type(b"/set des\t")
+        terminal.wait_for("description ")
+        terminal.type(b"A keeper.\n")
+        terminal.wait_for("description: A keeper., from now on")
+        terminal.type(b"/incog\t\n")
+        terminal.wait_for("\x1b[1;35m")
+        terminal.wait_for("[incognito] Alice> ")
+        terminal.type(b"/quit\n")
+        terminal.wait_for("Until next time")
+        assert terminal.close() == 0
+        terminal = Terminal(tmp_path, "-m", f"{server.url}#m", speaker="", TERM="xterm", NO_COLOR="1")
+        greeting = terminal.wait_for("Alice> ")  # without another question for the name
+        assert "Resuming the conversation of " in greeting
+        assert "  Alice: Where to?\n  Ever: # Plan Bring **rye** bread" in greeting
+        terminal.type(b"And then?\n")
+        reply = terminal.wait_for("Alice> ")
+        assert "Ever: # Plan\n" in reply
+        assert "\x1b[3" not in greeting + reply
+        terminal.type(b"\x04")
+        assert terminal.close() == 0

@@ -18,12 +18,12 @@ from hardship import PATIENCE
 class Terminal:
     """`everthread chat` in a pseudo-terminal."""
 
-    def __init__(self, folder: Path, *options: str, **settings: str) -> None:
+    def __init__(self, folder: Path, *options: str, speaker: str = "Alice", **settings: str) -> None:
         self.master, slave = pty.openpty()
         command = [sys.executable, "-m", "everthread", "--store", str(folder), "--embedder", "hash", "chat"]
         environment = {**os.environ, "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONWARNINGS": "error", **settings}
         self.process = subprocess.Popen(
-            [*command, "-b", "alice", "--speaker", "Alice", *options],
+            [*command, "-b", "alice", *(["--speaker", speaker] if speaker else []), *options],
             stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
         )  # fmt: skip
         os.close(slave)

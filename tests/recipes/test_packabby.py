@@ -20,6 +20,7 @@ from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.end_dialogue import QUESTION
 from everthread.cli.repl import ChatRepl
+from everthread.cli.screen import Screen
 from everthread.embedders.base import Embedder
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, BadQuery, EmbedderUnavailable, ScribeFailed
@@ -661,7 +662,7 @@ def said_at_the_end(memory: Memory, *answers: str, ending: str = "/end") -> list
             raise EOFError from None
 
     with begun(memory, ScriptedLLM(["Good for you."]), Clock()) as chat:
-        ChatRepl(chat, read, screen.append).run()
+        ChatRepl(chat, Screen(read, screen.append)).run()
         assert chat.wait(120)
     return screen
 
