@@ -11,6 +11,7 @@ import pytest
 from hardship.embedders import Several
 
 from everthread import Memory
+from everthread.common.keys import META_RECALLED
 from everthread.recipes.base import Recipe
 from everthread.testing import HashEmbedder
 from everthread.types import FoundUnit, Hit, Line
@@ -38,15 +39,16 @@ def units(memory: Memory) -> list[tuple[Any, ...]]:
 
 
 def undated(source: Line | FoundUnit) -> Line | FoundUnit:
-    """Return a found unit without the times of its writing, in which two stores differ."""
+    """Return a found line or unit without what two stores differ in: the times of a unit's writing, and the figures of
+    what was recalled for a reply, whose last digit is rounded."""
     if isinstance(source, Line):
-        return source
+        return replace(source, metadata={**source.metadata, META_RECALLED: META_RECALLED in source.metadata})
     ended = None if source.unit.valid_to is None else BEGUN
     return replace(source, unit=replace(source.unit, valid_from=BEGUN, valid_to=ended))
 
 
 def told(hit: Hit) -> tuple[Any, ...]:
-    return hit.kind, undated(hit.source), hit.passage, hit.score, hit.relevance
+    return hit.kind, undated(hit.source), [undated(line) for line in hit.passage], hit.score, hit.relevance
 
 
 def same(one: list[Hit], other: list[Hit]) -> None:
