@@ -90,3 +90,44 @@ def test_another_server_is_tested_and_connected_with_a_key_that_never_comes_back
         assert server.asked[-1].headers["authorization"] == f"Bearer {KEY}"
     page.close()
     web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
+
+
+# --------------------------------------------------------------------- the first steps
+
+
+def test_the_first_steps_are_taken_by_keyboard_alone_and_each_is_offered_once(
+    page: Page, url_without_model: str, ollama: llm.Server
+) -> None:
+    visit(page, url_without_model, "beginning")
+    card = page.get_by_label("First steps")
+    expect(card).to_contain_text("1 of 3")
+    card.get_by_label("What should I call you?").focus()
+    page.keyboard.type("Alex")
+    page.keyboard.press("Enter")
+    expect(card).to_contain_text("2 of 3")
+    expect(card.get_by_role("button", name="Choose a file")).to_be_focused()
+    check_accessibility(page)
+    chats = b'{"speaker": "Alex", "text": "Mia moved to Lisbon.", "said_at": "2024-03-01T10:00:00Z"}'
+    card.locator("input[type=file]").set_input_files({"name": "old.jsonl", "mimeType": "", "buffer": chats})
+    expect(page.locator("#notices")).to_contain_text("Added 1 message")
+    expect(card.get_by_role("button", name="llama3.2")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#model")).to_have_text("llama3.2")
+    expect(card).to_have_count(0)
+    assert (ollama.bodies[-1]["model"], len(ollama.bodies)) == ("llama3.2:latest", 1)
+    visit(page, url_without_model, "beginning another")
+    expect(page.locator(".chips")).to_be_visible()
+    expect(card.get_by_role("heading", name="earlier chats")).to_have_count(0)
+
+
+def test_every_first_step_can_be_left_out_for_good(page: Page, url_without_model: str) -> None:
+    visit(page, url_without_model, "later")
+    card = page.get_by_label("First steps")
+    for name in ("Skip", "Start without them", "None for now"):
+        card.get_by_role("button", name=name).click()
+    expect(card).to_have_count(0)
+    page.reload()
+    expect(page.locator(".chips")).to_be_visible()
+    expect(card).to_have_count(0)
+    say_and_wait(page, "Hello.")
+    expect(page.locator(".from-person .speaker")).to_have_text("You")

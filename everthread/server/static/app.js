@@ -211,8 +211,9 @@ fill(
   VIEWS.map(([name, label, image]) => button([icon(image), label], () => showView(name), { "data-to": name })),
 );
 
-acceptDrops(
-  document.body,
+acceptDrops(document.body, (files) => emit("files-chosen", files));
+on(
+  "files-chosen",
   withErrors(async (files) => {
     const { importCard, importFile, isCard } = await loadOverlays();
     for (const file of files) await ((await isCard(file)) ? importCard(file) : importFile(file));

@@ -173,6 +173,7 @@ export async function importFile(file) {
   });
   const duplicates = read > added ? `; ${(read - added).toLocaleString()} were there already` : "";
   showNotice(`Added ${countOf(added, "message")} from ${file.name}${duplicates}.`);
+  emit("imported");
   emit("sessions-changed");
 }
 

@@ -1,16 +1,15 @@
 // The screen of a chat in which nothing has been said.
 
-import { bankPath, patch } from "./api.js";
+import { beginning } from "./beginning.js";
 import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
 import { renderMarkdown } from "./markdown.js";
-import { withErrors } from "./notices.js";
 
 const STARTERS = ["My sister Mia moved to Lisbon.", "What did I tell you about my sister?", "Let's plan my week."];
-const DEFAULT_SPEAKER = "user"; // of a person who has given no name
 
 /** first: whether the bank is empty as well. */
-export function welcomeScreen({ greeting, offer, character, first, model }) {
+export function welcomeScreen(data) {
+  const { greeting, offer, character, first, model } = data;
   return h(
     "div",
     { class: "welcome" },
@@ -20,9 +19,9 @@ export function welcomeScreen({ greeting, offer, character, first, model }) {
       h("p", { class: "offer" }, h("span", { class: "small" }, "Something to come back to: "), textElement("q", offer)),
     !first && !greeting && h("p", { class: "small" }, `New chat with ${character.nickname || character.name}.`),
     first && sampleOffer(),
+    beginning(data),
     first && starterPrompts(),
-    first && (character.person ?? DEFAULT_SPEAKER) === DEFAULT_SPEAKER && nameField(),
-    !model && h("p", { class: "small" }, connectHint(), " Until then, replies only quote what was said before."),
+    !model && !first && h("p", { class: "small" }, connectHint()),
   );
 }
 
@@ -51,23 +50,6 @@ const sampleOffer = () =>
 function starterPrompts() {
   const chips = STARTERS.map((text) => button(text, () => emit("draft", text), { class: "chip" }));
   return h("div", { class: "chips", role: "group", "aria-label": "Ways to start" }, chips);
-}
-
-function nameField() {
-  const field = h("input", { dir: "auto", autocomplete: "given-name", maxlength: 60, placeholder: "Your name" });
-  const save = withErrors(async (event) => {
-    event.preventDefault();
-    const person = field.value.trim();
-    if (!person) return;
-    await patch(bankPath("/character"), { person });
-    emit("person-named", person);
-  });
-  return h(
-    "form",
-    { class: "name-form", on: { submit: save } },
-    h("label", {}, h("span", { class: "small" }, "What should I call you? (optional)"), field),
-    h("button", { type: "submit" }, "Save"),
-  );
 }
 
 /** A way to connect a language model. */

@@ -1,0 +1,123 @@
+// The first steps on the welcome screen: a name, earlier chats, a model. Each can be left out, and is offered once.
+
+import { bankPath, get, patch, put } from "./api.js";
+import { button, byId, fill, h } from "./dom.js";
+import { emit, on } from "./events.js";
+import { withErrors } from "./notices.js";
+import { getPref, setPref } from "./prefs.js";
+
+const DEFAULT_SPEAKER = "user"; // of a person who has given no name
+const MAX_MODELS = 4; // offered here; the header's window has all
+const STEPS = [
+  { name: "name", isNeeded: ({ character }) => (character.person ?? DEFAULT_SPEAKER) === DEFAULT_SPEAKER, draw: nameStep },
+  { name: "history", isNeeded: ({ first }) => first, draw: historyStep },
+  { name: "model", isNeeded: ({ model }) => !model, draw: modelStep },
+];
+
+let isUnderWay = false; // whether a step was taken since the page was loaded
+
+on("files-chosen", () => (isUnderWay = true));
+on("imported", () => finish("history"));
+
+const finishedSteps = () => getPref("beginning") ?? [];
+
+function finish(name) {
+  isUnderWay = true;
+  setPref("beginning", [...new Set([...finishedSteps(), name])]);
+}
+
+/** A card with the next step, and then with the one after it; null if none is left. data: as for the welcome screen. */
+export function beginning(data) {
+  if (!data.first && !isUnderWay) return null;
+  const known = STEPS.filter((step) => finishedSteps().includes(step.name) || step.isNeeded(data));
+  const card = h("section", { class: "beginning", "aria-label": "First steps" });
+  const drawNext = () => {
+    const step = known.find(({ name }) => !finishedSteps().includes(name));
+    if (!step) return card.remove();
+    const next = () => (finish(step.name), drawNext());
+    const count = known.length > 1 && h("p", { class: "small" }, `${known.indexOf(step) + 1} of ${known.length}`);
+    fill(card, count, step.draw(next));
+    if (isUnderWay) requestAnimationFrame(() => focusFirst(card));
+    return card;
+  };
+  return drawNext() ?? null;
+}
+
+/** Focus the first control, unless a message is being written. */
+function focusFirst(box) {
+  if (box.isConnected && !byId("message").value) box.querySelector("input:not([hidden]), button")?.focus();
+}
+
+const skip = (label, next) => button(label, next, { class: "link" });
+
+function nameStep(next) {
+  const field = h("input", { dir: "auto", autocomplete: "given-name", maxlength: 60, placeholder: "Your name" });
+  const save = withErrors(async (event) => {
+    event.preventDefault();
+    const person = field.value.trim();
+    if (person) await patch(bankPath("/character"), { person });
+    next();
+    if (person) emit("person-named", person);
+  });
+  return h(
+    "form",
+    { class: "name-form", on: { submit: save } },
+    h("label", {}, h("span", { class: "question" }, "What should I call you?"), field),
+    h("button", { type: "submit" }, "Save"),
+    skip("Skip", next),
+  );
+}
+
+function historyStep(next) {
+  const file = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files of earlier chats" });
+  file.addEventListener("change", () => file.files.length && emit("files-chosen", [...file.files]));
+  return [
+    h("h3", { class: "question" }, "Do you have earlier chats to bring along?"),
+    h("p", { class: "small" }, "Drop their export anywhere on this page, or choose the file. Nothing leaves this machine."),
+    h("div", { class: "bar" }, button("Choose a file", () => file.click()), file, skip("Start without them", next)),
+  ];
+}
+
+function modelStep(next) {
+  const box = h("div", { class: "beginning" }, h("p", { class: "small", role: "status" }, "Looking for models …"));
+  const draw = async () => {
+    const { ollama, set_by: setBy } = await get("/model").catch(() => ({}));
+    if (setBy || !ollama) return next(); // this person can't choose it
+    const more = ollama.models.length ? "Another model" : "Connect a model";
+    const models = ollama.models.slice(0, MAX_MODELS).map((name) => modelChip(name, ollama.url));
+    fill(
+      box,
+      h("h3", { class: "question" }, "Which model should write the replies?"),
+      h("p", { class: "small" }, modelHint(ollama)),
+      h("div", { class: "bar" }, models, button(more, () => emit("models-wanted")), skip("None for now", next)),
+    );
+    return focusFirst(box);
+  };
+  draw();
+  return box;
+}
+
+function modelHint({ models, is_running: isRunning }) {
+  const without = "Without one, replies quote what you said before.";
+  if (models.length) return `These run on this computer, in Ollama. ${without}`;
+  return isRunning
+    ? `Ollama runs on this computer, but has no model yet. ${without}`
+    : `It can run on this computer, or at a service that you have a key for. ${without}`;
+}
+
+function modelChip(name, url) {
+  const label = name.replace(/:latest$/, "");
+  const connect = withErrors(async () => {
+    chip.disabled = true;
+    chip.textContent = `Starting ${label} …`;
+    try {
+      await put("/model", { url, model: name, key: "" });
+      emit("model-changed");
+    } finally {
+      chip.disabled = false;
+      chip.textContent = label;
+    }
+  });
+  const chip = button(label, connect, { class: "chip" });
+  return chip;
+}
