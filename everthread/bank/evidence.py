@@ -6,7 +6,7 @@ numbers instead of texts: the texts are read from the lines, of which none is ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -29,8 +29,24 @@ def build_metadata(context: Context) -> dict[str, JSONValue]:
         "kept": [line.seq for line in context.lines if line.seq > 0 and line.seq not in shown],
         "others": {other.bank: len(other.hits) for other in context.others if other.hits},
     }
-    measured = {"relevance": round(context.relevance, DECIMALS), "tokens": context.tokens}
+    measured: dict[str, JSONValue] = {
+        "memories": sum(count_passages(each.hits) for each in (context, *context.others)),
+        "relevance": round(context.relevance, DECIMALS),
+        "tokens": context.tokens,
+    }
     return {META_RECALLED: {**measured, **{name: value for name, value in optional.items() if value}}}
+
+
+def count_passages(hits: Iterable[Hit]) -> int:
+    """Count the passages of hits, of which those that share a line are one."""
+    passages: list[set[Hashable]] = []
+    for hit in hits:
+        lines: set[Hashable] = {line.seq for line in hit.passage} or {(hit.kind, hit.seq)}
+        if (known := next((passage for passage in passages if passage & lines), None)) is not None:
+            known |= lines
+        else:
+            passages.append(lines)
+    return len(passages)
 
 
 def _record_hit(hit: Hit) -> dict[str, JSONValue]:
@@ -81,7 +97,6 @@ class _Reader:
         record = self._record
         hits = tuple(filter(None, map(self._read_hit, records.list_hits(record))))
         kept = self._select(records.list_seqs(record, "kept"))
-        expected = (records.count_memories({META_RECALLED: record}) or 0) - len(hits) - len(kept)
         given = record.get("others")
         others = given.items() if isinstance(given, Mapping) else ()
         counts = {str(name): count for name, count in others if type(count) is int and count > 0}
@@ -93,7 +108,7 @@ class _Reader:
             hits=hits,
             kept=kept,
             corrections=self._find_corrections({line.seq for line in shown if line.retracted_at is not None}),
-            forgotten=max(0, expected - sum(counts.values())),
+            forgotten=max(0, int(_number(record.get("forgotten")))),
             others=counts,
         )
 

@@ -2,11 +2,12 @@
 
 It is part of the reply's metadata and contains no text: numbers of lines, ids of units, and measurements.
 
-    {"relevance": 0.9, "tokens": 120, "forgotten": 1, "kept": [3], "others": {"bank": 2}, "hits": [
+    {"memories": 2, "relevance": 0.9, "tokens": 120, "forgotten": 1, "kept": [3], "others": {"bank": 2}, "hits": [
         {"seq": 12, "passage": [11, 12, 13], "score": 2.1, "relevance": 0.7, "signals": {"cosine": 0.6}},
         {"kind": "summary", "id": 4, "written": 1714983600000000, "span": [1, 9], "score": …}]}
 
-Metadata can be imported, so each value may be anything; invalid parts are ignored.
+"memories" counts the passages as they were; hits whose passages overlap are one. "forgotten" counts the hits and kept
+lines that were removed since. Metadata can be imported, so each value may be anything; invalid parts are ignored.
 """
 
 from __future__ import annotations
@@ -43,13 +44,11 @@ def is_seq(value: object) -> TypeGuard[int]:
 
 
 def count_memories(metadata: Metadata) -> int | None:
-    """Return how many memories a reply was given, including those forgotten since; None if it was not recorded."""
+    """Return how many memories a reply was given; None if that was not recorded."""
     if (record := get_record(metadata)) is None:
         return None
-    others = record.get("others")
-    counts = [record.get("forgotten"), *(others.values() if isinstance(others, Mapping) else ())]
-    counted = sum(count for count in counts if type(count) is int)
-    return len(list(list_hits(record))) + len(list_seqs(record, "kept")) + counted
+    count = record.get("memories")
+    return count if type(count) is int and count >= 0 else len(list(list_hits(record)))
 
 
 def remove_lines(metadata: str, seqs: Collection[int]) -> str | None:

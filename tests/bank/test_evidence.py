@@ -64,6 +64,7 @@ def test_the_evidence_of_a_reply_has_its_memories_as_they_were(memory: Memory) -
     assert [line.text for line in evidence.hits[0].passage] == list(SAID[:3])
     assert [line.seq for line in evidence.kept] == [4]
     assert (evidence.forgotten, evidence.corrections) == (0, {})
+    assert count_memories(memory.get(6).metadata) == 2  # type: ignore[union-attr]
     assert not any(text in record_of(memory) for text in (*SAID, "Nora", "They spoke"))
 
 
@@ -90,7 +91,7 @@ def test_forgetting_a_line_takes_it_out_of_the_evidence_with_its_units(memory: M
     assert memory.evidence(6).kept == ()
     assert memory.evidence(6).forgotten == 3
     memory.forget(seq=3)
-    assert record_of(memory) == "{'forgotten': 4, 'relevance': 0.8765, 'tokens': 42}"
+    assert record_of(memory) == "{'forgotten': 4, 'memories': 2, 'relevance': 0.8765, 'tokens': 42}"
     memory.forget(session="a")
     with pytest.raises(NotFound, match="has no line 6"):
         memory.evidence(6)
@@ -153,6 +154,8 @@ def test_forgetting_looks_only_at_later_replies(memory: Memory) -> None:
 def test_hits_of_other_banks_are_counted_and_general_knowledge_is_left_out() -> None:
     line = Line(0, "", "system", "wiki", "Paris is in France.", NOON)
     other = Context("", 3, (), (Hit(line, 1, 1, {}),), (), 0.5, bank="team")
-    metadata = build_metadata(Context("", 3, (line,), (Hit(line, 1, 1, {}),), (), 0.5, others=(other,)))
-    assert metadata == {META_RECALLED: {"relevance": 0.5, "tokens": 3, "others": {"team": 1}}}
-    assert count_memories(metadata) == 1
+    metadata = build_metadata(Context("", 3, (), (), (), 0.5, others=(other,)))
+    assert metadata == {META_RECALLED: {"memories": 1, "relevance": 0.5, "tokens": 3, "others": {"team": 1}}}
+    known = build_metadata(Context("", 3, (line,), (Hit(line, 1, 1, {}),), (), 0.5))
+    assert known == {META_RECALLED: {"memories": 1, "relevance": 0.5, "tokens": 3}}
+    assert count_memories(known) == 1

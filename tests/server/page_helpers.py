@@ -56,9 +56,9 @@ def say(page: Page, text: str) -> None:
 
 def say_and_wait(page: Page, text: str) -> None:
     """Send a message and wait for the reply."""
-    replies = page.locator(".from-character .recall-link").count()
+    replies = page.locator(".from-character[data-seq]").count()
     say(page, text)
-    expect(page.locator(".from-character .recall-link")).to_have_count(replies + 1)
+    expect(page.locator(".from-character[data-seq]")).to_have_count(replies + 1)
 
 
 def add_past_lines(url: str, bank: str, *texts: str, session: str = "before") -> None:

@@ -91,7 +91,7 @@ def test_regenerating_and_editing_create_versions_and_new_answers(page: Page, ur
     page.locator("#message").press("ArrowLeft")
     expect(page.locator(".from-character .line-text")).to_have_text(first)
     expect(page.locator(".count")).to_have_text("1/2")
-    expect(page.locator("#panel")).to_contain_text("tokens of the prompt")
+    expect(page.locator("#panel")).to_contain_text("1 memory")
     page.locator("#message").press("ArrowRight")
     expect(page.locator(".count")).to_have_text("2/2")
     page.locator(".from-person").hover()

@@ -29,9 +29,10 @@ def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> Non
     say_and_wait(page, "Where did my sister Mia move?")
     hit = page.locator(".hit", has_text="Mia moved to Lisbon")
     expect(hit).to_be_visible()
-    expect(hit.locator(".relevance")).to_contain_text("%")
+    expect(hit.locator(".why")).to_have_text(re.compile("^Alex said it · close .* · both mention “sister” and “move”"))
     expect(page.locator(".from-person .speaker")).to_have_text("Alex")
-    hit.get_by_text("Why it was found").click()
+    expect(page.get_by_role("button", name="1 memory")).to_have_attribute("aria-pressed", "true")
+    hit.get_by_text("Details").click()
     expect(hit.locator(".signals").first).to_contain_text("similar in meaning")
     expect(hit.locator(".signals").first).not_to_contain_text(re.compile("[^0-9]0\\.000"))
     expect(hit.locator(".signals").first).to_contain_text("score")
@@ -50,13 +51,14 @@ def test_the_percentage_of_a_memory_is_explained(page: Page, url: str, scheme: L
     visit(page, url, bank)
     say_and_wait(page, "Where does the blue bicycle stand?")
     hit = page.locator(".hit", has_text="cellar")
-    expect(hit.locator(".relevance")).to_have_text(re.compile(r"^\d+% probability$"))
-    percent = hit.locator(".relevance").inner_text().split()[0]
-    hit.locator("summary").focus()
+    expect(hit.locator(".why")).to_contain_text(
+        re.compile("Alex said it · .* · both mention “bicycle” and “stand” · .*ago")
+    )
+    hit.get_by_text("Details").focus()
     page.keyboard.press("Enter")
-    explanation = hit.locator("details")
+    explanation = hit.locator("details.figures")
     expect(explanation).to_contain_text(
-        f"{percent} is the estimated probability that this memory is relevant to what you said"
+        re.compile(r"\d+% is the estimated probability that this memory is relevant to what you said")
     )
     expect(explanation.locator("dl")).to_contain_text("Raised by")
     expect(explanation.locator("dd").first).to_contain_text("similar in meaning, words in common")
@@ -70,9 +72,8 @@ def test_a_percentage_that_is_no_probability_is_explained_as_what_it_is(page: Pa
     visit(page, url, "cosines")
     say_and_wait(page, "Where does the blue bicycle stand in the cellar?")
     hit = page.locator(".hit", has_text="cellar")
-    expect(hit.locator(".relevance")).to_have_text(re.compile(r"^\d+% similarity$"))
-    hit.get_by_text("Why it was found").click()
-    expect(hit.locator("details")).to_contain_text(
+    hit.get_by_text("Details").click()
+    expect(hit.locator("details.figures")).to_contain_text(
         "is how similar in meaning it is to what you said. It is not a probab"
     )
     expect(hit.locator("dl")).to_have_count(0)
@@ -83,9 +84,9 @@ def test_a_question_about_a_time_alone_is_explained_as_one(page: Page, url: str)
     visit(page, url, "times")
     say_and_wait(page, "What did we talk about in March 2024?")
     hit = page.locator(".hit", has_text="cellar")
-    expect(hit.locator(".relevance")).to_have_text(f"{time_overview.OVERVIEW_RELEVANCE:.0%} relevance")
-    hit.get_by_text("Why it was found").click()
-    expect(hit.locator("details")).to_contain_text("you asked about a time, and this was said then")
+    hit.get_by_text("Details").click()
+    expect(hit.locator("details.figures")).to_contain_text(f"{time_overview.OVERVIEW_RELEVANCE:.0%} is a fixed value")
+    expect(hit.locator("details.figures")).to_contain_text("you asked about a time, and this was said then")
     expect(hit.locator("dl")).to_have_count(0)
 
 
@@ -154,54 +155,50 @@ def test_forgetting_clears_what_was_announced_to_screen_readers(page: Page, url:
     expect(page.locator("#announcer")).to_be_empty()
 
 
-def test_a_corrected_memory_is_recalled_as_corrected(page: Page, url: str) -> None:
-    add_past_lines(url, "correct", "The blue bicycle stands in the cellar.")
-    visit(page, url, "correct")
-    say_and_wait(page, "Where does the blue bicycle stand?")
-    page.locator(".hit", has_text="cellar").get_by_role("button", name="Correct").click()
-    page.get_by_role("dialog").locator("textarea").fill("The blue bicycle stands in the garden shed.")
+def test_the_memories_of_a_reply_are_shown_as_they_were_with_later_changes_marked(page: Page, url: str) -> None:
+    add_past_lines(url, "kept", "Guess what I bought.", "A blue bicycle it is, for the hall.", session="bicycle")
+    add_past_lines(url, "kept", "Mia oils the blue bicycle in the hall.", session="oil")
+    visit(page, url, "kept")
+    say_and_wait(page, "What stands in the hall, is it a blue bicycle?")
+    why = page.locator(".hit .why").all_inner_texts()
+    bought = page.locator(".hit", has=page.locator(".match", has_text="it is"))
+    bought.get_by_text("1 message around it").click()
+    expect(bought.locator(".passage p").first).to_contain_text("Guess what")
+    bought.get_by_role("button", name="Correct").click()
+    page.get_by_role("dialog").locator("textarea").fill("A red bicycle it is, for the hall.")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
-    expect(page.locator(".hit")).to_contain_text("garden shed")
-    say_and_wait(page, "And where does the blue bicycle stand now?")
-    expect(page.locator(".hit", has_text="garden shed")).to_have_count(1)
-    expect(page.locator("#panel")).not_to_contain_text("cellar")
-
-
-def test_a_corrected_memory_is_shown_in_its_original_position(page: Page, url: str) -> None:
-    add_past_lines(
-        url, "place", "Guess what I bought.", "A blue bicycle it is.", "It stands in the hall.", "Mia oils it."
-    )
-    add_past_lines(url, "place", "What else is new?", session="after")
-    web.patch(f"{url}/api/v1/banks/place/lines/2", json={"text": "A red bicycle it is."}).raise_for_status()
-    visit(page, url, "place")
-    say_and_wait(page, "Which bicycle, red or blue, stands in the hall?")
-    hit = page.locator(".hit", has_text="red bicycle")
-    expect(hit.locator(".passage p, .passage label")).to_have_text(
-        [re.compile(text) for text in ("Guess what", "A red bicycle", "in the hall", "Mia oils")]
-    )
-
-
-def test_the_selected_line_is_the_one_that_is_pinned_and_forgotten(page: Page, url: str) -> None:
-    add_past_lines(url, "chosen", "The blue bicycle stands in the cellar.", "The blue bicycle has a bell.")
-    visit(page, url, "chosen")
-    say_and_wait(page, "Tell me of the blue bicycle, its bell and its cellar.")
-    hit = page.locator(".hit")
-    expect(hit.get_by_role("radio")).to_have_count(2)
-    other = hit.locator("label", has=page.locator("input:not(:checked)"))
-    text = other.locator("span").last.inner_text()
-    other.locator("input").check()
-    hit.get_by_role("button", name="Pin", exact=True).click()
-    expect(hit.locator(".pinned")).to_contain_text(text)
-    expect(hit.locator("label", has_text=text).locator("input")).to_be_checked()
-    hit.get_by_role("button", name="Forget").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog.locator("blockquote")).to_have_text(text)
-    expect(dialog.locator("figcaption")).to_contain_text("March 2024")
-    dialog.get_by_role("button", name="Forget it").click()
+    expect(bought.locator(".changed")).to_have_text("Corrected since: A red bicycle it is, for the hall.")
+    oils = page.locator(".hit", has=page.locator(".match", has_text="Mia oils"))
+    oils.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget it").click()
     page.get_by_role("button", name="Done").click()
-    remaining = [line["text"] for line in web.get(f"{url}/api/v1/banks/chosen/lines").json()["items"]]
-    assert text not in remaining
-    assert len([line for line in remaining if line.startswith("The blue")]) == 1
+    expect(oils).to_have_count(0)
+    expect(page.locator("#panel")).to_contain_text("1 memory forgotten since")
+    page.reload()
+    page.get_by_role("button", name="2 memories").click()
+    expect(bought.locator(".match")).to_have_text("A blue bicycle it is, for the hall.")
+    expect(bought.locator(".changed")).to_have_text("Corrected since: A red bicycle it is, for the hall.")
+    expect(page.locator("#panel")).to_contain_text("1 memory forgotten since")
+    assert set(page.locator(".hit .why").all_inner_texts()) <= set(why)
+    expect(oils).to_have_count(0)
+    bought.get_by_role("button", name="Pin", exact=True).click()  # pins the correction
+    expect(bought.get_by_role("button", name="Pinned")).to_be_visible()
+    check_accessibility(page)
+
+
+def test_a_reply_of_an_earlier_version_is_recalled_again_and_says_so(page: Page, url: str) -> None:
+    add_past_lines(url, "older", "The blue bicycle stands in the cellar.")
+    lines = [
+        {"text": "Where does the blue bicycle stand?", "session": "older"},
+        {"text": "In the cellar.", "session": "older", "role": "assistant", "parent": 2},
+    ]
+    web.post(f"{url}/api/v1/banks/older/lines/batch", json={"lines": lines}).raise_for_status()
+    visit(page, url, "older")
+    page.get_by_role("button", name="Memories").click()
+    expect(page.locator("#panel")).to_contain_text("stored by a version that did not save its memories")
+    expect(page.locator(".hit .match")).to_have_text("The blue bicycle stands in the cellar.")
+    say_and_wait(page, "Thanks!")
+    expect(page.locator(".recall-link")).to_have_count(1)  # nothing was recalled for the thanks
 
 
 def test_pinned_lines_and_notes_are_shown_and_changed(page: Page, url: str) -> None:

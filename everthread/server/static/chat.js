@@ -1,8 +1,9 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
-import { bankPath, chatPath, get, normalizeHits, post, Problem, readEvents, request } from "./api.js";
+import { bankPath, chatPath, get, post, Problem, readEvents, request } from "./api.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
+import { arrivingContext, EvidenceCache, withCorrection, withoutLines } from "./evidence.js";
 import { loadOverlays } from "./lazy.js";
 import { dateSeparator, editInPlace, lineActions, lineElement, streamingLine, swipeControls, unfold } from "./line.js";
 import { correctLine, forgetLine, togglePin } from "./linechanges.js";
@@ -14,7 +15,6 @@ import { ScrollFollower } from "./scroll.js";
 import { endQuestion, transientReply } from "./transient.js";
 import { welcomeScreen } from "./welcome.js";
 
-const MAX_CONTEXTS = 200;
 const DRAWN_LINES = 80; // of a long chat at first, and more each time that one scrolls up to them
 const EDIT_HINT = "Saving sets aside what came after this message. You can restore it until you send something new.";
 const EDIT_HINT_INCOGNITO = "Saving deletes what came after this message: nothing is saved in incognito.";
@@ -27,7 +27,7 @@ export class ChatView {
     this.state = null;
     this.place = null; // the place whose conversation is shown
     this.stateOf = null; // the place whose state it is: next to a transcript, that of the current chat
-    this.contexts = new Map(); // what was recalled for each reply, by its seq
+    this.contexts = new EvidenceCache();
     this.pins = new Set();
     this.transient = null; // a reply that is shown without being saved
     this.inspected = null; // the seq of the reply whose memories are shown
@@ -60,7 +60,7 @@ export class ChatView {
       this[name] = withErrors(this[name].bind(this));
     }
     on("forgotten", (seqs) => this.removeLines(seqs));
-    on("corrected", () => route.view === "talk" && this.reload());
+    on("corrected", (change) => this.onCorrected(change));
     on("sessions-loaded", (sessions) => ((this.bankHasLines = sessions.length > 0), this.render()));
     on("bank", () => (this.bankHasLines = null));
     on("route", () => (this.queued = null));
@@ -162,7 +162,6 @@ export class ChatView {
     if (state.incognito && !this.assumesIncognito)
       saveIncognitoSessions(route.bank, [...getIncognitoSessions(route.bank), shownSession()]);
     if (this.discarded?.session !== state.session) this.discarded = null;
-    for (const [seq, original] of Object.entries(state.repeats)) this.copyContext(Number(seq), original);
     if (this.inspected && !state.lines.some((line) => line.seq === this.inspected)) {
       this.inspected = null;
       emit("context", null);
@@ -306,7 +305,7 @@ export class ChatView {
     const { pending } = this;
     if (name === "line") await this.onLineStored(data.line);
     else if (name === "context") {
-      pending.context = { ...data, hits: normalizeHits(data.hits) };
+      pending.context = arrivingContext(data, this.state.lines.findLast((line) => line.role === "user")?.text);
       emit("context", { context: pending.context, of: null });
     } else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
     else if (name === "question") Object.assign(pending, { unclear: pending.message !== null, message: null });
@@ -338,7 +337,7 @@ export class ChatView {
   async onReplyEnd(place) {
     const { done, context, problem, text, unclear, ending } = this.pending;
     if (done?.line) unfold(done.line); // all of it was shown while it arrived
-    if (done?.line && context) this.cacheContext(done.line.seq, context);
+    if (done?.line && context) this.contexts.set(done.line.seq, context);
     const unsaved = done && !done.line && done.body && done.kind !== "ending";
     this.transient = unsaved ? { kind: done.kind, text: done.body, context } : null;
     announce(done?.text ?? text.data);
@@ -363,17 +362,6 @@ export class ChatView {
     if (!line || state.lines.some((other) => other.seq === line.seq)) return state;
     const parent = state.lines.findIndex((other) => other.seq === line.parent);
     return { ...state, lines: [...(parent < 0 ? state.lines : state.lines.slice(0, parent + 1)), line] };
-  }
-
-  cacheContext(seq, context) {
-    this.contexts.set(seq, context);
-    if (this.contexts.size > MAX_CONTEXTS) this.contexts.delete(this.contexts.keys().next().value);
-  }
-
-  /** A restored line has a new number; its memories are those of the line that it repeats. */
-  copyContext(seq, original) {
-    const context = this.contexts.get(original);
-    if (context && !this.contexts.has(seq)) this.cacheContext(seq, context);
   }
 
   // ---- undo, branch, versions
@@ -425,8 +413,8 @@ export class ChatView {
   async showVersion(seq) {
     this.setState(await post(chatPath("/branch"), { seq }));
     const line = this.state.lines.at(-1);
-    const context = this.contexts.get(line.seq) ?? (this.promptOf(line) && (await this.recallAgain(line)));
-    if (line.seq === this.state.lines.at(-1)?.seq) this.selectReply(line.seq, context ?? null);
+    const context = this.promptOf(line) ? await this.loadContext(line) : null;
+    if (line.seq === this.state.lines.at(-1)?.seq) this.selectReply(line.seq, context);
   }
 
   // ---- pin, correct, forget, end
@@ -445,10 +433,14 @@ export class ChatView {
   }
 
   removeLines(seqs) {
-    const keeps = (hit) => !seqs.has(hit.line.seq) && !hit.passage.some((line) => seqs.has(line.seq));
-    for (const context of new Set(this.contexts.values())) context.hits = context.hits.filter(keeps);
+    this.contexts.update((context) => withoutLines(context, seqs));
     if (this.transient) this.transient = null;
     if (this.state && route.view === "talk") this.reload();
+  }
+
+  onCorrected({ old, line }) {
+    this.contexts.update((context) => withCorrection(context, old, line));
+    if (route.view === "talk") this.reload();
   }
 
   /** End the conversation. remember: the person's answer, or null for the bank's setting, which may be to ask. */
@@ -476,26 +468,20 @@ export class ChatView {
 
   // ---- memories
 
-  async inspect(line) {
-    this.selectReply(line.seq, this.contexts.get(line.seq) ?? (await this.recallAgain(line)));
+  /** Show the memories of a reply. prompt: the person's line that it answers. */
+  async inspect(line, prompt = this.promptOf(line)) {
+    this.selectReply(line.seq, await this.loadContext(line, prompt));
     emit("view", "memory");
+  }
+
+  async loadContext(line, prompt = this.promptOf(line)) {
+    return (await withErrors(() => this.contexts.load(line, prompt, this.state.lines))()) ?? null;
   }
 
   selectReply(seq, context) {
     this.inspected = seq;
     emit("context", { context, of: seq });
     this.render();
-  }
-
-  /** What is recalled for an older reply, as of the time of its prompt. */
-  async recallAgain(line) {
-    const prompt = this.promptOf(line);
-    const exclude = this.state.lines.map((other) => other.seq).filter((seq) => seq > 0);
-    const body = { query: prompt.text, as_of: prompt.said_at, exclude, ...memoryBudget() };
-    const context = await withErrors(post)(bankPath("/context"), body);
-    if (context)
-      this.cacheContext(line.seq, { ...context, hits: normalizeHits(context.hits), recalledAgain: true });
-    return this.contexts.get(line.seq) ?? null;
   }
 
   /** The person's line that a line answers; undefined for a greeting. */
@@ -574,5 +560,3 @@ const newPending = (message = null) => ({
 });
 
 const currentPlace = () => `${route.bank}/${route.session}`;
-
-const memoryBudget = () => (replyOptions().budget ? { budget: replyOptions().budget } : {});

@@ -25,5 +25,24 @@ export const longDate = format(DATE);
 export const dateTime = format((date) => `${DATE(date)}, ${CLOCK(date)}`);
 export const monthName = (iso) => MONTH(new Date(iso));
 
+const RELATIVE_UNITS = [
+  ["year", 365.2425],
+  ["month", 30.436875],
+  ["week", 7],
+  ["day", 1],
+]; // with their lengths in days
+const DAY_MS = 86_400_000;
+const MIN_UNITS = 2; // 14 months ago, not last year
+let relativeFormat = null;
+
+/** 14 months ago, 3 weeks ago, yesterday, today. */
+export function timeAgo(iso) {
+  const midnight = (date) => new Date(date).setHours(0, 0, 0, 0);
+  const days = Math.round((midnight(iso) - midnight(new Date())) / DAY_MS);
+  const [unit, length] = RELATIVE_UNITS.find(([, length]) => Math.abs(days) >= MIN_UNITS * length) ?? ["day", 1];
+  relativeFormat ??= new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  return relativeFormat.format(Math.trunc(days / length), unit);
+}
+
 /** 1 message, 12 messages, 1,200 messages. */
 export const countOf = (number, noun) => `${number.toLocaleString()} ${noun}${number === 1 ? "" : "s"}`;

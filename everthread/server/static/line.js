@@ -133,13 +133,18 @@ export function lineActions(line, { last, chat }) {
 const copyMessage = async (line) =>
   showNotice((await copyText(line.text)) ? "Copied." : "The message could not be copied; select its text instead.");
 
-function memoriesButton(line, chat) {
-  return button("Memories", () => chat.inspect(line), {
+/** The button that shows what a reply was given; null for a reply that was given nothing. */
+export function memoriesButton(line, chat, prompt = chat.promptOf(line)) {
+  if (line.memories === 0) return null;
+  const label = line.memories ? memoryCount(line.memories) : "Memories";
+  return button(label, () => chat.inspect(line, prompt), {
     class: "link recall-link",
-    title: "The memories that this reply was given",
+    title: line.memories ? "What this reply was given from memory" : "What would be recalled for this reply today",
     "aria-pressed": String(chat.inspected === line.seq),
   });
 }
+
+export const memoryCount = (number) => (number === 1 ? "1 memory" : `${number.toLocaleString()} memories`);
 
 /** ‹ 2/3 › for the versions of the last reply; null if there is only one. */
 export function swipeControls(state, chat) {

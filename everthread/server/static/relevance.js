@@ -1,28 +1,20 @@
-// The percentage beside a memory, and why it was found. The percentage's measure depends on the recipe; a hit's signals
-// show which it is.
+// The figures behind a memory. What its percentage measures depends on the recipe; a hit's signals show which it is.
 
-import { h, textElement, truncate } from "./dom.js";
+import { h } from "./dom.js";
 
-const MAX_EXCERPT_CHARS = 40;
 const NEUTRAL_COSINE = 0.2; // about the mean of unrelated texts; also stands for an unknown cosine
 const COSINE_TOLERANCE = 0.005;
 const TIME_QUESTION_RELEVANCE = 0.9; // of every line that answers a question about nothing but a time
 
 const MEASURES = {
-  probability: {
-    noun: "probability",
-    text:
-      "is the estimated probability that this memory is relevant to what you said, calibrated on conversations with " +
-      "known answers. It is lower if nothing in this bank seems to fit, or if other messages fit as well.",
-  },
-  time: { noun: "relevance", text: "is a fixed value: you asked about a time, and this was said then." },
-  confidence: { noun: "probability", text: "is a matching model's estimate that this answers you." },
-  similarity: {
-    noun: "similarity",
-    text: "is how similar in meaning it is to what you said. It is not a probability.",
-  },
-  words: { noun: "of the words", text: "of your main words occur in it. It is not a probability." },
-  other: { noun: "relevance", text: "is how well it matches, as this bank's recipe measures it." },
+  probability:
+    "is the estimated probability that this memory is relevant to what you said, calibrated on conversations with " +
+    "known answers. It is lower if nothing in this bank seems to fit, or if other messages fit as well.",
+  time: "is a fixed value: you asked about a time, and this was said then.",
+  confidence: "is a matching model's estimate that this answers you.",
+  similarity: "is how similar in meaning it is to what you said. It is not a probability.",
+  words: "of your main words occur in it. It is not a probability.",
+  other: "is how well it matches, as this bank's recipe measures it.",
 };
 
 const SIGNAL_LABELS = {
@@ -48,33 +40,15 @@ const SIGNAL_LABELS = {
   recency_importance: "recency and importance",
 };
 
-/** The percentage of a hit, with a bar. */
-export function relevanceMeter(hit) {
-  const { noun } = measureOf(hit);
-  const bar = h("span", { class: "meter", "aria-hidden": "true" }, h("span", {}));
-  bar.firstChild.style.setProperty("inline-size", percentOf(hit));
-  return h(
-    "span",
-    { class: "relevance", title: `${percentOf(hit)} ${noun}` },
-    hit.kind !== "line" && h("span", {}, hit.kind),
-    bar,
-    h("span", {}, percentOf(hit)),
-    h("span", { class: "visually-hidden" }, ` ${noun}`),
-  );
-}
-
-/** The folded explanation of one passage's hits. */
-export function relevanceDetails(hits) {
+/** The figures behind a hit, folded. */
+export function relevanceDetails(hit) {
   return h(
     "details",
-    {},
-    h("summary", {}, "Why it was found"),
-    h("p", { class: "small" }, h("strong", {}, percentOf(hits[0])), ` ${measureOf(hits[0]).text}`),
-    hits.map((hit) => [
-      hits.length > 1 && textElement("p", truncate(hit.line.text, MAX_EXCERPT_CHARS), { class: "small excerpt" }),
-      reasonList(hit),
-      signalTable(hit),
-    ]),
+    { class: "figures" },
+    h("summary", {}, "Details"),
+    h("p", { class: "small" }, h("strong", {}, percentOf(hit)), ` ${measureOf(hit)}`),
+    reasonList(hit),
+    signalTable(hit),
   );
 }
 

@@ -1,94 +1,79 @@
-// The memories that one reply was given: passages with dates and relevance, and the actions for each.
+// What one reply was given from memory: a card for each memory, quoted in full, with the reasons why it was found.
 
 import { bufferPath, get, put } from "./api.js";
 import { countOf, dateTime, longDate } from "./dates.js";
-import { button, fill, h, icon } from "./dom.js";
+import { button, h, icon, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { quotedText } from "./line.js";
+import { mergeHits, withCorrection, withoutLines } from "./evidence.js";
+import { memoryCount, quotedText } from "./line.js";
 import { showNotice, withErrors } from "./notices.js";
-import { relevanceDetails, relevanceMeter } from "./relevance.js";
+import { reasonsInWords } from "./reasons.js";
+import { relevanceDetails } from "./relevance.js";
 import { rerender } from "./rerender.js";
 import { hashOf } from "./router.js";
 import { sharedMemories } from "./sharedmemories.js";
+
+const RECALLED_AGAIN =
+  "This reply was stored by a version that did not save its memories. These are found today, as of that time.";
 
 export class ReplyMemoriesPanel {
   constructor(chat) {
     this.chat = chat;
     this.context = null;
-    this.selected = new Set(); // the seq of the line that was selected in each passage
     this.onChange = () => {};
     on("context", (detail) => this.setContext(detail?.context ?? null));
     on("pins", () => this.onChange());
-    on("forgotten", (seqs) => this.removeLines(seqs));
-    on("corrected", ({ old, line }) => this.replaceLine(old, line));
+    on("forgotten", (seqs) => this.context && this.setContext(withoutLines(this.context, seqs)));
+    on("corrected", ({ old, line }) => this.context && this.setContext(withCorrection(this.context, old, line)));
   }
 
   setContext(context) {
-    if (context !== this.context) this.selected.clear();
     this.context = context;
     this.onChange();
   }
 
   show(panel) {
-    rerender(panel, this.context ? [this.passages(), sharedMemories(this.context)] : emptyPanel());
+    rerender(panel, this.context ? [this.memories(), sharedMemories({ others: this.context.shared })] : emptyPanel());
   }
 
-  passages() {
-    const { hits, tokens, recalledAgain, corrects } = this.context;
-    if (!hits.length && this.context.others?.length) return null;
-    if (!hits.length) return h("p", { class: "empty" }, "No earlier memories were used for this reply.");
-    const cards = mergeHits(hits, corrects);
-    const count = countOf(cards.length, "passage");
+  memories() {
+    const { hits, kept, recalledAgain, corrects } = this.context;
     return [
-      h(
-        "p",
-        { class: "small" },
-        recalledAgain ? `${count}, recalled again as of that moment` : `${count}, ${tokens} tokens of the prompt`,
-      ),
-      h(
-        "ol",
-        { class: "hits" },
-        cards.map((card) => this.card(card)),
-      ),
+      h("p", { class: "small" }, summaryOf(this.context)),
+      recalledAgain && h("p", { class: "small" }, RECALLED_AGAIN),
+      hits.length > 0 &&
+        h(
+          "ol",
+          { class: "hits" },
+          mergeHits(hits, corrects ?? {}).map((card) => this.card(card)),
+        ),
+      kept.length > 0 && [h("h3", {}, "Kept from earlier replies"), neighbours(kept)],
     ];
   }
 
   card({ hits, passage }) {
-    const [{ line }] = hits;
-    const href = hashOf({ view: "read", session: line.session, seq: line.seq });
+    const [hit] = hits;
+    const { line } = hit;
+    const { corrections, question } = this.context;
+    const current = corrections[line.seq] ?? line;
+    const isLine = hit.kind === "line" && line.seq > 0; // general knowledge is not a line of the bank
+    const pinned = isLine && this.chat.pins.has(current.seq);
+    const around = passage.filter((other) => other.seq !== line.seq);
     return h(
       "li",
-      { class: "hit", "data-card": line.seq },
-      h(
-        "header",
-        { class: "byline" },
-        h("a", { href, title: "Open the chat at this message" }, longDate(line.said_at)),
-        relevanceMeter(hits[0]),
-      ),
-      ...this.lines(passage, hits),
-      relevanceDetails(hits),
+      { class: `hit${pinned ? " pinned" : ""}`, "data-card": `${hit.kind} ${line.seq}` },
+      h("header", { class: "byline" }, whenLink(line), pinned && pinMark()),
+      textElement("blockquote", line.text, { class: "match", title: dateTime(line.said_at) }),
+      changeNote(hit, corrections),
+      textElement("p", reasonsInWords(hit, question).join(" · "), { class: "small why" }),
+      isLine && (!line.retracted_at || current !== line) && this.actions(current, pinned),
+      around.length > 0 &&
+        h("details", {}, h("summary", {}, `${countOf(around.length, "message")} around it`), neighbours(around, hits)),
+      relevanceDetails(hit),
     );
   }
 
-  /** The lines of a passage, and the actions for the selected one of those that were found. */
-  lines(passage, hits) {
-    const found = hits.map((hit) => hit.line);
-    const selected = found.find((line) => this.selected.has(line.seq)) ?? found[0];
-    const actions = h("div", {}, this.actions(selected));
-    const select = (line) => {
-      for (const other of found) this.selected.delete(other.seq);
-      this.selected.add(line.seq);
-      fill(actions, this.actions(line));
-    };
-    const rows = passage.map((line) =>
-      passageLine(line, { found, selected, select, pinned: this.chat.pins.has(line.seq) }),
-    );
-    return [h("div", { class: "passage" }, rows), actions];
-  }
-
-  actions(line) {
-    if (!line.seq) return null; // general knowledge is not a line of the bank
-    const pinned = this.chat.pins.has(line.seq);
+  actions(line, pinned) {
     return h(
       "footer",
       { class: "actions always-visible", role: "group", "aria-label": "Actions for this memory" },
@@ -105,63 +90,51 @@ export class ReplyMemoriesPanel {
       }),
     );
   }
+}
 
-  removeLines(seqs) {
-    if (!this.context) return;
-    const hits = this.context.hits
-      .filter((hit) => !seqs.has(hit.line.seq))
-      .map((hit) => ({ ...hit, passage: hit.passage.filter((line) => !seqs.has(line.seq)) }));
-    this.context = { ...this.context, hits };
-    this.onChange();
-  }
-
-  replaceLine(old, line) {
-    if (!this.context) return;
-    if (this.selected.delete(old)) this.selected.add(line.seq);
-    const swap = (shown) => (shown.seq === old ? line : shown);
-    const hits = this.context.hits.map((hit) => ({ ...hit, line: swap(hit.line), passage: hit.passage.map(swap) }));
-    const corrects = { ...this.context.corrects, [line.seq]: this.context.corrects[old] ?? old };
-    this.context = { ...this.context, hits, corrects };
-    this.onChange();
-  }
+/** How many memories a reply was given, and where those are that are not shown. */
+function summaryOf({ hits, corrects, forgotten, others, shared }) {
+  const shown = mergeHits(hits, corrects ?? {}).length;
+  const parts = [
+    shown > 0 && memoryCount(shown),
+    ...Object.entries(shared ? {} : others).map(([bank, count]) => `${memoryCount(count)} from ${bank}`),
+    forgotten > 0 && `${memoryCount(forgotten)} forgotten since`,
+  ].filter(Boolean);
+  return parts.join(" · ") || (shared?.length ? "" : "This reply was given no memories.");
 }
 
 const emptyPanel = () =>
   h(
     "div",
     { class: "empty" },
-    h("p", {}, "The memories that each reply was given appear here, with their dates and how relevant they are."),
-    h("p", { class: "small" }, "Choose “Memories” under any reply."),
+    h("p", {}, "What a reply was given from memory appears here: quoted, dated, and with the reason."),
+    h("p", { class: "small" }, "Choose “memories” under any reply that has some."),
   );
 
-/** A line of a passage. If several of its lines were found, they can be selected. */
-function passageLine(line, { found, selected, select, pinned }) {
-  const wasFound = found.some((other) => other.seq === line.seq);
-  const props = { class: `${wasFound ? "match" : ""}${pinned ? " pinned" : ""}`, title: dateTime(line.said_at) };
-  const mark = pinned && h("span", { class: "pin" }, icon("pin"), h("span", { class: "visually-hidden" }, "pinned "));
-  const text = [mark, quotedText(line)];
-  if (found.length < 2 || !wasFound) return h("p", props, text);
-  const radio = { type: "radio", name: `line-of-${found[0].seq}`, checked: line.seq === selected.seq };
-  return h("label", props, h("input", { ...radio, on: { change: () => select(line) } }), h("span", {}, text));
+const whenLink = (line) => {
+  const href = hashOf({ view: "read", session: line.session, seq: line.seq });
+  return h("a", { href, title: "Open the chat at this message" }, longDate(line.said_at));
+};
+
+const pinMark = () => h("span", { class: "pin" }, icon("pin"), h("span", { class: "visually-hidden" }, "pinned"));
+
+/** What happened to a memory since the reply; null if nothing did. */
+function changeNote({ kind, line }, corrections) {
+  const correction = corrections[line.seq];
+  if (!line.retracted_at) return null;
+  if (!correction) return h("p", { class: "small changed" }, kind === "line" ? "Set aside since" : "Rewritten since");
+  return h("p", { class: "small changed" }, "Corrected since: ", textElement("q", correction.text));
 }
 
-/** Merge hits whose passages share a line, the best first. corrects: for each corrected line, by seq, the line whose
- * position it takes. */
-export function mergeHits(hits, corrects) {
-  const positionOf = ({ seq }) => corrects[seq] ?? seq;
-  const cards = [];
-  for (const hit of hits) {
-    const passage = hit.passage.length ? hit.passage : [hit.line];
-    const seqs = new Set(passage.map((line) => line.seq));
-    const card = cards.find((other) => other.passage.some((line) => seqs.has(line.seq)));
-    if (!card) cards.push({ hits: [hit], passage: [...passage] });
-    else {
-      card.hits.push(hit);
-      const added = passage.filter((line) => !card.passage.some((known) => known.seq === line.seq));
-      card.passage = [...card.passage, ...added].sort((a, b) => positionOf(a) - positionOf(b));
-    }
-  }
-  return cards;
+/** Lines around a memory; those that were found, too, stand out. */
+function neighbours(lines, hits = []) {
+  const found = new Set(hits.map((hit) => hit.line.seq));
+  const props = (line) => ({ class: found.has(line.seq) && "found", title: dateTime(line.said_at) });
+  return h(
+    "div",
+    { class: "passage" },
+    lines.map((line) => h("p", props(line), quotedText(line))),
+  );
 }
 
 /** Keep a line in context for the rest of a conversation. */

@@ -5,7 +5,7 @@ import { longDate } from "./dates.js";
 import { confirmForget, showReceipt } from "./dialogs.js";
 import { button, byId, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { dateSeparator, lineElement, personTest } from "./line.js";
+import { dateSeparator, lineElement, memoriesButton, personTest } from "./line.js";
 import { withErrors } from "./notices.js";
 import { ElementCache, reconcile } from "./rerender.js";
 import { navigate, route } from "./router.js";
@@ -112,12 +112,17 @@ export class TranscriptView {
   actions(line) {
     const pinned = this.chat.pins.has(line.seq);
     return [
+      line.memories > 0 && memoriesButton(line, this.chat, this.promptOf(line)),
       iconButton("edit", "Correct message", () => this.chat.correctLine(line)),
       iconButton("pin", pinned ? "Unpin message" : "Pin message", () => this.chat.togglePin(line), {
         "aria-pressed": String(pinned),
       }),
       iconButton("forget", "Forget message", () => this.chat.forgetLine(line)),
     ];
+  }
+
+  promptOf(line) {
+    return this.lines.slice(0, this.lines.indexOf(line)).findLast((other) => other.role === "user");
   }
 
   async forget() {

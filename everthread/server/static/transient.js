@@ -2,6 +2,7 @@
 
 import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
+import { memoryCount } from "./line.js";
 import { connectHint } from "./welcome.js";
 
 const ANSWER_HINT = "You can also type yes or no. Anything else continues the chat.";
@@ -39,7 +40,7 @@ export function transientReply({ kind, text, context }, chat) {
     h(
       "footer",
       { class: "actions" },
-      context && button("Memories", inspect, { class: "link recall-link" }),
+      context?.memories > 0 && button(memoryCount(context.memories), inspect, { class: "link recall-link" }),
       chat.model && button("Retry", () => chat.answer(), { class: "link" }),
     ),
   );
