@@ -48,6 +48,7 @@ from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
 from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
 from everthread.bank.settings import check_setting
+from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.recall.reader import BankReader
@@ -85,7 +86,7 @@ Progress = Callable[[int], None]
 
 
 @damage.raises_bank_damaged
-class Memory:
+class Memory(TextSearch):
     """One open bank; a context manager. Thread-safe, also in processes that are forked while it is open.
 
         with Memory.open("alice") as memory:

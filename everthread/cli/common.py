@@ -36,6 +36,7 @@ LAZY_COMMANDS = {
     "mcp": "everthread.cli.mcp",
     "recipes": "everthread.cli.recipes",
     "serve": "everthread.cli.serve",
+    "search": "everthread.cli.search",
     "sessions": "everthread.cli.sessions",
     "title": "everthread.cli.sessions",
 }

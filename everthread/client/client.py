@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from everthread.bank import validation
 from everthread.bank.settings import REMEMBER_POLICIES
+from everthread.bank.text_search import parse_search
 from everthread.chat.character import Character
 from everthread.client import decode
 from everthread.client.characters import RemoteCharacters
@@ -246,6 +247,29 @@ class Client:
             "after_seq": after,
         }
         return islice(map(decode.line, self._list_items("lines", **query)), limit)
+
+    def search(
+        self, text: str, where: Filter | None = None, *, before: int | None = None, limit: int | None = None
+    ) -> Iterator[Line]:
+        """Yield all lines that contain the words of a text, the latest first, fetched as they are read.
+
+        Raises the same errors as `Memory.search`.
+
+        Args:
+            text: the words; each is also found as part of another.
+            where: a filter.
+            before: only lines with smaller numbers.
+            limit: the maximum number of lines.
+        """
+        parse_search(text, before, limit)
+        return islice(self._search_pages({"text": text, "where": decode.encode_filter(where)}, before), limit)
+
+    def _search_pages(self, body: dict[str, Any], before: int | None) -> Iterator[Line]:
+        while True:
+            page = self._request("POST", "search", body={**body, "before": before})
+            yield from map(decode.line, page["items"])
+            if (before := page["next"]) is None:
+                return
 
     def get(self, seq: int | None = None, *, key: str | None = None) -> Line | None:
         """Return the line with a number or a key; None if it does not exist or was retracted.

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validat
 from everthread.common.keys import META_CORRECTS, META_RECALLED, META_UNDATED
 from everthread.errors import BadInput, BadLine, BadQuery
 from everthread.recall.relevance_buffer import MAX_PASSAGES
+from everthread.server.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from everthread.stores.conditions import parse_condition
 from everthread.stores.evidence import count_memories
 from everthread.stores.limits import MAX_SEQ
@@ -540,6 +541,22 @@ class QueryBody(RequestBody):
     def to_filter(self) -> Filter | None:
         """Convert to a filter; None without one."""
         return None if self.where is None else self.where.to_filter()
+
+
+class SearchBody(RequestBody):
+    """A search for lines that contain words. before: only lines with smaller numbers."""
+
+    text: str
+    where: FilterBody | None = None
+    before: int | None = None
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+
+
+class FoundLinesView(View):
+    """Part of the lines found, the latest first. next: the value of `before` for the next part; null at the end."""
+
+    items: list[LineView]
+    next: int | None
 
 
 class RecallBody(QueryBody):

@@ -78,6 +78,11 @@ def _strip_accents(word: str) -> str:
     return word if word.isascii() else unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", word)))
 
 
+def fold(text: str) -> str:
+    """Fold a text for a search of its characters: as `normalize`, and without accents."""
+    return _strip_accents(normalize(text))
+
+
 def is_unspaced_script(text: str) -> bool:
     """Return whether most of a text is in a script without spaces, which the shipped English model can't read.
 

@@ -142,6 +142,7 @@ def scenario(bank: Any) -> Results:
     results["after"] = list(bank.lines(after=2, limit=2))
     results["none"] = list(bank.lines(limit=0))
     results["alices"] = list(bank.lines(Filter(speaker="Alice", since=DAY + timedelta(minutes=1))))
+    results["found"] = [list(bank.search("mia", limit=2)), list(bank.search("a", Filter(speaker="Alice"), before=4))]
     results["sessions"] = bank.sessions()
     results["titled"] = bank.set_session("session 1", title="Mia", metadata={"n": [1, {"ü": None}]})
     results["sessions with a title"] = bank.sessions()

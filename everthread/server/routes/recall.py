@@ -9,7 +9,16 @@ from fastapi import APIRouter, Request
 from everthread.server.metrics import RequestMetrics
 from everthread.server.permissions import ReadMemory, require
 from everthread.server.request_body import AuthFirstRoute
-from everthread.server.schemas import ContextBody, ContextView, HitView, ItemList, RecallBody, UnitHitView
+from everthread.server.schemas import (
+    ContextBody,
+    ContextView,
+    FoundLinesView,
+    HitView,
+    ItemList,
+    RecallBody,
+    SearchBody,
+    UnitHitView,
+)
 from everthread.types import Context
 
 router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=AuthFirstRoute)
@@ -24,6 +33,15 @@ def recall(request: Request, memory: ReadMemory, metrics: RequestMetrics, body: 
         body.query, body.k, where=body.to_filter(), as_of=body.as_of, exclude=body.exclude, banks=body.banks
     )
     return {"items": hits}
+
+
+@router.post("/search", response_model=FoundLinesView)
+def search(memory: ReadMemory, body: SearchBody) -> dict[str, Any]:
+    """Find the lines that contain all words of a text, also as parts of words, the latest first."""
+    where = None if body.where is None else body.where.to_filter()
+    found = list(memory.search(body.text, where, before=body.before, limit=body.limit + 1))
+    items = found[: body.limit]
+    return {"items": items, "next": items[-1].seq if len(found) > len(items) else None}
 
 
 @router.post("/context", response_model=ContextView)

@@ -41,6 +41,8 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", f"{BANK}/lines?retracted=true&limit=2", None),
     ("POST", f"{BANK}/recall", {"query": "Where does Mia live?"}),
     ("POST", f"{BANK}/context", {"query": "Where does Mia live?", "gate": False}),
+    ("POST", f"{BANK}/search", {"text": "mia moved"}),
+    ("POST", f"{BANK}/search", {"text": "e", "limit": 2}),
     ("GET", f"{BANK}/sessions", None),
     ("PATCH", f"{BANK}/sessions/two", {"title": "Ferns", "metadata": {"source": "mail"}}),
     ("PATCH", f"{BANK}/sessions/two", {"title": ""}),

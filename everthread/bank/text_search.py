@@ -1,0 +1,75 @@
+"""Finds lines by their text: those that contain all words of a search, also as parts of words.
+
+It reads the lines of the bank, the latest first, until the caller has enough. `everthread.recall` finds what is similar
+in meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import cast
+
+from everthread.bank.damage import raises_bank_damaged
+from everthread.bank.validation import check_page
+from everthread.errors import BadQuery
+from everthread.stores.base import Store
+from everthread.text.analyzer import fold
+from everthread.types import ROLES, Filter, Line, Seqs
+
+LINES_PER_READ = 1_000
+PUNCTUATION = ".,;:!?…\"'()[]«»„“”‘’¿¡。，、；：！？「」『』（）"  # around a word of a search
+
+
+@raises_bank_damaged
+class TextSearch:
+    """The search over the text of a bank's lines."""
+
+    bank: str
+    store: Store
+
+    def search(
+        self, text: str, where: Filter | None = None, *, before: int | None = None, limit: int | None = None
+    ) -> Iterator[Line]:
+        """Iterate over all lines that contain the words of a text, the latest first.
+
+        A word is also found as part of another, whatever its case and its accents: "skod" finds "Škoda". Unlike
+        `recall`, this finds questions too, and every line that matches.
+
+        Args:
+            text: the words. A blank text finds nothing.
+            where: a filter.
+            before: only lines with smaller numbers.
+            limit: the maximum number of lines.
+
+        Raises:
+            BadQuery: an argument is invalid.
+        """
+        words = parse_search(text, before, limit)
+        if where is None or where == Filter():
+            where = Filter(role=ROLES)  # a store lists no numbers for a filter that allows everything by definition
+        seqs = cast("Seqs", self.store.filter_seqs(self.bank, where, None))
+        if before is not None:
+            seqs = seqs[seqs < before]
+        return islice(self._find(words, seqs) if words else iter(()), limit)
+
+    def _find(self, words: list[str], seqs: Seqs) -> Iterator[Line]:
+        """Yield the lines among these that contain all words, the latest first."""
+        for end in range(len(seqs), 0, -LINES_PER_READ):
+            lines = self.store.get(self.bank, seqs[max(end - LINES_PER_READ, 0) : end].tolist())
+            yield from (line for line in reversed(lines) if all(word in fold(line.text) for word in words))
+
+
+def parse_search(text: str, before: int | None, limit: int | None) -> list[str]:
+    """Check the arguments of a search, and return its words, folded and without the punctuation around them.
+
+    Raises:
+        BadQuery: one is invalid.
+    """
+    check_page(0, limit)
+    if before is not None and type(before) is not int:
+        raise BadQuery(f"before must be a whole number, got {before!r}")
+    if not isinstance(text, str):
+        raise BadQuery(f"the text of a search must be a str, got {text!r}")
+    folded = fold(text).split()
+    return list(dict.fromkeys(word.strip(PUNCTUATION) or word for word in folded))
