@@ -11,11 +11,13 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
-from everthread import config, factory
-from everthread.common.installation import package_command
+from everthread import __version__, config, factory
+from everthread.common.installation import extra_command, package_command
 from everthread.embedders import shapes
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores.postgres import dsn
@@ -36,10 +38,14 @@ class Finding:
 
 def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
     """Check the installation, the configuration, the models, and these banks (default: all)."""
+    yield Finding("everthread", True, __version__)
     yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
     for package in REQUIRED_PACKAGES:
         yield _check_package(package)
-    yield Finding("store", True, dsn.redact_password(store or config.load().store))
+    yield _check_server()
+    opened = store or config.load().store
+    yield Finding("store", True, dsn.redact_password(opened))
+    yield from _measure_folder(Path(opened))
     yield _check_recipe()
     yield _check_embedder(embedder)
     yield _check_language_model()
@@ -51,6 +57,19 @@ def _check_package(package: str) -> Finding:
         return Finding(package, True, version(package))
     except PackageNotFoundError:
         return Finding(package, False, f"is not installed; run: {package_command(package)}")
+
+
+def _check_server() -> Finding:
+    """Find the packages of the server. Lacking them is not a fault: the library and the terminal need none."""
+    installed = all(find_spec(name) for name in ("fastapi", "uvicorn"))
+    return Finding("server", True, "installed" if installed else f"not installed; to add it: {extra_command('server')}")
+
+
+def _measure_folder(folder: Path) -> Iterator[Finding]:
+    """Measure how much room the banks take, if they are in a folder."""
+    if folder.is_dir():
+        used = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        yield Finding("disk", True, f"{used / 1e6:.1f} MB in this folder")
 
 
 def _check_recipe() -> Finding:

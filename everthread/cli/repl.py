@@ -166,7 +166,7 @@ class ChatRepl:
     def show_pieces(self, reply: Reply) -> None:
         """Show a model's reply as it arrives, or the memories that are shown without a model."""
         if self.chat.llm is None:
-            self.say("".join(reply))
+            self.say(repl_text.recalled_text("".join(reply), reply.context))
             return
         with self.screen.reply(self.chat.character.name) as write:
             for piece in reply:

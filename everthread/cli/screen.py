@@ -35,10 +35,11 @@ _ROWS = (  # how the rows of answers to commands begin, and the styles of their 
     (re.compile(r"( *\d+%  #-?\d+ )([^:]{1,60}:)?"), ("hit", "name")),
     (re.compile(r"( *-?\d+  (?:\(discarded\) )?)([^:]{1,60}:)"), ("dim", "name")),
     (re.compile(r"( +/\w+(?: [^ ]+)*  +)()"), ("prompt", "")),
+    (re.compile(r"(> )([^:]{1,60}:.*)$"), ("hit", "hit")),  # a line that was found
     (re.compile(r"( {2})([^:\[]{1,60}:)(?= )"), ("", "name")),
     (re.compile(r"(\([^)]*\))()"), ("dim", "")),  # a notice
 )
-_COLUMN = re.compile(r" *\S+(?: \S+)* {2,}| *")  # what the rows that continue a row are indented by
+_COLUMN = re.compile(r" *\S+(?: \S+)* {2,}|(?:> )? *")  # what the rows that continue a row are indented by
 
 
 class Screen:
@@ -76,6 +77,7 @@ class TerminalScreen(Screen):
         self.colors = colors
 
     def ask(self, prompt: str, style: str = "prompt") -> str:
+        self.write("\n")
         prompt = escape_control_chars(prompt)
         return self.read(self._painted(prompt, style, "\001", "\002") if _has_readline() else prompt)
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from everthread import __version__
+from everthread.cli import doctor
 from everthread.cli.doctor import REQUIRED_PACKAGES, Finding, examine
+from everthread.common.installation import extra_command
 from everthread.errors import ConfigError
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
@@ -26,13 +29,26 @@ def create_bank(folder: Path, bank: str) -> Path:
 
 def test_every_requirement_is_checked(tmp_path: Path) -> None:
     by_name = findings(tmp_path)
-    assert set(by_name) == {"python", *REQUIRED_PACKAGES, "store", "recipe", "embedder", "language model"}
+    own = {"everthread", "python", "server", "store", "disk", "recipe", "embedder", "language model"}
+    assert set(by_name) == own | set(REQUIRED_PACKAGES)
     assert all(finding.ok for finding in by_name.values())
     assert "SQLite" in by_name["python"].detail
+    assert by_name["everthread"].detail == __version__
     assert by_name["store"].detail == str(tmp_path)
+    assert by_name["disk"].detail == "0.0 MB in this folder"
     assert by_name["recipe"].detail == "default"
     assert by_name["embedder"].detail == "hash-64 answers"
     assert by_name["language model"].detail.startswith("none; ")
+
+
+def test_a_missing_server_is_named_with_the_command_that_adds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert findings(tmp_path)["server"].detail == "installed"
+    monkeypatch.setattr(doctor, "find_spec", {"uvicorn": None}.get)
+    assert findings(tmp_path)["server"] == Finding(
+        "server", True, f"not installed; to add it: {extra_command('server')}"
+    )
 
 
 def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:

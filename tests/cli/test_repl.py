@@ -87,7 +87,7 @@ def test_the_greeting_shows_the_number_of_lines_and_the_first_date(memory: Memor
 
 def test_the_first_line_is_stored_and_announced_as_the_first(memory: Memory) -> None:
     screen = converse(memory, "  My sister Mia moved to Lisbon. ")
-    assert screen[1].startswith(f"{LABEL} I remember nothing yet")
+    assert screen[1].startswith("I remember nothing yet")
     assert [(line.text, line.speaker, line.role) for line in memory.lines()] == [
         ("My sister Mia moved to Lisbon.", "Alice", "user")
     ]
@@ -96,9 +96,10 @@ def test_the_first_line_is_stored_and_announced_as_the_first(memory: Memory) -> 
 def test_relevant_lines_are_shown_with_date_and_speakers(memory: Memory) -> None:
     remember(memory)
     answer = converse(memory, "My sister Mia moved to Lisbon, did she not?")[1]
-    assert answer.startswith(f"{LABEL} This is what I remember that bears on it:\n")
+    assert answer.startswith("This is what I remember that bears on it:\n")
     assert "[Monday, 6 May 2024, 18:00]" in answer
-    assert "  Alice: My sister Mia moved to Lisbon." in answer
+    assert "\n> Alice: My sister Mia moved to Lisbon.\n" in answer
+    assert "\n  Bob: What is she doing in Lisbon?" in answer
 
 
 def test_a_message_does_not_find_itself(memory: Memory) -> None:
@@ -110,12 +111,12 @@ def test_a_message_does_not_find_itself(memory: Memory) -> None:
 def test_only_a_few_relevant_lines_are_shown(memory: Memory) -> None:
     memory.observe_many(NewLine(f"My sister Mia moved to Lisbon in year {n}.", "Alice", session="s") for n in range(40))
     answer = converse(memory, "My sister Mia moved to Lisbon?")[1]
-    assert 3 <= answer.count("  Alice: ") <= 10
+    assert 3 <= answer.count(" Alice: ") <= 10
 
 
 def test_a_message_without_relevant_lines_is_only_stored(memory: Memory) -> None:
     remember(memory)
-    assert converse(memory, "zzz qqq")[1].startswith(f"{LABEL} I remember nothing that bears on this")
+    assert converse(memory, "zzz qqq")[1].startswith("I remember nothing that bears on this")
     assert memory.stats().lines == 4
 
 
@@ -689,7 +690,7 @@ def test_a_chat_in_a_terminal_remembers_across_two_evenings(tmp_path: Path) -> N
     second.type(b"caf\xe9\n")  # Latin-1 from a terminal that is set up wrongly
     second.wait_for("Alice> ")
     second.type(b"My sister Mia moved to Lisbon?\n")
-    assert "  Alice: My sister Mia moved to Lisbon, 猫." in second.wait_for("Alice> ")
+    assert "> Alice: My sister Mia moved to Lisbon, 猫." in second.wait_for("Alice> ")
     second.wait_for("everything is saved", interrupting=True)
     assert second.close() == 0
 
