@@ -13,7 +13,6 @@ from hardship.pumps import BLANKS, NASTY, TALK, Found, Pump, grows, patterns, pu
 from everthread.bank import line_validation
 from everthread.chat import consent, events, goodbye
 from everthread.chat.character import Character
-from everthread.chat.group_chat import find_mention
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import BadFile, BadLine
@@ -30,6 +29,7 @@ from everthread.server.sms.channel import SMS
 from everthread.text import analyzer, keywords, line_features, redaction, refusal, salience, sentences, time_expressions
 from everthread.text.arithmetic import is_sum
 from everthread.text.indentation import indent
+from everthread.text.mention import find_mention
 from everthread.text.tokens import estimate_tokens
 from everthread.transfer import dates, transcript, whatsapp, whatsapp_phrases
 from everthread.types import Line, NewLine

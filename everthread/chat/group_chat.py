@@ -6,14 +6,13 @@ and then the first error is raised.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 
 from everthread.chat.character import is_same_name
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.errors import BadInput, EverthreadError, NotFound
-from everthread.text.analyzer import is_unspaced_script
+from everthread.text.mention import find_mention
 from everthread.types import Line
 
 
@@ -108,12 +107,6 @@ def _broadcast(chats: Iterable[Chat], add: Callable[[Chat], Line]) -> list[Line]
     if errors:
         raise errors[0]
     return lines
-
-
-def find_mention(name: str, text: str) -> re.Match[str] | None:
-    """Find a name in a text: as a whole word, unless its script has no spaces between words."""
-    word = re.escape(name) if is_unspaced_script(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
-    return re.search(word, text, re.IGNORECASE)
 
 
 def _count_lines_since_spoken(chat: Chat) -> int:

@@ -5,8 +5,9 @@ the window, which grows at its end and is cut in blocks. The parts that change e
 the newest line: notes, memories, the time. The next prompt holds that line in the window, without them.
 
 Over the budget, parts are cut in this order: the reminder; the oldest lines of the window, except the last
-PROTECTED_LINES; memories, the least relevant first; the notes; the rest of the window; the example dialogues and the
-style sample; the pinned lines; and finally the middle of the newest line. The character's description is never cut.
+PROTECTED_LINES; memories, the least relevant first; entries of the lorebook; the notes; the rest of the window; the
+example dialogues and the style sample; the pinned lines; and finally the middle of the newest line. The character's
+description is never cut.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ class PromptParts:
     pinned: str = ""  # the pinned lines, rendered
     rules: str = RULES  # the instruction that opens the prompt
     format_line: Callable[[Line], str] = format_line  # renders a line of the window
+    lore: str = ""  # entries of the card's lorebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,7 @@ def build_last_message(character: Character, parts: PromptParts) -> str:
     place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
     return _join(
         _quoted_section(f"{name}'s notes", parts.notes),
+        format_part(f"What {name} knows of what is being talked about", parts.lore),
         "" if parts.memories_last else build_memory_section(parts, name),
         format_part(f"What {name} could bring up, if the moment is right", parts.reminder),
         f"(It is {now:%A}, {now.day} {now:%B} {now.year:04d}, {now:%H:%M}{place}.)",
@@ -249,6 +252,8 @@ def _trim(
         return "window", character, _drop_oldest(parts, over, PROTECTED_LINES, count)
     if parts.context and parts.context.text:
         return "remembered", character, replace(parts, context=_shrink_memories(parts.context, over, count))
+    if parts.lore:
+        return "lore", character, replace(parts, lore="")
     if parts.notes:
         return "notes", character, replace(parts, notes="")
     if parts.window:

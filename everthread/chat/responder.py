@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from everthread.bank import evidence
-from everthread.chat import character_library, offline_reply, pins, style_sample
+from everthread.chat import character_library, lorebook, offline_reply, pins, style_sample
 from everthread.chat.character import Character
 from everthread.chat.character_banks import recall_from
 from everthread.chat.conversation import Conversation
@@ -175,6 +175,7 @@ class Responder:
             newest=newest,
             now=self._now(),
             notes=notes.text if notes else "",
+            lore=self._find_lore([*window, *([newest] if newest else [])]),
             context=context,
             reminder=reminder,
             sample=sample,
@@ -243,6 +244,11 @@ class Responder:
             return None, ""
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
         return self._reminders.choose(lines, context, self._last_seen, self._now(), replaces) or (None, "")
+
+    def _find_lore(self, lines: list[Line]) -> str:
+        """Return the entries of the card's lorebook that apply to the newest lines."""
+        entries = lorebook.find_entries(self._character.card, [line.text for line in lines], self._count)
+        return "\n\n".join(map(self._character.fill_names, entries))
 
     def _list_banks(self) -> Collection[str]:
         """List the further banks to recall from."""
