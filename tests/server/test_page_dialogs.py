@@ -134,13 +134,21 @@ def test_a_character_is_edited_with_a_cropped_picture_and_a_preview(page: Page, 
     greeting.fill("Come in, !")
     greeting.press("ArrowLeft")
     editor.get_by_label("Insert into First message").get_by_role("button", name="{{user}}").click()
+    editor.get_by_text("Lorebook").click()
+    for number, (keys, text) in enumerate((("pier，码头", "It has three steps."), ("", "")), 1):
+        editor.get_by_role("button", name="Add entry").click()
+        editor.get_by_label(f"Keywords of entry {number}").fill(keys)
+        editor.get_by_label(f"Text of entry {number}").fill(text)
     editor.get_by_text("Preview of").click()
     expect(editor.locator(".dialogue")).to_have_text(["IlseCome in, you!", "YouHi.IlseHello."])
     check_accessibility(page)
     editor.get_by_role("button", name="Save", exact=True).click()
     expect(editor).to_have_count(0)
     expect(page.locator(".tile", has_text="Ilse").locator("img")).to_be_visible()
-    assert character_library.load("Ilse").greeting == "Come in, {{user}}!"
+    saved = character_library.load("Ilse")
+    assert saved.greeting == "Come in, {{user}}!"
+    entry = {"keys": ["pier", "码头"], "content": "It has three steps.", "enabled": True, "insertion_order": 0}
+    assert saved.card["data"]["character_book"]["entries"] == [{**entry, "extensions": {}}]  # type: ignore[call-overload,index]
     width, height, rows, info = png.Reader(bytes=character_library.read_picture("Ilse")).read()
     middle = list(rows)[height // 2]
     assert (width, height, middle[0], middle[-info["planes"]]) == (600, 720, 0, 0)

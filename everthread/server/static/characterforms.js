@@ -5,6 +5,7 @@ import { showPreview } from "./cardpreview.js";
 import { openDialog } from "./dialogs.js";
 import { button, h } from "./dom.js";
 import { emit } from "./events.js";
+import { LorebookFields } from "./lorebook.js";
 import { showNotice, withErrors } from "./notices.js";
 import { PortraitField } from "./portrait.js";
 
@@ -39,12 +40,13 @@ const readForm = (form) => Object.fromEntries([...new FormData(form)].map(([name
 export function editCharacter(character, { fresh = false, more = () => null } = {}) {
   const title = character.name ? `Edit ${character.name}` : "New character";
   const portrait = new PortraitField(character.name);
+  const lorebook = new LorebookFields(character.card);
   return openDialog(
     title,
     (close) => {
       const save = withErrors(async (event) => {
         event.preventDefault();
-        const now = { ...character, ...readForm(form) };
+        const now = { ...character, ...readForm(form), card: lorebook.read() };
         await put(`/characters/${encodeURIComponent(now.name)}`, now);
         await portrait.save(now.name).finally(() => emit("characters", now.name));
         close(true);
@@ -60,6 +62,7 @@ export function editCharacter(character, { fresh = false, more = () => null } = 
         ),
         CARD_FIELDS.slice(2).map(cardField),
         previewOf(() => form),
+        lorebook.element,
         h("details", {}, h("summary", {}, "More"), ADVANCED_FIELDS.map(cardField)),
         h(
           "div",
