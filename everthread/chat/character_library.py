@@ -7,8 +7,11 @@ A character's name is escaped for the file's name, and never read as a path. Upp
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -90,12 +93,15 @@ def save(character: Character, *, picture: str | Path | None = None, force: bool
     return _remove_previous(file, existing)
 
 
-def add(path: str | Path, *, force: bool = False) -> Character:
+def add(path: str | Path, *, force: bool = False, rename: bool = False) -> Character:
     """Save the character of a card in the folder: a picture unchanged, JSON as a V3 card.
 
-    Raises the same errors as `save`, and BadFile.
+    With `rename`, it gets a number if there is one of its name: "Nora 2". Raises the same errors as `save`, and
+    BadFile.
     """
     character, raw = card.read(path), card.read_bytes(Path(path))
+    if rename and _find_file(character.name) is not None:
+        return _add_numbered(character, Path(path) if png_text.is_png(raw) else None)
     existing = _check_replaceable(character.name, force)
     if png_text.is_png(raw):
         file = _target_path(character.name, card.PNG)
@@ -105,6 +111,19 @@ def add(path: str | Path, *, force: bool = False) -> Character:
         card.write(character, file, force=True)
     _remove_previous(file, existing)
     return character
+
+
+def find_numbered(name: str) -> str:
+    """Return the last of "Nora", "Nora 2", "Nora 3" … that the folder has, without a gap; the name if it has none."""
+    found = itertools.takewhile(_find_file, (f"{name} {number}" for number in itertools.count(2)))
+    return next(iter(deque(found, maxlen=1)), name)
+
+
+def _add_numbered(character: Character, picture: Path | None) -> Character:
+    names = (f"{character.name} {number}" for number in itertools.count(2))
+    numbered = replace(character, name=next(name for name in names if _find_file(name) is None))
+    save(numbered, picture=picture)
+    return numbered
 
 
 def add_all(paths: Sequence[Path], *, force: bool = False) -> list[Character]:

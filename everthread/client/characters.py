@@ -46,14 +46,15 @@ class RemoteCharacters:
         else:
             self.add(json.dumps(card.to_card(character)).encode())
 
-    def add(self, content: bytes, *, force: bool = False) -> Character:
+    def add(self, content: bytes, *, force: bool = False, rename: bool = False) -> Character:
         """Store the character of a card, the bytes of a JSON or PNG file.
 
-        Raises the same errors as `save`, and BadFile.
+        With `rename`, it gets a number if there is one of its name: "Nora 2". Raises the same errors as `save`, and
+        BadFile.
         """
         file = FileBody(content)  # raises BadInput before the content is read
         file = replace(file, media_type=PNG_TYPE if png_text.is_png(content) else JSON_TYPE)
-        data = self._connection.request("POST", "characters", file, replace=force)
+        data = self._connection.request("POST", "characters", file, replace=force, rename=rename)
         return Character.from_json(data)
 
     def set_picture(self, name: str, content: bytes) -> None:

@@ -135,6 +135,10 @@ def test_a_key_is_requested_if_the_server_requires_one(browser: Browser, url: st
 
     page.route("**/api/v1/**", guarded)
     page.goto(f"{url}/#/keys")
+    expect(page.get_by_role("dialog", name="Enter your access key")).to_contain_text("This server is private.")
+    page.get_by_role("textbox", name="Key").fill("et_wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("This access key is not valid.")
     page.get_by_role("textbox", name="Key").fill("et_right")
     page.keyboard.press("Enter")
     page.wait_for_selector("html[data-ready]")

@@ -111,16 +111,18 @@ def import_character(
     idempotency: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
     replace: Annotated[bool, Query(description="Replace the character of that name.")] = False,
+    rename: Annotated[bool, Query(description="Keep the character of that name; this one gets a number.")] = False,
 ) -> dict[str, Any]:
     """Store the character of a card: its bytes, JSON or PNG (V1, V2, V3)."""
 
     def add() -> Character:
         with name_in_errors(file.path, "the card"):
-            return character_library.add(file.path, force=replace)
+            return character_library.add(file.path, force=replace, rename=rename)
 
     def read_again(_: Any) -> Character:
         with name_in_errors(file.path, "the card"):
-            return card.read(file.path)
+            again = card.read(file.path)
+            return character_library.load(character_library.find_numbered(again.name)) if rename else again
 
     return dict(idempotency.with_body_digest(file.digest).run_once(add, lambda _: True, read_again).to_json())
 

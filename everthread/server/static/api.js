@@ -12,6 +12,7 @@ export class Problem extends Error {
   constructor(document) {
     super(document.detail || document.title || "The server could not do that.");
     const { option, path, message } = document;
+    this.option = option ?? null; // with which the server would do it
     this.summary = option === "format" ? `${path}: ${message}` : null; // without a remedy that only API clients have
     this.status = document.status ?? 0;
     this.kind = (document.type ?? "").replace("urn:everthread:", "");
@@ -47,7 +48,7 @@ export async function request(method, path, { body, type, signal } = {}) {
     const response = await send(API_ROOT + path, { method, headers, body: payload, signal });
     if (response.ok) return response;
     const problem = await problemOf(response);
-    if (response.status !== 401 || !(await promptForKey(problem.message))) throw problem;
+    if (response.status !== 401 || !(await promptForKey())) throw problem;
   }
 }
 

@@ -1,7 +1,7 @@
 // The entry point. It starts the chat first, so that a message can be sent at once; then it loads the columns beside it
 // (lazy.js), and connects the parts of the page.
 
-import { bankPath, get, put, setKey, setKeyPrompt } from "./api.js";
+import { bankPath, get, hasKey, put, setKey, setKeyPrompt } from "./api.js";
 import { withPerson } from "./banknames.js";
 import { ChatView } from "./chat.js";
 import { Composer } from "./composer.js";
@@ -29,10 +29,10 @@ let sessionsChanged = false; // since they were last read
 let transcript = null;
 let keyPrompt = null; // a promise; requests that fail at the same time share one prompt
 
-setKeyPrompt((reason) => (keyPrompt ??= promptForKey(reason).finally(() => (keyPrompt = null))));
+setKeyPrompt(() => (keyPrompt ??= promptForKey().finally(() => (keyPrompt = null))));
 
-async function promptForKey(reason) {
-  const key = await (await loadOverlays()).askKey(reason);
+async function promptForKey() {
+  const key = await (await loadOverlays()).askKey(hasKey());
   if (!key) return false;
   setKey(key);
   get("/about").then((info) => (serverInfo = info), showError); // it contains more with a key

@@ -157,13 +157,33 @@ export async function importCard(file) {
       `${file.name} is ${(file.size / 2 ** 20).toFixed(1)} MB; a card may be at most 8 MB. Use a smaller picture.`,
     );
   const type = /\.png$/i.test(file.name) || file.type === "image/png" ? "image/png" : "application/json";
-  const character = await post("/characters", file, { type }).catch((error) => {
+  const character = await postCard(file, type).catch((error) => {
     error.message = `${file.name}: ${error.message}`;
     throw error;
   });
+  if (!character) return null;
   emit("characters", character.name);
   showNotice(`${character.name} was added. Choose “Chat” in the gallery to start.`);
   return character;
+}
+
+/** Store a card; if there is a character of its name, ask what to do. Resolves to null if the person cancels. */
+async function postCard(file, type) {
+  try {
+    return await post("/characters", file, { type });
+  } catch (error) {
+    if (error.option !== "force") throw error;
+    const choice = await askChoice(
+      "Replace this character?",
+      `The gallery already has the character of ${file.name}. If you keep both, the new one gets a number.`,
+      [
+        ["Replace", "replace"],
+        ["Keep both", "rename"],
+        ["Cancel", null],
+      ],
+    );
+    return choice && post(`/characters?${choice}=true`, file, { type });
+  }
 }
 
 /** Whether a file looks like a character card, and not like a file of chats. */

@@ -106,8 +106,8 @@ export function showReceipt(proof) {
   ]);
 }
 
-/** Ask for an access key. reason: the server's explanation. */
-export function askKey(reason) {
+/** Ask for an access key. refused: whether the server has refused the one of this tab. */
+export function askKey(refused) {
   return openDialog("Enter your access key", (close) => {
     const field = h("input", {
       type: "password",
@@ -120,13 +120,13 @@ export function askKey(reason) {
     return h(
       "form",
       { on: { submit } },
-      textElement("p", reason),
+      h("p", {}, refused ? "This access key is not valid. Check it, or ask for a new one." : "This server is private."),
+      field,
       h(
         "p",
         { class: "small" },
-        "The server's owner creates keys with `everthread keys`. Yours is kept until you close this tab.",
+        "The person who runs this server can give you a key. It is kept until you close this tab.",
       ),
-      field,
       h("div", { class: "bar end" }, h("button", { type: "submit", class: "primary" }, "Continue")),
     );
   });

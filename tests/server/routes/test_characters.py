@@ -45,6 +45,20 @@ def test_a_card_is_imported_once_and_exported(api: TestClient) -> None:
     assert kind(api.get("characters/Nora/picture"), 404) == "not-found"
 
 
+def test_a_card_of_a_known_name_is_kept_beside_the_other(api: TestClient) -> None:
+    raw = json.dumps(card.to_card(Character(**NORA))).encode()
+    headers = {**RAW, "Idempotency-Key": "once"}
+    renamed = {"rename": True}
+    names = [api.post("characters", params=renamed, content=raw, headers=RAW).json()["name"] for _ in range(2)]
+    assert names == ["Nora", "Nora 2"]
+    again = [api.post("characters", params=renamed, content=raw, headers=headers).json()["name"] for _ in range(2)]
+    assert again == ["Nora 3", "Nora 3"]
+    picture = api.get("characters/Nora/card", params={"format": "png"}).content
+    assert api.post("characters", params=renamed, content=picture, headers=RAW).json()["name"] == "Nora 4"
+    assert [item["has_picture"] for item in api.get("characters").json()["items"]] == [False] * 4 + [True]
+    assert api.get("characters/Nora 4").json() == NORA | {"name": "Nora 4"}
+
+
 def test_a_picture_is_served_without_its_card(api: TestClient) -> None:
     character_library.save(Character(**NORA))
     raw = api.get("characters/Nora/card", params={"format": "png"}).content
