@@ -50,6 +50,7 @@ def test_each_character_has_its_own_chats_and_is_met_there_again(page: Page, url
     expect(page.locator("#character-name")).to_have_text("Captain Vey")
     expect(page.locator("#bank")).to_have_text("Captain Vey with Laura")
     expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator(".welcome")).to_have_text("New chat with Captain Vey.")
     page.click("#bank")
     expect(page.locator(".banks button[aria-current]")).to_contain_text(
         "Captain Vey with Laura"

@@ -3,10 +3,15 @@
 const UNNAMED = "user"; // of a person who has given no name
 const DEFAULT_BANK = "default";
 
+/** The bank beside which that of a character was opened: laura, of laura/captain-vey; null for any other bank. */
+export function homeOf(id, character) {
+  const suffix = `/${character.toLowerCase().replaceAll(/[\s/]+/g, "-")}`;
+  return id.endsWith(suffix) ? id.slice(0, -suffix.length) : null;
+}
+
 /** "with Laura". A person without a name is known by the bank's id. */
 export function withPerson({ id, character, person = UNNAMED }) {
   if (person !== UNNAMED) return `with ${person}`;
-  const suffix = `/${character.toLowerCase().replaceAll(/[\s/]+/g, "-")}`;
-  const home = id.endsWith(suffix) ? id.slice(0, -suffix.length) : id;
+  const home = homeOf(id, character) ?? id;
   return [DEFAULT_BANK, ""].includes(home) ? "with you" : `in ${home}`;
 }

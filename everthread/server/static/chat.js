@@ -1,6 +1,7 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
 import { bankPath, chatPath, get, post, Problem, readEvents, request } from "./api.js";
+import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
 import { arrivingContext, EvidenceCache, withCorrection, withoutLines } from "./evidence.js";
@@ -542,7 +543,8 @@ export class ChatView {
   welcome() {
     const { lines, greeting, offer, character } = this.state;
     if (lines.length || this.pending || this.queued || this.bankHasLines === null) return null;
-    const data = { greeting, offer, character, first: !this.bankHasLines, model: this.model };
+    const first = !this.bankHasLines && homeOf(route.bank, character.name) === null; // not one more character
+    const data = { greeting, offer, character, first, model: this.model };
     return this.elements.get("welcome", data, () => welcomeScreen(data));
   }
 }
