@@ -8,7 +8,7 @@ import pytest
 from hardship import PATIENCE, llm, web
 from playwright.sync_api import Browser, Page, expect
 
-from server.page_helpers import PHONE, check_accessibility, say_and_wait, visit
+from server.page_helpers import PHONE, check_accessibility, say, say_and_wait, visit
 
 KEY = "sk-very-secret"
 HALF: list[dict[str, object] | None] = [{"status": "pulling a", "digest": "a", "total": 2 * 10**9, "completed": 10**9}]
@@ -92,6 +92,29 @@ def test_another_server_is_tested_and_connected_with_a_key_that_never_comes_back
     web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
 
 
+def test_a_model_that_is_not_this_persons_to_choose_is_explained(browser: Browser, url: str) -> None:
+    page = browser.new_page()
+    web.put(f"{url}/api/v1/banks/guest").raise_for_status()
+    view = web.get(f"{url}/api/v1/model").raise_for_status().json()
+    page.route("**/api/v1/model", lambda route: route.fulfill(json=view | {"set_by": "EVERTHREAD_LLM_URL"}))
+    visit(page, url, "guest")
+    expect(page.locator("#model")).to_have_text("m")
+    page.click("#model")
+    dialog = page.get_by_role("dialog", name="Language model")
+    expect(dialog).to_contain_text("It is set by EVERTHREAD_LLM_URL.")
+    expect(dialog.locator(".body button")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.route("**/api/v1/model", lambda route: route.fulfill(status=403, json={"status": 403, "detail": "no"}))
+    page.route("**/api/v1/models", lambda route: route.fulfill(json={"items": ["m", "large"], "default": "m"}))
+    page.click("#model")
+    dialog.get_by_label("Model for my replies").select_option("large")
+    page.keyboard.press("Escape")
+    with page.expect_request("**/reply") as request:
+        say(page, "Hello.")
+    assert (request.value.post_data_json or {})["options"] == {"model": "large"}
+    page.close()
+
+
 # --------------------------------------------------------------------- the first steps
 
 
@@ -129,5 +152,5 @@ def test_every_first_step_can_be_left_out_for_good(page: Page, url_without_model
     page.reload()
     expect(page.locator(".chips")).to_be_visible()
     expect(card).to_have_count(0)
-    say_and_wait(page, "Hello.")
+    say(page, "Hello.")
     expect(page.locator(".from-person .speaker")).to_have_text("You")
