@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 from contextlib import closing
 from datetime import UTC, datetime
 from time import perf_counter
@@ -17,6 +19,9 @@ from everthread.demo.bank import BANK, fill_bank, find_answer
 from everthread.demo.sample import LANGUAGES, Sample
 from everthread.memory import Memory
 from everthread.types import Hit
+
+RUST = 173  # of the 256 colours: legible on light and on dark
+MAX_COLUMNS = 100
 
 
 @click.command()
@@ -62,7 +67,7 @@ class _Show:
             receipt = self.memory.forget(seq=answer.line.seq)
             forgotten_at = receipt.forgotten_at.astimezone(UTC)
             facts = {"date": self.sample.format_date(forgotten_at), "time": f"{forgotten_at:%H:%M:%S}"}
-            click.echo(f"{self.words['forgotten'].format(line=receipt.seqs[0][0], **facts)}\n")
+            click.echo(_wrap(self.words["forgotten"].format(line=receipt.seqs[0][0], **facts)) + "\n")
             self.ask("again", self.sample.questions[-1].text)
 
     def ask(self, words: str, question: str) -> Hit | None:
@@ -77,10 +82,9 @@ class _Show:
         date = self.sample.format_date(answer.line.said_at)
         _echo(f"  {self.words['answer'].format(date=date, ms=f'{milliseconds:.0f}')}")
         for line in answer.passage:
-            if line.seq == answer.line.seq:
-                _echo(f"  > {line.speaker}: {line.text}", fg="yellow", bold=True)
-            else:
-                _echo(f"    {line.speaker}: {line.text}", dim=True)
+            found = line.seq == answer.line.seq
+            style: dict[str, Any] = {"fg": RUST, "bold": True} if found else {"dim": True}
+            _echo(_wrap(f"{'  > ' if found else '    '}{line.speaker}: {line.text}"), **style)
         click.echo()
         return answer
 
@@ -88,6 +92,14 @@ class _Show:
 def _echo(text: str, **style: Any) -> None:
     text = escape_control_chars(text)
     click.echo(click.style(text, **style) if _has_color() else text)
+
+
+def _wrap(text: str) -> str:
+    """Break the rows of a text at the words that would pass the terminal's edge."""
+    if not sys.stdout.isatty():
+        return text
+    width = min(shutil.get_terminal_size().columns, MAX_COLUMNS)
+    return textwrap.fill(text, width, subsequent_indent="    " if text.startswith(" ") else "", break_long_words=False)
 
 
 def _has_color() -> bool:
