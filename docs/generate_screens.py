@@ -184,6 +184,12 @@ def shoot(url: str) -> None:
         page.keyboard.press("Escape")
         page.click("#open-settings")
         take_picture("settings")
+        page.keyboard.press("Escape")
+        page.goto(f"{url}/#/default")
+        page.click("text=Try it with a sample life")
+        page.click("#demo .chip:last-child")
+        page.wait_for_selector("#demo .lit")
+        take_picture("demo")
         browser.close()
 
 

@@ -33,6 +33,7 @@ class MemoryColumn {
     fill(byId("tabs"), this.buttons);
     byId("tabs").addEventListener("keydown", (event) => this.onKey(event));
     on("view", (name) => name === "memory" && this.select(0));
+    on("demo-answered", () => this.select(0));
     for (const [, panel] of this.tabs) panel.onChange = () => this.current === panel && panel.show(this.box);
     this.select(0);
   }

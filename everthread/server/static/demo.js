@@ -3,6 +3,7 @@
 import { bankPath, get, post, remove } from "./api.js";
 import { countOf, dateTime, longDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
+import { arrivingContext } from "./evidence.js";
 import { emit, on } from "./events.js";
 import { clearNotice, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
@@ -39,6 +40,7 @@ export async function openDemo() {
 const isDemoRoute = () => route.bank === DEMO_BANK && route.view === "talk";
 
 on("route", () => isDemoRoute() || demo?.show(false));
+on("forgotten", (seqs) => demo?.removeLines(seqs));
 
 function preferredLanguage() {
   const language = navigator.language.slice(0, 2);
@@ -136,7 +138,9 @@ class Demo {
     const question = h("article", { class: "line from-person" }, textElement("div", text, { class: "line-text" }));
     const answer = replyElement(`${milliseconds} ms`, hit ? this.answer(hit, text) : h("p", {}, ifNothing));
     this.append(question, answer);
-    emit("context", { context: { ...context, hits: hit ? [hit] : [] }, of: null });
+    const shown = { ...context, hits: hit ? [hit] : [], lines: hit ? hit.passage : [] };
+    emit("context", { context: arrivingContext(shown, text), of: null });
+    emit("demo-answered");
     return answer;
   }
 
@@ -152,7 +156,7 @@ class Demo {
         hit.passage.map((other) =>
           h(
             other.seq === line.seq ? "blockquote" : "p",
-            { class: other.seq === line.seq ? "lit" : "dim", dir: "auto" },
+            { class: other.seq === line.seq ? "lit" : "dim", dir: "auto", "data-seq": other.seq },
             other.seq !== line.seq && h("b", {}, other.speaker),
             textElement("span", other.text),
           ),
@@ -166,11 +170,23 @@ class Demo {
   async forget(line, question, pressed) {
     pressed.disabled = true;
     const receipt = await remove(bankPath(`/lines/${line.seq}`));
-    for (const answer of this.log.querySelectorAll(".from-character"))
-      if (answer.querySelector(".lit")?.textContent === line.text) fill(answer, receiptElement(receipt));
+    const articles = this.answersWith(line.seq);
     emit("forgotten", new Set([line.seq]));
+    for (const article of articles) fill(article, receiptElement(receipt));
     const answer = await this.ask(question, "Nothing comes back.");
     answer.focus({ preventScroll: true });
+  }
+
+  answersWith(seq) {
+    return [...this.log.querySelectorAll(`.lit[data-seq="${seq}"]`)].map((quote) => quote.closest("article"));
+  }
+
+  /** Remove forgotten lines from the answers. */
+  removeLines(seqs) {
+    for (const seq of seqs) {
+      for (const article of this.answersWith(seq)) fill(article, h("p", { class: "lead" }, "This message is forgotten."));
+      for (const line of this.log.querySelectorAll(`.dim[data-seq="${seq}"]`)) line.remove();
+    }
   }
 
   /** Delete the bank of the demo, and go back to where it was begun. */
