@@ -397,7 +397,7 @@ class ChatRepl:
         answer = None
         while answer is None:
             try:
-                typed = self.screen.ask(f"{question} (yes or no) ")
+                typed = self.screen.ask(f"{question} (yes or no) ", "question")
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
             if typed.strip().lower() in repl_text.QUIT_WORDS:

@@ -124,7 +124,7 @@ def help_text(width: int) -> str:
     intro = "Type a message to send it; it is remembered. Type // to begin a message with a slash. Commands:"
     rows = textwrap.wrap(intro, width)
     for command, effect in COMMANDS.items():
-        rows += textwrap.wrap(effect, width, initial_indent=f"  {command:<18}", subsequent_indent=" " * 20)
+        rows += textwrap.wrap(effect, width, initial_indent=f"  {command:<19}", subsequent_indent=" " * 21)
     return "\n".join(rows)
 
 

@@ -28,6 +28,7 @@ STYLES = {  # SGR parameters
     "marker": "33",
     "name": "1;36",
     "prompt": "1;32",
+    "question": "1",
     "quote": "2",
 }
 _ROWS = (  # how the rows of answers to commands begin, and the styles of their groups
@@ -36,7 +37,7 @@ _ROWS = (  # how the rows of answers to commands begin, and the styles of their 
     (re.compile(r"( *-?\d+  (?:\(discarded\) )?)([^:]{1,60}:)"), ("dim", "name")),
     (re.compile(r"( +/\w+(?: [^ ]+)*  +)()"), ("prompt", "")),
     (re.compile(r"(> )([^:]{1,60}:.*)$"), ("hit", "hit")),  # a line that was found
-    (re.compile(r"( {2})([^:\[]{1,60}:)(?= )"), ("", "name")),
+    (re.compile(r"( {2})([^\s:\[][^:\[]{0,60}:)(?= )"), ("", "name")),
     (re.compile(r"(\([^)]*\))()"), ("dim", "")),  # a notice
 )
 _COLUMN = re.compile(r" *\S+(?: \S+)* {2,}|(?:> )? *")  # what the rows that continue a row are indented by
@@ -77,8 +78,9 @@ class TerminalScreen(Screen):
         self.colors = colors
 
     def ask(self, prompt: str, style: str = "prompt") -> str:
+        *rows, prompt = escape_control_chars(prompt).split("\n")
         self.write("\n")
-        prompt = escape_control_chars(prompt)
+        self.say("\n".join(rows))
         return self.read(self._painted(prompt, style, "\001", "\002") if _has_readline() else prompt)
 
     def say(self, text: str, style: str = "") -> None:

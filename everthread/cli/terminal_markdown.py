@@ -82,13 +82,15 @@ class MarkdownWriter:
 
     def _write_special(self, row: str) -> None:
         """Write a whole row that isn't text: the edge of a code block, a row of a table, or a rule."""
+        if row.lstrip().startswith("|"):
+            self._table.append(row)
+            return
+        self._end_table()
+        self.out.start_row()
         if _FENCE.match(row):
-            self._end_table()
             self._in_code = not self._in_code
             if language := row.strip(" `"):
                 self.out.emit(f"{CODE_INDENT}{language}\n", "dim")
-        elif row.lstrip().startswith("|"):
-            self._table.append(row)
         else:
             self.out.emit("─" * min(40, self.out.width) + "\n", "dim")
 
@@ -141,6 +143,7 @@ class MarkdownWriter:
         """Write the rows of a table that has ended: in columns, if there is room for them."""
         if not self._table:
             return
+        self.out.start_row()
         rows = [[_plain(cell) for cell in row.strip().strip("|").split("|")] for row in self._table]
         is_table = len(rows) > 1 and _DELIMITER.fullmatch(self._table[1].strip())
         rows = [row for at, row in enumerate(rows) if at != 1]

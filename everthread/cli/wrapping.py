@@ -64,6 +64,12 @@ class WordWrapper:
         self.column += len(self._space) + width
         self._space, self._word = "", []
 
+    def start_row(self) -> None:
+        """End the row, unless nothing was written in it."""
+        self.flush()
+        if self.column:
+            self.end_row()
+
     def end_row(self) -> None:
         """Write the word so far and end the row."""
         self.flush()

@@ -75,6 +75,17 @@ def test_text_is_written_as_soon_as_it_is_certain() -> None:
     writer.close()
 
 
+@pytest.mark.parametrize("block", ["| a | b |\n|---|---|\n", "```\nx\n```\n", "---\n"])
+def test_a_block_begins_a_row_of_its_own_after_the_name(block: str) -> None:
+    written: list[str] = []
+    out = WordWrapper(lambda text, _: written.append(text), 40)
+    out.feed("Ever: ", "name")
+    writer = MarkdownWriter(out)
+    writer.feed(block)
+    writer.close()
+    assert "".join(written).startswith("Ever:\n")
+
+
 def test_a_wide_table_is_shown_as_it_was_written() -> None:
     text = f"| a | b |\n|---|---|\n| {'long ' * 9} | c |\n"
     assert show(text) == text.rstrip() + "\n"

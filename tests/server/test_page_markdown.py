@@ -148,13 +148,13 @@ def test_a_growing_reply_keeps_its_finished_blocks_and_ends_like_a_whole_one(pag
             renderMarkdown("**load** `it`\\n```python\\n1\\n```\\n$x$");
             while (!globalThis.katex) await new Promise((done) => setTimeout(done, 20));
             const stream = new MarkdownStream(), firsts = new Set(), unsettled = [];
-            for (const piece of text.repeat(20).match(/[^]{1,7}/g)) {
+            for (const piece of text.repeat(8).match(/[^]{1,7}/g)) {
                 stream.appendData(piece);
                 stream.draw();
                 if (stream.settledChars) firsts.add(stream.element.firstElementChild);
                 unsettled.push(stream.data.length - stream.settledChars);
             }
-            const whole = renderMarkdown(text.repeat(20)), plain = (box) => box.textContent.replace(/\\s+/g, "");
+            const whole = renderMarkdown(text.repeat(8)), plain = (box) => box.textContent.replace(/\\s+/g, "");
             return [firsts.size, Math.max(...unsettled), plain(stream.element) === plain(whole),
                 stream.element.querySelectorAll("td").length, whole.querySelectorAll("td").length];
         }""",
@@ -162,6 +162,6 @@ def test_a_growing_reply_keeps_its_finished_blocks_and_ends_like_a_whole_one(pag
     )
     first_elements, max_unsettled, same, *cells = grown
     assert first_elements == 1
-    assert max_unsettled < 150  # characters that are drawn again with each piece, of 15,000
+    assert max_unsettled < 150  # characters that are drawn again with each piece, of 6,000
     assert same
-    assert cells == [40, 40]
+    assert cells == [16, 16]
