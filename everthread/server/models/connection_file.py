@@ -6,10 +6,11 @@ import json
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from everthread.errors import StoreUnavailable
+from everthread.server.models import system_keyring
 
 FILE_NAME = "model.json"
 
@@ -23,10 +24,14 @@ class StoredModel:
     url: str = ""
     model: str = ""
     key: str = field(default="", repr=False)
+    in_keyring: bool = False  # whether the key is in the system's keyring
 
 
 class ConnectionFile:
-    """Stores the connected model so that only the file's owner can read it. Changes of other processes are seen."""
+    """Stores the connected model so that only the file's owner can read it. Changes of other processes are seen.
+
+    The key is stored in the system's keyring instead, if there is one, under the address that it is for.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,11 +45,17 @@ class ConnectionFile:
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def read(self) -> StoredModel | None:
-        """Return the stored model, or None if there is no file.
+        """Return the stored model with its key, or None if there is no file.
 
         Raises:
-            ValueError: the file is damaged. The message contains nothing of it.
+            ValueError: the file is damaged, or the keyring locked. The message contains nothing of either.
         """
+        stored = self._read_file()
+        if stored is None or not stored.in_keyring:
+            return stored
+        return replace(stored, key=system_keyring.load_key(self._account(stored)))
+
+    def _read_file(self) -> StoredModel | None:
         try:
             return StoredModel(**json.loads(self._path.read_bytes()))
         except FileNotFoundError:
@@ -52,12 +63,26 @@ class ConnectionFile:
         except (OSError, ValueError, TypeError):
             raise ValueError(f"{self._path} can't be read; connect the model again, or delete the file") from None
 
+    def _account(self, stored: StoredModel) -> str:
+        """Return the name of the key in the keyring."""
+        return f"{stored.url} in {self._path}"
+
     def write(self, stored: StoredModel) -> None:
-        """Replace the stored model at once.
+        """Replace the stored model at once, and delete its predecessor's key.
 
         Raises:
             StoreUnavailable: the file can't be written; the previous one stays.
         """
+        previous = None
+        with suppress(ValueError):
+            previous = self._read_file()
+        if stored.key and system_keyring.save_key(self._account(stored), stored.key):
+            stored = replace(stored, key="", in_keyring=True)
+        self._write_file(stored)
+        if previous is not None and previous.in_keyring and (previous.url != stored.url or not stored.in_keyring):
+            system_keyring.delete_key(self._account(previous))
+
+    def _write_file(self, stored: StoredModel) -> None:
         draft = self._path.with_name(f"{FILE_NAME}.{secrets.token_hex(8)}")
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
