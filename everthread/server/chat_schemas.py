@@ -30,7 +30,8 @@ from everthread.types import Context, Line, Sampling, Usage
 class OptionsBody(RequestBody):
     """Options of a reply; missing ones default to the server's.
 
-    budget: tokens of recalled text. banks: further banks to recall from.
+    budget: tokens of recalled text. banks: further banks to recall from; missing: those of the bank's settings.
+    participants: the names of the other characters in a group, whose lines the character must not write.
     """
 
     model: str | None = None
@@ -42,6 +43,7 @@ class OptionsBody(RequestBody):
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     budget: int | None = Field(default=None, ge=1, le=100_000)
     banks: list[str] | None = Field(default=None, max_length=MAX_BATCH)
+    participants: list[str] = Field(default=[], max_length=MAX_BATCH)
 
     def sampling(self) -> Sampling:
         """Return the sampling options."""
@@ -68,6 +70,17 @@ class EditBody(ReplyBody):
     """A new text for a line."""
 
     seq: int
+
+
+class SayBody(RequestBody):
+    """A line that is not answered: the person's or, with `speaker`, one by another character of a group.
+
+    incognito: whether the caller expects that nothing is written; the request is refused if it would be.
+    """
+
+    text: str
+    speaker: str | None = None
+    incognito: bool = False
 
 
 class BranchBody(RequestBody):

@@ -86,6 +86,8 @@ def test_a_forgotten_line_is_not_stored_again_under_its_key(api_with_lines: Test
         ("PATCH", "banks/alice%2Fnemo/settings", {"remember": "always"}),
         ("PUT", "banks/alice%2Fnemo/character", {"name": "Nora"}),
         ("PUT", "characters/Nora", {"name": "Nora"}),
+        ("PUT", "banks/alice%2Fnemo/characters/Ever", None),
+        ("POST", "banks/alice%2Fnemo/chat/current/say", {"text": "Hello."}),
         ("PUT", "banks/bob", None),
         ("PUT", "banks/alice%2Fnemo/pins/1", None),
         ("DELETE", "banks/alice%2Fnemo/pins/1", None),

@@ -352,6 +352,7 @@ class ConversationRegistry:
         self._follow_recipe(chat, memory)
         responder = chat.responder
         responder.llm, responder.sampling, responder.budget = llm, options.sampling(), options.budget
+        responder.participants = options.participants
         responder.banks = multi_bank.check_banks(memory.store, options.banks) if options.banks else options.banks
 
     def _follow_recipe(self, chat: Chat, memory: Memory) -> None:

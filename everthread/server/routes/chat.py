@@ -9,8 +9,9 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import StreamingResponse
 
 from everthread.chat.character_banks import recall_from
+from everthread.chat.chat import Chat
 from everthread.memory import Memory
-from everthread.server import path_segments
+from everthread.server import path_segments, problems
 from everthread.server.chat_schemas import (
     AskBody,
     BranchBody,
@@ -20,6 +21,7 @@ from everthread.server.chat_schemas import (
     IncognitoBody,
     OptionsBody,
     ReplyBody,
+    SayBody,
     StateView,
 )
 from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry
@@ -199,6 +201,21 @@ def stream(request: Request, memory: ChatMemory, session: Session, conversations
 def stop(memory: ChatMemory, session: Session, conversations: Conversations, idempotency: Idempotency) -> StateView:
     """Stop the reply in progress. The part that has arrived is stored, marked as partial."""
     return _change_once(memory, session, conversations, idempotency, lambda: conversations.stop(memory, session))
+
+
+@router.post("/say", response_model=StateView)
+def say(
+    memory: ChatMemory, session: Session, conversations: Conversations, idempotency: Idempotency, body: SayBody
+) -> StateView:
+    """Store a line without a reply to it, such as one that another character of a group said. `answer` replies."""
+
+    def add(chat: Chat) -> None:
+        if body.incognito and not chat.incognito:
+            raise problems.incognito_lost()
+        speaker = chat.character.person if body.speaker is None else body.speaker
+        chat.add_line(body.text, speaker, of_character=body.speaker is not None)
+
+    return _change_once(memory, session, conversations, idempotency, lambda: conversations.change(memory, session, add))
 
 
 @router.post("/undo", response_model=StateView)

@@ -731,3 +731,31 @@ def test_a_conversation_opens_despite_invalid_reserved_metadata(begin: Begin, va
     state = site.state("/api/v1/banks/alice/chat/s9")
     assert [each["text"] for each in state["lines"]] == ["hello"]
     assert state["repeats"] == {}
+
+
+def test_a_group_of_characters_is_led_by_a_program(begin: Begin) -> None:
+    site = begin(Reply("Soup.\nNora: More!"), Reply("Soup.\nCaptain: In the chest!"))
+    banks = {"Cook": "/api/v1/banks/nora%2Fcook", "Captain": "/api/v1/banks/nora%2Fcaptain"}
+    for name, bank in banks.items():
+        site.client.put(bank)
+        site.client.put(f"{bank}/character", json={"name": name, "person": "Nora"})
+
+    def say(name: str, **body: object) -> list[tuple[str, str]]:
+        answer = site.client.post(f"{banks[name]}/chat/current/say", json=body)
+        assert answer.status_code == 200, answer.text
+        return [(line["speaker"], line["text"]) for line in answer.json()["lines"]]
+
+    for name in banks:
+        assert say(name, text="What is for dinner?")[-1] == ("Nora", "What is for dinner?")
+    asked = {"options": {"participants": ["Captain"]}}
+    for act in ("answer", "regenerate"):
+        reply = events(site.client.post(f"{banks['Cook']}/chat/current/{act}", json=asked).text)
+        assert reply[-1][1]["line"]["text"] == "Soup."
+    heard = say("Captain", text="Soup.", speaker="Cook")
+    assert heard[-2:] == [("Nora", "What is for dinner?"), ("Cook", "Soup.")]
+    last = site.client.get(f"{banks['Captain']}/lines").json()["items"][-1]
+    assert (last["role"], last["metadata"]["everthread.heard"]) == ("assistant", True)
+    refusals = [({"text": "Sh.", "incognito": True}, 409), ({"text": " "}, 422), ({}, 422)]
+    for body, status in refusals:
+        assert site.client.post(f"{banks['Cook']}/chat/current/say", json=body).status_code == status
+    assert site.client.post("/api/v1/banks/bob/chat/current/say", json={"text": "Hello."}).status_code == 404
