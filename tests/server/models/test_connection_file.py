@@ -1,4 +1,4 @@
-"""Where the key of a connected model is stored."""
+"""The place of a connected model's key: the keyring of the system, or the file."""
 
 from __future__ import annotations
 
