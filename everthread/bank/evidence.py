@@ -21,12 +21,18 @@ from everthread.types import Context, Evidence, FoundUnit, Hit, JSONValue, Line,
 DECIMALS = 4  # of a measurement; the page shows three
 
 
-def build_metadata(context: Context) -> dict[str, JSONValue]:
-    """Build the metadata of a reply that was given this context."""
+def build_metadata(context: Context, answer: Line | FoundUnit | None = None) -> dict[str, JSONValue]:
+    """Build the metadata of a reply that was given this context.
+
+    Args:
+        context: the context.
+        answer: the line that answers without a model; the metadata are then those of the user's line.
+    """
     shown = {line.seq for hit in context.hits for line in hit.passage}
     optional: dict[str, JSONValue] = {
         "hits": [_record_hit(hit) for hit in context.hits if hit.seq > 0],
         "kept": [line.seq for line in context.lines if line.seq > 0 and line.seq not in shown],
+        "answer": answer.seq if isinstance(answer, Line) and answer.seq in _own_seqs(context) else None,
         "others": {other.bank: len(other.hits) for other in context.others if other.hits},
     }
     measured: dict[str, JSONValue] = {
@@ -47,6 +53,11 @@ def count_passages(hits: Iterable[Hit]) -> int:
         else:
             passages.append(lines)
     return len(passages)
+
+
+def _own_seqs(context: Context) -> set[int]:
+    """Return the numbers of the passages' lines, which are of the context's own bank."""
+    return {line.seq for hit in context.hits for line in hit.passage}
 
 
 def _record_hit(hit: Hit) -> dict[str, JSONValue]:

@@ -6,7 +6,7 @@ recall ─ notes and window ─ pins ─ one reminder ─ prompt ─ stream ─ 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -134,8 +134,16 @@ class Responder:
 
     # --------------------------------------------------------------------- replying
 
-    def respond(self, replaces: Line | None = None) -> Reply:
+    def recall_offline(self, text: str, seen: Sequence[Line] = ()) -> Context:
+        """Recall memories for a text of the user, for a reply without a model; not the lines `seen`."""
+        return self._recall(text, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
+
+    def respond(self, replaces: Line | None = None, recalled: Context | None = None) -> Reply:
         """Return a reply to the conversation; saving it discards the line `replaces`.
+
+        Args:
+            replaces: the line that it replaces.
+            recalled: what `recall_offline` returned for the newest line, if that is known.
 
         Raises:
             BadQuery: the character alone is too long for the model.
@@ -144,7 +152,7 @@ class Responder:
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
         newest = lines.pop() if lines else None
         if self.llm is None:
-            self.last_reply = self._respond_offline(newest)
+            self.last_reply = self._respond_offline(newest, recalled)
         else:
             window = self._window.lines(lines, notes, self._tokens.context)
             self.last_reply = self._respond(self.llm, newest, window, notes, replaces)
@@ -167,7 +175,8 @@ class Responder:
         hidden, character, recipe = self._conversation.hidden_seqs, self._character, self._memory.recipe
         pinned = [line for line in pins.list_pins(self._memory, self._settings) if line.seq not in hidden]
         seen = [*window, *pinned, *([replaces] if replaces else [])]
-        context = self._recall(newest, seen, notes, self._tokens.memories)
+        heard, known = (newest.text, [*seen, newest]) if newest else ("", seen)
+        context = self._recall(heard, known, notes, self._tokens.memories)
         sample = self.find_sample(replaces)
         reminder_seq, reminder = self._find_reminder(context, replaces)
         parts = PromptParts(
@@ -204,28 +213,24 @@ class Responder:
         reply.reminder, reply.notes = parts.reminder, parts.notes
         return reply
 
-    def _respond_offline(self, newest: Line | None) -> Reply:
-        context = self._recall(newest, [], None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
-        is_first = newest is not None and newest.seq == 1
-        reply = offline_reply.build_reply(context, is_first, self._conversation.incognito)
+    def _respond_offline(self, newest: Line | None, recalled: Context | None) -> Reply:
+        heard = newest.text if newest else ""
+        if recalled is None:
+            recalled = self.recall_offline(heard, [newest] if newest else [])
+        reply = offline_reply.build_reply(recalled, heard, self._character.person, self._conversation.incognito)
         self.queue_notes()
         return reply
 
     def _recall(
-        self,
-        newest: Line | None,
-        seen: list[Line],
-        notes: Unit | None,
-        budget: int,
-        min_relevance: float | None = None,
+        self, text: str, seen: Sequence[Line], notes: Unit | None, budget: int, min_relevance: float | None = None
     ) -> Context:
-        """Recall memories for the newest line, without lines that are in the prompt already."""
-        incognito, lines = self._conversation.incognito, [*seen, *([newest] if newest else [])]
+        """Recall memories for the newest line's text, without lines that are in the prompt already."""
+        incognito = self._conversation.incognito
         context = self._memory.context(
-            newest.text if newest else "",
+            text,
             budget,
             min_relevance=min_relevance,
-            exclude=self._conversation.hidden_seqs.union(line.seq for line in lines if line.seq > 0),
+            exclude=self._conversation.hidden_seqs.union(line.seq for line in seen if line.seq > 0),
             as_of=self._now() if self._recalls_as_of_now else None,
             session=self._conversation.session if self._memory.recipe.uses_buffer and not incognito else None,
             notes=notes,

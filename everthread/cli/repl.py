@@ -164,9 +164,9 @@ class ChatRepl:
         self.say(repl_text.reply_notice(reply))
 
     def show_pieces(self, reply: Reply) -> None:
-        """Show a model's reply as it arrives, or the memories that are shown without a model."""
+        """Show a model's reply as it arrives, or the memory that answers without a model."""
         if self.chat.llm is None:
-            self.say(repl_text.recalled_text("".join(reply), reply.context))
+            self.say("".join(reply))
             return
         with self.screen.reply(self.chat.character.name) as write:
             for piece in reply:

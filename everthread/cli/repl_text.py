@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import textwrap
 
-from everthread.chat import offline_reply
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.cli.common import pluralize
 from everthread.errors import BadQuery
-from everthread.types import Context, EndResult, Line
+from everthread.types import EndResult, Line
 
 LEGEND = """\
 (The percentage is the probability that the line is relevant to the message; for units, and with recipes other than
@@ -145,14 +144,6 @@ def reply_notice(reply: Reply) -> str:
     if reply.partial:
         return "(the reply was cut short; the part received is saved)"
     return ""
-
-
-def recalled_text(text: str, context: Context) -> str:
-    """Return an offline reply without its label, with the most relevant line marked like in `everthread recall`."""
-    best = max(context.hits, key=lambda hit: hit.relevance, default=None)
-    rows = offline_reply.without_label(text).split("\n")
-    found = f"  {best.source.speaker}: {best.source.text}".split("\n")[0] if best else ""
-    return "\n".join(f">{row[1:]}" if row and row == found else row for row in rows)
 
 
 def explain_reply(reply: Reply | None) -> str:

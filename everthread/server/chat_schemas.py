@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter
 
 from everthread.bank.settings import remember_policy
 from everthread.chat.chat import Chat
-from everthread.chat.offline_reply import without_label
 from everthread.chat.reply import Reply
 from everthread.common.keys import META_REPEATS
 from everthread.server.schemas import (
@@ -24,6 +23,7 @@ from everthread.server.schemas import (
     View,
     corrected_positions,
 )
+from everthread.stores.evidence import get_answer
 from everthread.types import Context, Line, Sampling, Usage
 
 
@@ -127,6 +127,7 @@ class StateView(View):
     lines: list[LineView]
     earlier: int
     repeats: dict[int, int]
+    answers: dict[int, LineView]
     swipes: list[SwipeView]
     greeting: str
     offer: str
@@ -166,6 +167,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = Non
             "lines": lines,
             "earlier": len(chat.lines) - len(lines),
             "repeats": {line.seq: first for line in lines if type(first := line.metadata.get(META_REPEATS)) is int},
+            "answers": _list_answers(chat, lines),
             "swipes": [] if replying else chat.alternatives(),
             "greeting": chat.greeting,
             "offer": chat.reminder,
@@ -181,6 +183,13 @@ def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = Non
             "usage": usage,
         }
     )
+
+
+def _list_answers(chat: Chat, lines: Sequence[Line]) -> dict[int, Line]:
+    """Return the lines that answered the user's lines without a model, by the numbers of these."""
+    seqs = {line.seq: seq for line in lines if line.role == "user" and (seq := get_answer(line.metadata)) is not None}
+    found = {line.seq: line for line in chat.memory.store.get(chat.memory.bank, sorted(set(seqs.values())))}
+    return {asked: found[seq] for asked, seq in seqs.items() if seq in found}
 
 
 def line_event(line: Line) -> dict[str, object]:
@@ -210,7 +219,7 @@ def _context_to_json(context: Context) -> dict[str, object]:
 def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, object]:
     """Return the data of `done`: the stored line, of a reply that has just ended or of an earlier one.
 
-    `kind` is the kind of the text, and `body` is the text without the label of a recall-only reply.
+    `kind` is the kind of the text.
     """
     metadata = line.metadata if line else {}
     kind, text = _reply_kind(reply), reply.text.strip() if reply else line.text if line else ""
@@ -218,12 +227,10 @@ def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, objec
         "line": lines_to_json([line])[0] if line else None,
         "kind": kind,
         "text": text,
-        "body": without_label(text) if kind == "recall_only" else text,
         "partial": reply.partial if reply else bool(metadata.get("partial")),
         "refused": reply.refused if reply else bool(metadata.get("refused")),
         "model": metadata.get("model") or None,
         "usage": UsageView.model_validate(reply.usage if reply else Usage()).model_dump(),
-        "labelled": kind == "recall_only",
     }
 
 

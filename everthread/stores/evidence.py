@@ -43,6 +43,12 @@ def is_seq(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 < value <= MAX_SEQ
 
 
+def get_answer(metadata: Metadata) -> int | None:
+    """Return the number of the line that answered a user's line without a model; None if there was none."""
+    seq = (get_record(metadata) or {}).get("answer")
+    return seq if is_seq(seq) else None
+
+
 def count_memories(metadata: Metadata) -> int | None:
     """Return how many memories a reply was given; None if that was not recorded."""
     if (record := get_record(metadata)) is None:
@@ -82,6 +88,8 @@ def _remove(metadata: str, is_removed: Callable[[Mapping[str, Any]], bool], seqs
     before = record.get("forgotten")
     forgotten = (before if type(before) is int else 0) + len(hits) - len(left) + len(kept) - len(still_kept)
     changed = {**record, "hits": left, "kept": still_kept, "forgotten": forgotten}
+    if changed.get("answer") in seqs:
+        del changed["answer"]
     return canonical_json({**values, META_RECALLED: {name: value for name, value in changed.items() if value != []}})
 
 

@@ -9,7 +9,7 @@ import pytest
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.chat import Chat
 from everthread.chat.end_dialogue import QUESTION
-from everthread.chat.offline_reply import LABEL
+from everthread.chat.offline_reply import NOTED, NOTHING_FOUND
 from everthread.chat.prompt_builder import PromptParts, build_prompt, shared_prefix_ratio
 from everthread.common.keys import META_ECHO
 from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
@@ -18,6 +18,7 @@ from everthread.memory import Memory
 from everthread.recipes.membot import Membot
 from everthread.scribes.base import NOTES_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
+from everthread.stores.evidence import get_answer
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
 from everthread.text.analyzer import remove_quotes
 from everthread.types import Filter, FoundUnit, Line, Message, NewLine
@@ -677,9 +678,10 @@ def test_without_a_model_a_reply_shows_memories_and_is_not_saved(memory: Memory,
     memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
     with Chat(memory, CAPTAIN, None, clock=clock) as chat:
         first = get_reply_text(chat, "My sister Mia moved to Lisbon, did she not?")
-        assert first.startswith(LABEL)
-        assert "Nora: My sister Mia moved to Lisbon." in first
-        assert get_reply_text(chat, "zzz qqq xxx").startswith(f"{LABEL} I remember nothing that bears on this")
+        assert first == "On 11 November 2026 you told me: “My sister Mia moved to Lisbon.”"
+        assert get_answer(chat.lines[0].metadata) == 1
+        assert [hit.seq for hit in memory.evidence(2).hits] == [1]
+        assert get_reply_text(chat, "zzz qqq xxx?") == NOTHING_FOUND
         session = chat.end(remember=True).session
         chat.wait(120)
     assert [line.speaker for line in memory.lines()] == ["Nora"] * 3
@@ -689,7 +691,7 @@ def test_without_a_model_a_reply_shows_memories_and_is_not_saved(memory: Memory,
 def test_a_chat_opens_by_name_with_the_configuration(tmp_path: Path) -> None:
     with Chat.open("nora", store=tmp_path, embedder=HashEmbedder()) as chat:
         assert chat.llm is None
-        assert get_reply_text(chat, "Hello.").startswith(LABEL)
+        assert get_reply_text(chat, "Hello.") == NOTED
     with Chat.open("nora", store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."])) as chat:
         assert get_reply_text(chat, "Hello again.") == "Aye."
 
@@ -716,7 +718,7 @@ def test_memories_shown_without_a_model_are_not_filtered(memory: Memory, clock: 
         "In HTML, </s> ends what <s> began.", speaker="user", said_at=NOON - timedelta(days=9), session="old"
     )
     with Chat(memory, None, None, clock=clock) as chat:
-        assert "user: In HTML, </s> ends what <s> began." in get_reply_text(chat, "What ends what <s> began in HTML?")
+        assert "“In HTML, </s> ends what <s> began.”" in get_reply_text(chat, "What ends what <s> began in HTML?")
 
 
 def test_a_closed_conversation_rejects_every_call(talk: Talk, memory: Memory) -> None:
@@ -1256,4 +1258,6 @@ def test_a_missing_bank_is_an_error_before_anything_is_said(memory: Memory, othe
 def test_without_a_model_memories_of_other_banks_are_shown(memory: Memory, others: Memory, clock: Clock) -> None:
     with Chat(memory, CAPTAIN, clock=clock, banks=["bob"]) as chat:
         get_reply_text(chat, "Hello there, I am new.")
-        assert "[Bank bob]" in get_reply_text(chat, "What became of the ferry to Capri?")
+        assert "Bob said: “The ferry to Capri was cancelled.”" in get_reply_text(
+            chat, "What became of the ferry to Capri?"
+        )

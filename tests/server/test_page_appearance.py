@@ -35,20 +35,23 @@ def test_reply_settings_are_sent_with_each_request(page: Page, url: str) -> None
     expect(page.locator("#usage")).to_contain_text("tokens")
 
 
-def test_without_a_model_replies_are_labelled_as_recall(page: Page, url_without_model: str) -> None:
+def test_without_a_model_answers_are_quoted_and_stay_in_the_chat(page: Page, url_without_model: str) -> None:
     url = url_without_model
-    add_past_lines(url, "bare", "The blue bicycle stands in the cellar.")
+    add_past_lines(url, "bare", "The blue bicycle stands in the cellar.", "Where does the blue bicycle stand?")
     visit(page, url, "bare")
-    expect(page.locator(".connect-hint")).to_contain_text("Connect a model")
+    expect(page.locator(".connect-hint")).to_be_visible()
     say(page, "Where does the blue bicycle stand?")
-    expect(page.locator(".recall-only .label")).to_contain_text("Recall only")
-    expect(page.locator(".recall-only .line-text")).to_contain_text("cellar")
-    page.locator(".recall-only .connect-hint").get_by_role("button", name="Connect a model").click()
-    expect(page.get_by_role("dialog", name="Language model")).to_be_visible()
-    page.keyboard.press("Escape")
+    answer = page.locator(".recalled").first
+    expect(answer.locator(".source")).to_have_text("On 1 March 2024 Alex said:")
+    expect(answer.locator(".line-text")).to_have_text("The blue bicycle stands in the cellar.")
+    say(page, "Tell me of the purple ferns.")
+    expect(page.locator(".from-person")).to_have_count(2)
     page.reload()
-    page.get_by_role("button", name="Retry").click()
-    expect(page.locator(".recall-only .line-text")).to_contain_text("cellar")
+    expect(answer.locator(".line-text")).to_have_text("The blue bicycle stands in the cellar.")
+    expect(page.locator(".connect-hint")).to_have_count(0)
+    answer.get_by_role("button", name="memories").or_(answer.get_by_role("button", name="1 memory")).click()
+    expect(page.locator(".hit .match").first).to_contain_text("cellar")
+    check_accessibility(page)
 
 
 def test_every_part_can_be_reached_by_keyboard(page: Page, url: str) -> None:

@@ -1,6 +1,7 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
 import { bankPath, chatPath, get, post, Problem, readEvents, request } from "./api.js";
+import { recalledAnswer } from "./answers.js";
 import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
@@ -339,8 +340,8 @@ export class ChatView {
     const { done, context, problem, text, unclear, ending } = this.pending;
     if (done?.line) unfold(done.line); // all of it was shown while it arrived
     if (done?.line && context) this.contexts.set(done.line.seq, context);
-    const unsaved = done && !done.line && done.body && done.kind !== "ending";
-    this.transient = unsaved ? { kind: done.kind, text: done.body, context } : null;
+    const unsaved = done && !done.line && done.text && done.kind !== "ending";
+    this.transient = unsaved ? { kind: done.kind, text: done.text, context } : null;
     announce(done?.text ?? text.data);
     const state = await this.fetchState().catch((error) => (showError(error), this.stateWith(done?.line)));
     if (problem?.detail === CONNECTION_LOST && text.data)
@@ -348,6 +349,7 @@ export class ChatView {
     this.pending = null;
     emit("replying", false);
     if (place !== this.place) return;
+    if (state.answers[state.lines.at(-1)?.seq]) this.transient = null; // the state has the same answer
     if (ending) return void this.onConversationEnd(ending);
     this.unclear = unclear;
     this.setState(state);
@@ -509,6 +511,7 @@ export class ChatView {
     const drawLine = (line, index) => [
       dateSeparator(line, lines[first + index - 1], this.elements),
       this.cachedLine(line, first + index === lines.length - 1),
+      this.answerTo(line, lines[first + index + 1]),
     ];
     const parts = [this.welcome(), ...lines.slice(first).flatMap(drawLine), this.pending?.message ?? this.queued];
     if (this.pending?.element) parts.push(this.pending.element);
@@ -523,6 +526,15 @@ export class ChatView {
     const state = last && [this.pending !== null, Boolean(this.pending?.message), this.state.swipes, this.model];
     const data = [line, this.pins.has(line.seq), this.inspected === line.seq, state];
     return this.elements.get(line.seq, data, () => this.drawLine(line, last));
+  }
+
+  /** The line that answered a person's line without a model; null if something else did. */
+  answerTo(line, next) {
+    const answer = this.state.answers[line.seq];
+    if (!answer || next?.role === "assistant" || (!next && this.pending && !this.pending.message)) return null;
+    const { person } = this.state.character;
+    const data = [line, answer, person, this.inspected === line.seq];
+    return this.elements.get(`answer to ${line.seq}`, data, () => recalledAnswer(line, answer, this, person));
   }
 
   drawLine(line, last) {

@@ -95,13 +95,13 @@ export class Composer {
   }
 
   /** Show what can be done next, and the tokens used so far. */
-  onState({ unanswered, lines, usage }) {
+  onState({ unanswered, lines, answers, usage }) {
     const last = lines.findLast((line) => line.role === "user")?.text;
     if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
     this.restored = null;
     fill(
       byId("follow-ups"),
-      unanswered && button("Retry", () => this.chat.answer(), { class: "link" }),
+      unanswered && !answers[lines.at(-1).seq] && button("Retry", () => this.chat.answer(), { class: "link" }),
       lines.some((line) => line.role === "user") && button("Undo", () => this.chat.undo(), { class: "link" }),
       this.chat.discarded &&
         button("Restore previous version", () => this.chat.restore(), { class: "link", title: RESTORE_HINT }),

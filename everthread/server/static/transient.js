@@ -3,7 +3,6 @@
 import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
 import { memoryCount } from "./line.js";
-import { connectHint } from "./welcome.js";
 
 const ANSWER_HINT = "You can also type yes or no. Anything else continues the chat.";
 const UNCLEAR_ANSWER = "Please answer yes or no, or just continue the chat.";
@@ -24,7 +23,6 @@ export const endQuestion = (question, chat, unclear) =>
   );
 
 const LABELS = {
-  recall_only: () => ["Recall only: what was said before, word for word. ", connectHint()],
   partial: () => "The reply got this far.",
 };
 

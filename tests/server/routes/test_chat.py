@@ -17,7 +17,7 @@ from hardship import PATIENCE, llm
 from hardship.llm import Behaviour, Cut, Reply, Stall, Status
 
 from everthread.chat.end_dialogue import QUESTION
-from everthread.chat.offline_reply import LABEL
+from everthread.chat.offline_reply import NOTED
 from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
@@ -140,9 +140,9 @@ def test_a_reply_emits_its_line_context_pieces_and_end(begin: Begin) -> None:
     parts = {"text", "tokens", "relevance", "hits", "lines", "units", "corrects", "bank", "others", "offer", "notes"}
     assert set(received[1][1]) == parts
     done = received[-1][1]
-    assert text(received) == done["text"] == done["body"] == done["line"]["text"] == "It is Mia who moved there."
+    assert text(received) == done["text"] == done["line"]["text"] == "It is Mia who moved there."
     assert done["kind"] == "reply"
-    assert (done["partial"], done["refused"], done["labelled"], done["model"]) == (False, False, False, "m")
+    assert (done["partial"], done["refused"], done["model"]) == (False, False, "m")
     assert done["usage"] == {"prompt": 11, "completion": 7, "cost": None, "estimated": False}
     state = site.state()
     assert [line["text"] for line in state["lines"]][-1] == "It is Mia who moved there."
@@ -185,16 +185,19 @@ def test_the_evidence_of_a_reply_is_stored_and_returned_as_it_was(begin: Begin) 
     assert site.client.get(f"/api/v1/banks/alice/lines/{reply['seq'] - 1}/evidence").status_code == 404
 
 
-def test_without_a_model_the_recalled_text_is_labelled_and_not_stored(begin: Begin) -> None:
+def test_without_a_model_the_line_that_answers_is_quoted_and_stays_in_the_state(begin: Begin) -> None:
     site = begin()
-    received = site.say("Hello there.")
-    assert text(received).startswith(LABEL)
+    received = site.say("Mia moved to Lisbon in May.")
     done = received[-1][1]
-    assert (done["labelled"], done["kind"]) == (True, "recall_only")
-    assert done["text"] == f"{LABEL} {done['body']}"
-    assert done["line"] is None
-    assert site.stored_texts() == ["Hello there."]
-    assert site.state()["model"] is None
+    assert (done["kind"], done["text"], done["line"]) == ("recall_only", NOTED, None)
+    site.post("end", {"remember": True})
+    assert "you told me: “Mia moved to Lisbon in May.”" in text(site.say("Where did Mia move, to Lisbon?"))
+    assert site.stored_texts() == ["Mia moved to Lisbon in May.", "Where did Mia move, to Lisbon?"]
+    state = site.state()
+    assert state["model"] is None
+    assert {seq: line["text"] for seq, line in state["answers"].items()} == {"2": "Mia moved to Lisbon in May."}
+    site.client.delete("/api/v1/banks/alice/lines/1")
+    assert site.state()["answers"] == {}
 
 
 @pytest.mark.parametrize(("status", "name"), [(429, "llm-unavailable"), (500, "llm-unavailable"), (401, "llm-denied")])
@@ -626,7 +629,7 @@ def site_after_goodbye(begin: Begin) -> Site:
     assert received[0][1]["line"]["text"] == "ok bye then!"
     assert received[1][1] == {"question": QUESTION}
     assert received[2][1]["text"] == f"Goodbye! {QUESTION}"
-    assert (received[2][1]["labelled"], received[2][1]["kind"]) == (False, "ending")
+    assert received[2][1]["kind"] == "ending"
     return site
 
 
