@@ -74,18 +74,20 @@ export function openBanks() {
 
 function bankItem(bank, open) {
   const when = bank.last_said_at ? `, last ${shortDate(bank.last_said_at)}` : "";
-  const size = h("span", { class: "small" }, `${countOf(bank.lines, "message")}${when}`);
+  const size = h("span", { class: "small size" }, `${countOf(bank.lines, "message")}${when}`);
   const names = h(
     "span",
     { class: "who" },
     textElement("b", bank.character),
     " ",
     textElement("span", withPerson(bank), { class: "small" }),
+    " ",
+    size,
   );
   const props = bank.id === route.bank ? { "aria-current": "true" } : {};
   return h(
     "li",
     {},
-    button([avatar(bank.character), names, size], () => open(bank.id), { title: bank.id, ...props }),
+    button([avatar(bank.character), names], () => open(bank.id), { title: bank.id, ...props }),
   );
 }
