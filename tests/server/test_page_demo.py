@@ -43,7 +43,6 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
     expect(page.locator("#demo .lead")).to_have_text("On 13. April 2025 you said:")
     expect(page.locator("#demo .dim")).to_have_text("EverUnd, fährt er sich gut?")
     expect(page.locator("#panel")).to_contain_text(ANSWER)
-    check_accessibility(page)
 
     page.get_by_role("link", name="Show it in its chat").click()
     expect(page.locator(".line.target")).to_contain_text(ANSWER)
@@ -54,6 +53,8 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
     expect(page.locator("#demo .receipt")).to_contain_text("message 50, for good")
     expect(page.locator("#demo .from-character").last).to_contain_text("Nothing comes back.")
     expect(page.locator("body")).not_to_contain_text("90.000")
+    page.get_by_role("button", name="Wo waren wir im Urlaub?").click()
+    expect(page.locator("#demo .lit")).to_contain_text("Rügen")
     page.set_viewport_size({"width": 390, "height": 844})
     check_accessibility(page)
 

@@ -67,6 +67,10 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "banks", None),
     ("DELETE", BANK, None),
     ("GET", BANK, None),
+    ("POST", "banks/demo/sample", {"language": "zh"}),
+    ("DELETE", "banks/demo/lines/12", None),
+    ("POST", "banks/demo/sample", {"language": "zh"}),
+    ("GET", "banks/demo/lines/12", None),
     ("GET", "banks", None),
 ]
 
