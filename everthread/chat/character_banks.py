@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import count
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
 from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME, SETTING_RECALL_FROM
-from everthread.errors import BankDamaged, BankTooNew
+from everthread.errors import BankDamaged, BankTooNew, NotFound
 from everthread.memory import Memory
 from everthread.stores.base import Store
 from everthread.stores.limits import MAX_BANK_ID_CHARS
@@ -124,3 +125,15 @@ def recall_from(settings: Settings) -> list[str]:
     """Return the banks that the replies of a bank also draw on."""
     banks = settings.get(SETTING_RECALL_FROM)
     return [bank for bank in banks if isinstance(bank, str)] if isinstance(banks, list) else []
+
+
+def stop_sharing(store: Store, bank: str) -> None:
+    """Remove a forgotten bank from the setting `recall_from` of the same person's banks: a new bank of that id is not
+    shared."""
+    home = bank.partition("/")[0]
+    for other in store.banks():
+        if other == home or other.startswith(f"{home}/"):
+            with suppress(BankDamaged, BankTooNew, NotFound):  # NotFound: it was forgotten in the meantime
+                banks = recall_from(store.settings(other))
+                if bank in banks:
+                    store.set_setting(other, SETTING_RECALL_FROM, [name for name in banks if name != bank] or None)

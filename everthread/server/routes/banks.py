@@ -47,7 +47,7 @@ from everthread.server.schemas import (
     StatsView,
 )
 from everthread.server.services import Services
-from everthread.types import JSONValue, Stats
+from everthread.types import JSONValue, Receipt, Stats
 
 log = logging.getLogger("everthread.server")
 router = APIRouter(prefix="/banks", tags=["banks"], route_class=AuthFirstRoute)
@@ -116,9 +116,13 @@ def forget_everything(
 ) -> ReceiptView:
     """Forget the whole bank, for good."""
     require(request, "forget", bank)  # not by `ForgetMemory`: a repeated request finds no bank
-    return forget_once(
-        idempotency, conversations, bank, lambda: services.get_memory(bank).forget(everything=True), close=True
-    )
+
+    def forget() -> Receipt:
+        receipt = services.get_memory(bank).forget(everything=True)
+        character_banks.stop_sharing(services.store, bank)
+        return receipt
+
+    return forget_once(idempotency, conversations, bank, forget, close=True)
 
 
 @router.get("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)

@@ -67,3 +67,14 @@ def test_a_bank_shares_its_memories_only_with_readers_of_both(api: TestClient, s
     assert "barn" in api.post(f"{OWN}/chat/current/regenerate").text
     assert api.patch(f"{OWN}/settings", json={"recall_from": []}).json() == {"remember": "ask"}
     assert "barn" not in api.post(f"{OWN}/chat/current/reply", json=question).text
+
+
+def test_a_forgotten_bank_is_no_longer_shared_even_if_it_is_created_again(api: TestClient) -> None:
+    for bank in ("laura", "laura%2Fcook", "laura%2Fcaptain-vey", "laurel"):
+        api.put(f"banks/{bank}")
+    api.patch(f"{OWN}/settings", json={"recall_from": ["laura", "laura/cook"]})
+    api.delete("banks/laura")
+    api.put("banks/laura")
+    assert api.get(f"{OWN}/settings").json()["recall_from"] == ["laura/cook"]
+    api.delete("banks/laura%2Fcook")
+    assert api.get(f"{OWN}/settings").json() == {"remember": "ask"}
