@@ -154,13 +154,22 @@ def test_a_growing_reply_keeps_its_finished_blocks_and_ends_like_a_whole_one(pag
                 if (stream.settledChars) firsts.add(stream.element.firstElementChild);
                 unsettled.push(stream.data.length - stream.settledChars);
             }
+            const prose = new MarkdownStream();
+            prose.appendData("One.\\n\\nTw");
+            prose.draw();
+            const [one] = prose.element.children;
+            prose.appendData("o,\\nin two rows.\\n\\nThree **bold**.");
+            prose.draw();
+            const kept = [...prose.element.children];
             const whole = renderMarkdown(text.repeat(8)), plain = (box) => box.textContent.replace(/\\s+/g, "");
-            return [firsts.size, Math.max(...unsettled), plain(stream.element) === plain(whole),
+            return [kept[0] === one && kept.map((each) => each.textContent), firsts.size,
+                Math.max(...unsettled), plain(stream.element) === plain(whole),
                 stream.element.querySelectorAll("td").length, whole.querySelectorAll("td").length];
         }""",
         TEXT,
     )
-    first_elements, max_unsettled, same, *cells = grown
+    prose, first_elements, max_unsettled, same, *cells = grown
+    assert prose == ["One.", "Two,\nin two rows.", "Three bold."]
     assert first_elements == 1
     assert max_unsettled < 150  # characters that are drawn again with each piece, of 6,000
     assert same

@@ -54,21 +54,28 @@ export class MarkdownStream {
   draw() {
     const started = performance.now();
     this.timer = 0;
-    if (needsRichText(this.data)) rich ? this.drawRich() : (this.drawPlain(), whenRich(() => this.drawRich()));
-    else this.drawPlain();
+    if (!needsRichText(this.data)) this.drawPlain(this.data.lastIndexOf("\n\n"));
+    else if (rich) this.drawRich();
+    else (this.drawPlain(), whenRich(() => this.drawRich()));
     this.waitMs = Math.max(MIN_WAIT_MS, IDLE_PER_DRAW * (performance.now() - started));
   }
 
-  drawPlain() {
+  /** Draw paragraphs; those before `end` are finished. */
+  drawPlain(end = 0) {
+    if (end > this.settledChars) this.settle(paragraphs(this.data.slice(this.settledChars, end)), end);
     this.replaceLive(paragraphs(this.data.slice(this.settledChars)));
   }
 
   drawRich() {
     const { settled, live, settledChars } = rich.renderGrowing(this.data.slice(this.settledChars));
-    this.replaceLive(settled);
-    this.settledChars += settledChars;
-    this.live = [];
+    this.settle(settled, this.settledChars + settledChars);
     this.replaceLive(live);
+  }
+
+  settle(elements, end) {
+    this.replaceLive(elements);
+    this.live = [];
+    this.settledChars = end;
   }
 
   replaceLive(elements) {
