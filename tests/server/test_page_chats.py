@@ -6,7 +6,7 @@ import pytest
 from hardship import web
 from playwright.sync_api import Page, expect
 
-from server.page_helpers import visit
+from server.page_helpers import check_accessibility, say_and_wait, visit
 
 SPACING_S = 5
 AT_END = """text => { const box = document.getElementById('lines');
@@ -94,3 +94,79 @@ def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url:
     page.wait_for_function(f"() => document.querySelector('.line').dataset.seq !== '{first}'")
     expect(page.locator(f"[data-seq='{first}']")).to_have_count(1)
     assert int(page.evaluate(TOP_LINE)) > int(first or 0)
+
+
+def test_a_new_chat_begins_at_once_and_chats_are_renamed_tagged_pinned_archived_and_deleted(
+    page: Page, url: str
+) -> None:
+    add_chat(url, "kept", "garden", 4, ended=timedelta(days=40))
+    add_chat(url, "kept", "ferry", 2, ended=timedelta(days=80))
+    visit(page, url, "kept")
+    say_and_wait(page, "Good morning.")
+    page.keyboard.press("Control+Shift+O")
+    expect(page.locator(".welcome")).to_contain_text("New chat with")
+    say_and_wait(page, "Another subject.")
+    shown = page.locator("#session-list .preview")
+    expect(shown).to_have_text(
+        ["Another subject.", "Good morning.", "Garden 0 of the garden.", "Ferry 0 of the garden."]
+    )
+    page.locator("#session-list li", has_text="Ferry 0").hover()
+    page.get_by_role("button", name="Options for chat: Ferry 0").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Title").fill("The ferry")
+    dialog.get_by_label("Tags").fill("travel, sea")
+    dialog.get_by_label("Pin to the top").check()
+    check_accessibility(page)
+    dialog.get_by_role("button", name="Save").click()
+    expect(shown).to_have_text(["Another subject.", "The ferry", "Good morning.", "Garden 0 of the garden."])
+    expect(page.locator(".tag")).to_have_text(["travel", "sea"])
+    page.get_by_role("button", name="Options for chat: Garden 0").click()
+    dialog.get_by_label("Archive").check()
+    dialog.get_by_role("button", name="Save").click()
+    expect(shown).to_have_text(["Another subject.", "The ferry", "Good morning."])
+    page.locator(".filters summary").click()
+    page.get_by_label("Archived chats").check()
+    expect(shown).to_have_text(["Garden 0 of the garden."])
+    page.get_by_role("button", name="Options for chat: Garden 0").click()
+    dialog.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Forget it all").click()
+    page.get_by_role("dialog", name="Forgotten").get_by_role("button", name="Done").click()
+    expect(page.locator("#session-list")).to_have_text("No chats match these filters.")
+    page.get_by_label("Tag", exact=True).fill("sea")
+    page.get_by_label("Archived chats").uncheck()
+    expect(shown).to_have_text(["The ferry"])
+    check_accessibility(page)
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("tab", name="Timeline").click()
+    month = page.locator("svg.timeline").get_by_role("listitem").first
+    month.locator("rect").click()
+    expect(shown).to_have_text(["The ferry"])
+
+
+def test_search_lists_every_message_with_the_words_and_then_what_is_similar(page: Page, long_url: str) -> None:
+    visit(page, long_url, "long")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#query")).to_be_focused()
+    page.keyboard.type("arden")
+    heading, found = page.locator("#session-list h2").first, page.locator("#session-list a")
+    expect(heading).to_have_text("With these words: 50+")
+    page.locator("#session-list").evaluate("box => (box.scrollTop = box.scrollHeight)")
+    expect(heading).to_have_text("With these words: 100+")
+    page.fill("#query", "Old 39 garden")
+    expect(heading).to_have_text("With these words: 14")
+    expect(found.first).to_contain_text("Old 399 of")
+    expect(page.locator("#session-list h2")).to_have_text(["With these words: 14", "Similar in meaning"])
+    page.locator(".filters summary").click()
+    page.get_by_label("Said by").select_option("Alex")
+    expect(heading).to_have_text("With these words: 5")  # 390, 392, …
+    page.fill("#query", "")
+    page.locator("#message").press("ArrowUp")
+    expect(page.locator(".editing textarea")).to_have_value("New 28 of the garden.")
+    page.keyboard.press("Escape")
+    page.locator("#lines").focus()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Edit your last message")
+    check_accessibility(page)
+    page.keyboard.press("Escape")
+    edit = page.locator(".line").last.get_by_role("button", name="Edit message: New 29 of the garden.")
+    expect(edit).to_have_count(1)

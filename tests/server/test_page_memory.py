@@ -22,7 +22,7 @@ def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> Non
     page.keyboard.press("Enter")
     expect(page.get_by_label("What should I call you?")).to_have_count(0)
     say_and_wait(page, "My sister Mia moved to Lisbon.")
-    page.get_by_role("button", name="New chat").click()
+    page.get_by_role("button", name="End chat").click()
     page.get_by_role("button", name="Remember it").click()
     expect(page.locator("#notices")).to_contain_text("Remembered")
     expect(page.locator(".line")).to_have_count(0)
@@ -119,7 +119,6 @@ def test_a_forgotten_memory_is_gone_and_a_receipt_is_shown(page: Page, url: str)
     expect(page.locator("#session-list")).to_have_text("No results")
     page.fill("#query", "blue bicycle cellar")
     expect(page.locator("#session-list mark").first).to_have_text("blue")
-    expect(page.locator("#session-list")).to_contain_text("results")
     expect(page.locator("#session-list")).not_to_contain_text("cellar.")
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
+from pydantic import AwareDatetime
 
 from everthread.bank.corrections import sort_by_position
 from everthread.common.timestamps import to_micros
@@ -20,7 +21,7 @@ from everthread.server.permissions import Conversations, ForgetMemory, ReadMemor
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import BufferBody, ItemList, Page, PassageView, ReceiptView, SessionChanges, SessionView
-from everthread.types import Filter, Session
+from everthread.types import Filter, Metadata, Session
 
 router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=AuthFirstRoute)
 
@@ -29,20 +30,39 @@ Name = Annotated[path_segments.PathSegment, Path(description="A session's name; 
 
 
 @router.get("", response_model=Page[SessionView])
-def sessions(memory: ReadMemory, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
-    """List the conversations, the latest first."""
-    previous = decode_cursor(after, (int, int))
-    latest_first = sorted(memory.sessions(), key=_sort_key, reverse=True)
-    following = (session for session in latest_first if not previous or _sort_key(session) < previous)
-    return build_page(_views(memory, following), limit, _cursor)
+def sessions(
+    memory: ReadMemory,
+    tag: Annotated[str | None, Query(description="Only those whose metadata list this among their `tags`.")] = None,
+    archived: Annotated[bool | None, Query(description="Only those whose metadata say this of `archived`.")] = None,
+    since: Annotated[AwareDatetime | None, Query(description="Only those that went on at this time or later.")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Only those that began before this time.")] = None,
+    after: After = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> dict[str, Any]:
+    """List the conversations: those whose metadata have `"pinned": true` first, then the latest first."""
+    previous = decode_cursor(after, (int, int, int))
+    chosen = (
+        session
+        for session in memory.sessions()
+        if (tag is None or tag in _tags(session.metadata))
+        and (archived is None or archived is (session.metadata.get("archived") is True))
+        and (since is None or session.last_at >= since)
+        and (until is None or session.started_at < until)
+    )
+    latest_first = sorted(chosen, key=lambda session: _position(asdict(session)), reverse=True)
+    following = (session for session in latest_first if not previous or _position(asdict(session)) < previous)
+    return build_page(_views(memory, following), limit, _position)
 
 
-def _sort_key(session: Session) -> list[Any]:
-    return [to_micros(session.last_at), session.first_seq]
+def _tags(metadata: Metadata) -> list[object]:
+    """Return the tags in the metadata of a conversation, which may hold anything under this name."""
+    tags = metadata.get("tags")
+    return list(tags) if isinstance(tags, list) else []
 
 
-def _cursor(item: dict[str, Any]) -> list[Any]:
-    return [to_micros(item["last_at"]), item["first_seq"]]
+def _position(session: dict[str, Any]) -> list[Any]:
+    """Return the position of a conversation in the list."""
+    return [int(session["metadata"].get("pinned") is True), to_micros(session["last_at"]), session["first_seq"]]
 
 
 def _views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,7 @@ const VIEWS = [
   ["chat", "Chat", "chat"],
   ["memory", "Memory", "memory"],
 ];
-const SESSIONS_PATH = "/sessions?limit=50";
+const SESSIONS_PATH = "/sessions?limit=50&archived=false";
 const OVERLAYS_DELAY_MS = 1_000; // after the page is complete; then its dialogs are loaded before one is opened
 
 const chat = new ChatView();
@@ -159,11 +159,7 @@ on("state", ({ character, incognito, lines, model }) => {
       iconButton("mask", "Incognito: save nothing", () => setIncognito(chat, !incognito), {
         "aria-pressed": String(incognito),
       }),
-    button("New chat", () => chat.end(), {
-      class: "quiet",
-      title: "End this chat and start another",
-      disabled: !lines.length,
-    }),
+    button("New chat", newChat, { class: "quiet", title: "Start another chat (Ctrl+Shift+O)", disabled: !lines.length }),
   );
 });
 
@@ -228,9 +224,31 @@ on("reconnected", () => {
   else showRoute();
 });
 addEventListener("hashchange", applyHash);
-addEventListener("keydown", ({ key }) => {
-  if (key === "Escape" && route.view === "read" && !document.querySelector("dialog[open]")) navigate({});
+addEventListener("keydown", (event) => {
+  if (document.querySelector("dialog[open]")) return;
+  const act = keyAction(event);
+  if (act) (event.preventDefault(), act());
 });
+
+/** What a key does anywhere on the page. */
+function keyAction({ key, ctrlKey, metaKey, shiftKey, target }) {
+  const control = ctrlKey || metaKey;
+  if (control && key.toLowerCase() === "k") return () => (showView("sessions"), byId("query").select());
+  if (control && shiftKey && key.toLowerCase() === "o") return newChat;
+  if (key === "?" && !control && !target.matches("input, textarea, select")) return showKeys;
+  if (key === "Escape" && route.view === "read") return () => navigate({});
+  return null;
+}
+
+const showKeys = withErrors(async () => (await loadOverlays()).openKeys());
+
+/** Begin another chat. The present one stays as it is; one in incognito ends, since nothing of it is saved. */
+function newChat() {
+  if (chat.state?.incognito) return chat.end();
+  navigate({ view: "talk", session: `${new Date().toISOString().slice(0, 19)}Z` });
+  return byId("message").focus();
+}
+
 const start = withErrors(async () => {
   composer.start();
   const shown = showRoute();

@@ -259,6 +259,12 @@ export class ChatView {
     if (!(await this.requestReply("/edit", { seq: line.seq, text }))) this.discarded = discarded;
   }
 
+  /** Edit the person's last message. */
+  editLast() {
+    const last = this.state?.lines.findLast((line) => line.role === "user");
+    if (last && !this.isBusy) this.edit(last);
+  }
+
   /** Request a reply and follow it. Returns whether the server accepted the request. */
   async requestReply(path, body, message = null) {
     if (this.pending) return false;

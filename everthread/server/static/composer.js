@@ -5,6 +5,7 @@ import { on } from "./events.js";
 import { getDraft, saveDraft } from "./prefs.js";
 import { route } from "./router.js";
 
+const END_HINT = "Ends this chat, to be remembered or forgotten";
 const RESTORE_HINT = "Restores the messages that were set aside; possible until you send something new";
 
 export class Composer {
@@ -29,6 +30,7 @@ export class Composer {
   onKey(event) {
     const { key, shiftKey, isComposing } = event;
     if (key === "Enter" && !shiftKey && !isComposing) (event.preventDefault(), this.replying || this.submit());
+    if (key === "ArrowUp" && !this.field.value) (event.preventDefault(), this.chat.editLast());
     if ((key === "ArrowLeft" || key === "ArrowRight") && !this.field.value) {
       event.preventDefault();
       this.chat.swipe(key === "ArrowLeft" ? -1 : 1);
@@ -103,6 +105,7 @@ export class Composer {
       byId("follow-ups"),
       unanswered && !answers[lines.at(-1).seq] && button("Retry", () => this.chat.answer(), { class: "link" }),
       lines.some((line) => line.role === "user") && button("Undo", () => this.chat.undo(), { class: "link" }),
+      lines.length > 0 && button("End chat", () => this.chat.end(), { class: "link", title: END_HINT }),
       this.chat.discarded &&
         button("Restore previous version", () => this.chat.restore(), { class: "link", title: RESTORE_HINT }),
     );

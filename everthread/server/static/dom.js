@@ -48,6 +48,7 @@ const PATHS = {
   copy: "M9 9h10v11H9zM6 15H5V4h10v2",
   forget: "M5 7h14M10 4h4M7 7l1 13h8l1-13",
   next: "M9 5l7 7-7 7",
+  more: "M5 12h1M11.5 12h1M18 12h1",
   memory: "M5 6h14M5 12h9M5 18h11",
   mask: "M3 12h18M6 12l2-7h8l2 7M5 16a3 3 0 1 0 6 0 3 3 0 1 0-6 0zM13 16a3 3 0 1 0 6 0 3 3 0 1 0-6 0z",
   pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7",

@@ -9,6 +9,7 @@ import { showNotice } from "./notices.js";
 const FOLD_ABOVE_CHARS = 8_000; // longer texts are folded
 const FOLDED_CHARS = 4_000; // of a folded text that are shown
 const MAX_QUOTED_CHARS = 2_000; // in a list of memories; the conversation shows the whole line
+const MAX_NAMED_CHARS = 60; // of a line in the name of its buttons
 const unfolded = new Set(); // keys of long lines that are shown in full
 
 /** A line's element. actions: the buttons below it; fromPerson: whether it is on the person's side. */
@@ -108,6 +109,10 @@ export function streamingLine(speaker) {
   return { element, text };
 }
 
+/** A button with an icon that names the line it belongs to for screen readers. */
+export const lineButton = (line, name, label, act, props = {}) =>
+  iconButton(name, label, act, { "aria-label": `${label}: ${truncate(line.text, MAX_NAMED_CHARS)}`, ...props });
+
 export function lineActions(line, { last, chat }) {
   const isReply = line.role === "assistant";
   const saved = line.seq > 0;
@@ -119,14 +124,14 @@ export function lineActions(line, { last, chat }) {
       chat.model &&
       chat.state.swipes.length < 2 &&
       iconButton("regenerate", "Regenerate", () => chat.regenerate()),
-    isReply && iconButton("copy", "Copy message", () => copyMessage(line)),
-    iconButton("edit", "Edit message", () => chat.edit(line)),
-    !last && iconButton("branch", "Continue from here; later messages are set aside", () => chat.branch(line)),
+    isReply && lineButton(line, "copy", "Copy message", () => copyMessage(line)),
+    lineButton(line, "edit", "Edit message", () => chat.edit(line)),
+    !last && lineButton(line, "branch", "Continue from here; later messages are set aside", () => chat.branch(line)),
     saved &&
-      iconButton("pin", pinned ? "Unpin message" : "Pin message: always in context", () => chat.togglePin(line), {
+      lineButton(line, "pin", pinned ? "Unpin message" : "Pin message: always in context", () => chat.togglePin(line), {
         "aria-pressed": String(pinned),
       }),
-    saved && iconButton("forget", "Forget message", () => chat.forgetLine(line)),
+    saved && lineButton(line, "forget", "Forget message", () => chat.forgetLine(line)),
   ].filter(Boolean);
 }
 

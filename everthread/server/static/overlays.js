@@ -3,6 +3,8 @@
 export { findAllowedBank, openBanks } from "./banks.js";
 export { importCard, isCard, openGallery } from "./characters.js";
 export { askChoice, askKey, confirmForget, editText, showReceipt } from "./dialogs.js";
+export { openKeys } from "./keys.js";
+export { openSessionOptions } from "./sessionoptions.js";
 export { editScene } from "./characterforms.js";
 export { openModels } from "./modelpicker.js";
 export { importFile, openSettings } from "./settings.js";

@@ -2,8 +2,7 @@
 
 import { h } from "./dom.js";
 
-// A hit below either of these is shown only if it contains a word of the search. The cosine matters in small banks,
-// where any line may seem relevant.
+// A hit below either of these is not shown. The cosine matters in small banks, where any line may seem relevant.
 const MIN_RELEVANCE = 0.02;
 const MIN_COSINE = 0.25;
 const MAX_EXCERPT_CHARS = 160;
@@ -14,24 +13,18 @@ const STOP_WORDS = new Set(
    which who why will with would you your`.split(/\s+/),
 );
 
-/** A pattern that finds the words of a search, also as prefixes ("sail" in "sails"); null if there are none. Stop words
- * are ignored unless there is nothing else. */
+/** A pattern that finds the words of a search, also as parts of words; null if there are none. Stop words are ignored
+ * unless there is nothing else. */
 export function searchPattern(query) {
   const all = query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
   const contentWords = all.filter((word) => !STOP_WORDS.has(word));
-  const words = (contentWords.length ? contentWords : all).sort((a, b) => b.length - a.length).map(wordPattern);
+  const words = (contentWords.length ? contentWords : all).sort((a, b) => b.length - a.length);
   return words.length ? new RegExp(words.join("|"), "giu") : null;
 }
 
-/** The word at the beginning of a word; anywhere in scripts that write words without spaces. */
-const wordPattern = (word) =>
-  /^[\p{Script=Latin}\p{Script=Cyrillic}\p{N}]/u.test(word) ? `(?<![\\p{L}\\p{N}])${word}` : word;
-
-/** The hits that are relevant or contain a word of the search. */
-export function filterRelevant(hits, words) {
-  const isRelevant = ({ relevance, signals }) => relevance >= MIN_RELEVANCE && (signals.cosine ?? 1) >= MIN_COSINE;
-  return hits.filter((hit) => isRelevant(hit) || (words && hit.line.text.search(words) >= 0));
-}
+/** Whether a hit is relevant enough to be shown. */
+export const isRelevant = ({ relevance, signals }) =>
+  relevance >= MIN_RELEVANCE && (signals.cosine ?? 1) >= MIN_COSINE;
 
 /** An excerpt around the first word that was found, with every such word marked. */
 export function highlight(text, words) {

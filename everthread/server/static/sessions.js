@@ -1,16 +1,17 @@
-// The list of a bank's conversations, and the search over everything said in it.
+// The list of a bank's conversations, which grows as one scrolls, and the place of the search's results.
 
-import { bankPath, get, normalizeHits, post } from "./api.js";
+import { bankPath, get } from "./api.js";
 import { countOf, monthName, shortDate } from "./dates.js";
-import { button, byId, fill, h, textElement } from "./dom.js";
+import { byId, fill, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { speakerName } from "./line.js";
+import { loadOverlays } from "./lazy.js";
 import { withErrors } from "./notices.js";
 import { hashOf, navigate, route } from "./router.js";
-import { filterRelevant, highlight, searchPattern } from "./searchresults.js";
+import { Search } from "./search.js";
+import { SessionFilter, tagsOf } from "./sessionfilter.js";
 
-const MAX_HITS = 20;
 const SEARCH_DELAY_MS = 200; // after the last key
+const MORE_WITHIN_PX = 600; // of the end of the list
 
 export class SessionList {
   constructor() {
@@ -20,70 +21,23 @@ export class SessionList {
     this.current = null; // the id of the running conversation
     this.read = withErrors(this.read.bind(this));
     this.readMore = withErrors(this.readMore.bind(this));
-    this.search = withErrors(this.search.bind(this));
-    byId("search").addEventListener("submit", (event) => (event.preventDefault(), this.search()));
+    this.filter = new SessionFilter(() => this.update());
+    this.search = new Search(this.box, this.filter);
+    this.box.addEventListener("scroll", () => this.onScroll());
+    byId("search").addEventListener("submit", (event) => (event.preventDefault(), this.update()));
     byId("query").addEventListener("input", () => this.onInput());
     byId("query").addEventListener("keydown", (event) => event.key === "Escape" && this.clearSearch());
     on("sessions-changed", () => this.read());
     on("bank", () => ((this.items = []), this.clearSearch()));
-    on("route", () => this.query || this.render());
-    on("state", (state) => ((this.current = state.session), this.query || this.render()));
-    on("forgotten", () => (this.query ? this.search() : this.read()));
+    on("route", () => this.search.query || this.render());
+    on("state", (state) => ((this.current = state.session), this.search.query || this.render()));
+    on("forgotten", () => this.update());
+    on("month", (month) => ((byId("query").value = ""), this.filter.showMonth(month), emit("view", "sessions")));
   }
-
-  get query() {
-    return byId("query").value.trim();
-  }
-
-  async read() {
-    const { bank } = route;
-    const page = await get(bankPath("/sessions?limit=50"));
-    if (bank === route.bank) this.setItems(page.items, page.next);
-  }
-
-  async readMore() {
-    const page = await get(bankPath(`/sessions?limit=50&after=${encodeURIComponent(this.next)}`));
-    this.setItems([...this.items, ...page.items], page.next);
-  }
-
-  setItems(items, next) {
-    Object.assign(this, { items, next });
-    emit("sessions-loaded", items);
-    if (!this.query) this.render();
-  }
-
-  render() {
-    const months = [];
-    for (const session of this.items.filter(({ id }) => id !== this.current)) {
-      const name = monthName(session.last_at);
-      if (months.at(-1)?.[0] !== name) months.push([name, []]);
-      months.at(-1)[1].push(sessionItem(session));
-    }
-    fill(
-      this.box,
-      this.currentChat(),
-      months.map(([name, items]) => [h("h2", { class: "small" }, name), h("ul", {}, items)]),
-      this.next && button("Show older", () => this.readMore(), { class: "link" }),
-      !this.items.length && h("p", { class: "empty" }, "Your chats appear here, newest first."),
-    );
-  }
-
-  currentChat() {
-    const preview = this.items.find((session) => session.id === this.current)?.opening;
-    const shown = route.view === "talk" && route.session === "current";
-    return h(
-      "a",
-      { class: "session", href: hashOf(), on: { click: () => shown && navigate() }, ...currentProps(shown) },
-      h("span", { class: "current-chat" }, "Current chat"),
-      preview && textElement("span", preview, { class: "preview" }),
-    );
-  }
-
-  // ---- searching
 
   onInput() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => (this.query ? this.search() : this.render()), SEARCH_DELAY_MS);
+    this.timer = setTimeout(() => this.update(), SEARCH_DELAY_MS);
   }
 
   clearSearch() {
@@ -91,54 +45,102 @@ export class SessionList {
     this.render();
   }
 
-  async search() {
-    this.running?.abort();
-    this.running = new AbortController();
-    const { query } = this;
-    const { items } = await post(bankPath("/recall"), { query, k: MAX_HITS }, { signal: this.running.signal });
-    if (query !== this.query) return;
-    const words = searchPattern(query);
-    const hits = filterRelevant(normalizeHits(items), words);
-    const count = `${countOf(hits.length, "result")}${hits.length > 1 ? ", best first" : ""}`;
+  /** Show the search's results, or the list as it is now. */
+  update() {
+    return this.search.query ? this.search.start() : this.read();
+  }
+
+  async read() {
+    const path = () => bankPath(`/sessions?${this.filter.query}`);
+    const asked = path();
+    const page = await get(asked);
+    if (asked === path()) this.setItems(page.items, page.next); // else the person wants another list by now
+  }
+
+  async readMore() {
+    if (!this.next || this.reading) return;
+    this.reading = true;
+    const { items } = this;
+    const query = this.filter.query;
+    query.set("after", this.next);
+    const page = await get(bankPath(`/sessions?${query}`)).finally(() => (this.reading = false));
+    if (items === this.items) this.setItems([...items, ...page.items], page.next);
+  }
+
+  setItems(items, next) {
+    Object.assign(this, { items, next });
+    this.filter.offerTags(items);
+    if (!this.filter.isActive) emit("sessions-loaded", items);
+    if (this.search.query) return;
+    this.render();
+    this.onScroll();
+  }
+
+  onScroll() {
+    const { scrollTop, scrollHeight, clientHeight } = this.box;
+    if (scrollHeight - scrollTop - clientHeight > MORE_WITHIN_PX) return;
+    if (this.search.query) this.search.more();
+    else this.readMore();
+  }
+
+  render() {
+    const groups = [];
+    for (const session of this.items.filter(({ id }) => id !== this.current)) {
+      const name = session.metadata.pinned === true ? "Pinned" : monthName(session.last_at);
+      if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
+      groups.at(-1)[1].push(sessionItem(session));
+    }
     fill(
       this.box,
-      h("p", { class: "small", role: "status" }, hits.length ? count : "No results"),
-      h(
-        "ul",
-        {},
-        hits.map((hit) => searchHit(hit, words)),
-      ),
+      !this.filter.isActive && this.currentChat(),
+      groups.map(([name, items]) => [h("h2", { class: "small" }, name), h("ul", {}, items)]),
+      !this.items.length && h("p", { class: "empty" }, this.filter.isActive ? NO_MATCHES : NO_CHATS),
     );
-    this.box.scrollTop = 0;
+  }
+
+  currentChat() {
+    const session = this.items.find(({ id }) => id === this.current);
+    const preview = session?.title || session?.opening;
+    const shown = route.view === "talk" && route.session === "current";
+    return h(
+      "div",
+      { class: "session-row" },
+      h(
+        "a",
+        { class: "session", href: hashOf(), on: { click: () => shown && navigate() }, ...currentProps(shown) },
+        h("span", { class: "current-chat" }, "Current chat"),
+        preview && textElement("span", preview, { class: "preview" }),
+      ),
+      session && optionsButton(session),
+    );
   }
 }
 
+const NO_CHATS = "Your chats appear here, newest first.";
+const NO_MATCHES = "No chats match these filters.";
+
 const currentProps = (current) => (current ? { "aria-current": "page" } : {});
+
+const nameOf = (session) => session.title || session.opening || session.summary || "Untitled chat";
+
+function optionsButton(session) {
+  const open = withErrors(async () => (await loadOverlays()).openSessionOptions(session));
+  return iconButton("more", `Options for chat: ${nameOf(session)}`, open, { "aria-haspopup": "dialog", title: "Options" });
+}
 
 function sessionItem(session) {
   const href = hashOf({ view: "read", session: session.id });
   const shown = route.view === "read" && route.session === session.id;
+  const tags = tagsOf(session).map((tag) => textElement("span", tag, { class: "tag" }));
   return h(
     "li",
-    {},
+    { class: "session-row" },
     h(
       "a",
       { class: "session", href, ...currentProps(shown) },
-      textElement("span", session.title || session.opening || session.summary || "Untitled chat", { class: "preview" }),
-      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${countOf(session.lines, "message")}`),
+      textElement("span", nameOf(session), { class: "preview" }),
+      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${countOf(session.lines, "message")}`, tags),
     ),
-  );
-}
-
-function searchHit({ line }, words) {
-  return h(
-    "li",
-    {},
-    h(
-      "a",
-      { class: "session", href: hashOf({ view: "read", session: line.session, seq: line.seq }) },
-      h("span", { class: "small" }, textElement("b", speakerName(line)), ` · ${shortDate(line.said_at)}`),
-      textElement("span", highlight(line.text, words), { class: "preview" }),
-    ),
+    optionsButton(session),
   );
 }

@@ -2,8 +2,8 @@
 
 import { bankPath, get } from "./api.js";
 import { countOf, monthName } from "./dates.js";
-import { fill, h, svg } from "./dom.js";
-import { on } from "./events.js";
+import { button, fill, h, svg } from "./dom.js";
+import { emit, on } from "./events.js";
 import { withErrors } from "./notices.js";
 
 const WIDTH = 320;
@@ -83,7 +83,9 @@ function bar(item, x, step, max) {
   const label = describeMonth(item);
   return svg(
     "g",
-    lines ? { role: "listitem", "aria-label": label } : { "aria-hidden": "true" },
+    lines
+      ? { role: "listitem", "aria-label": label, on: { click: () => emit("month", item.month) } }
+      : { "aria-hidden": "true" },
     svg("title", {}, label),
     svg("path", { d: `M${x} 0h${step}v${BASELINE}h${-step}z`, class: "plot" }),
     svg("rect", { x: x + step * 0.14, y: BASELINE - height, width, height, rx: Math.min(2, width / 2) }),
@@ -105,7 +107,11 @@ function monthTable(items) {
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, nameOf(item)),
+        h(
+          "th",
+          { scope: "row" },
+          button(nameOf(item), () => emit("month", item.month), { class: "link", title: "Show the chats of this month" }),
+        ),
         h("td", {}, item.lines.toLocaleString()),
         h("td", {}, item.sessions),
       ),

@@ -3,9 +3,9 @@
 import { bankPath, get, remove } from "./api.js";
 import { longDate } from "./dates.js";
 import { confirmForget, showReceipt } from "./dialogs.js";
-import { button, byId, h, iconButton, textElement } from "./dom.js";
+import { button, byId, h, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { dateSeparator, lineElement, memoriesButton, personTest } from "./line.js";
+import { dateSeparator, lineButton, lineElement, memoriesButton, personTest } from "./line.js";
 import { withErrors } from "./notices.js";
 import { ElementCache, reconcile } from "./rerender.js";
 import { navigate, route } from "./router.js";
@@ -113,11 +113,11 @@ export class TranscriptView {
     const pinned = this.chat.pins.has(line.seq);
     return [
       line.memories > 0 && memoriesButton(line, this.chat, this.promptOf(line)),
-      iconButton("edit", "Correct message", () => this.chat.correctLine(line)),
-      iconButton("pin", pinned ? "Unpin message" : "Pin message", () => this.chat.togglePin(line), {
+      lineButton(line, "edit", "Correct message", () => this.chat.correctLine(line)),
+      lineButton(line, "pin", pinned ? "Unpin message" : "Pin message", () => this.chat.togglePin(line), {
         "aria-pressed": String(pinned),
       }),
-      iconButton("forget", "Forget message", () => this.chat.forgetLine(line)),
+      lineButton(line, "forget", "Forget message", () => this.chat.forgetLine(line)),
     ];
   }
 

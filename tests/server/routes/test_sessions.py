@@ -25,6 +25,21 @@ def test_sessions_are_listed_newest_first_with_their_opening(api_with_lines: Tes
     assert kind(api_with_lines.get(SESSIONS, params={"after": "Wzdd"}), 422) == "bad-query"
 
 
+def test_sessions_are_filtered_by_tag_archive_and_time_and_pinned_ones_come_first(api_with_lines: TestClient) -> None:
+    def listed(**params: Any) -> list[str]:
+        return [item["id"] for item in api_with_lines.get(SESSIONS, params=params).json()["items"]]
+
+    changes = {"metadata": {"pinned": True, "archived": True, "tags": ["family", "sea"]}}
+    assert api_with_lines.patch(f"{SESSIONS}/one", json=changes).status_code == 200
+    api_with_lines.patch(f"{SESSIONS}/two", json={"metadata": {"tags": "sea", "pinned": "yes"}})
+    assert listed() == ["one", "two"]
+    first = api_with_lines.get(SESSIONS, params={"limit": 1}).json()
+    assert listed(after=first["next"]) == ["two"]
+    assert (listed(archived=True), listed(archived=False), listed(tag="sea")) == (["one"], ["two"], ["one"])
+    assert (listed(since="2024-06-01T00:00:00Z"), listed(until="2024-06-01T00:00:00Z")) == (["two"], ["one"])
+    assert kind(api_with_lines.get(SESSIONS, params={"since": "2024-06-01"}), 422) == "invalid-request"
+
+
 def test_a_long_opening_is_cut(api: TestClient) -> None:
     api.post("banks/bob/lines", json={"text": "fern " * 100, "session": "a/b"})
     assert len(api.get("banks/bob/sessions/a%2Fb").json()["opening"]) == 120

@@ -1,0 +1,81 @@
+// The search over everything said in a bank: first every message that contains the words, then what is similar in meaning.
+
+import { bankPath, normalizeHits, post } from "./api.js";
+import { shortDate } from "./dates.js";
+import { byId, fill, h, textElement } from "./dom.js";
+import { speakerName } from "./line.js";
+import { announce, withErrors } from "./notices.js";
+import { hashOf } from "./router.js";
+import { highlight, isRelevant, searchPattern } from "./searchresults.js";
+
+const LINES_PER_PAGE = 50;
+const MAX_SIMILAR = 20;
+
+export class Search {
+  constructor(box, filter) {
+    Object.assign(this, { box, filter });
+    this.start = withErrors(this.start.bind(this));
+    this.more = withErrors(this.more.bind(this));
+  }
+
+  get query() {
+    return byId("query").value.trim();
+  }
+
+  async start() {
+    this.running?.abort();
+    const running = (this.running = new AbortController());
+    const { query } = this;
+    const where = await this.filter.readWhere();
+    const found = (path, body) => post(bankPath(path), { ...body, where }, { signal: running.signal });
+    const [exact, similar] = await Promise.all([
+      found("/search", { text: query, limit: LINES_PER_PAGE }),
+      found("/recall", { query, k: MAX_SIMILAR }),
+    ]);
+    if (query !== this.query || running.signal.aborted) return;
+    Object.assign(this, { exact: exact.items, next: exact.next, where, reading: false });
+    this.similar = normalizeHits(similar.items).filter(isRelevant);
+    this.render();
+    announce(this.box.querySelector("h2").textContent);
+    this.box.scrollTop = 0;
+  }
+
+  /** Read more messages that contain the words. */
+  async more() {
+    if (!this.next || this.reading) return;
+    this.reading = true;
+    const { exact, query, where, next } = this;
+    const page = await post(bankPath("/search"), { text: query, where, before: next, limit: LINES_PER_PAGE });
+    if (exact !== this.exact) return;
+    Object.assign(this, { exact: [...exact, ...page.items], next: page.next, reading: false });
+    this.render();
+  }
+
+  render() {
+    const words = searchPattern(this.query);
+    const known = new Set(this.exact.map((line) => line.seq));
+    const similar = this.similar.map((hit) => hit.line).filter((line) => !known.has(line.seq));
+    const item = (line) => foundLine(line, words);
+    const count = `${this.exact.length.toLocaleString()}${this.next ? "+" : ""}`;
+    fill(
+      this.box,
+      h("h2", { class: "small" }, this.exact.length ? `With these words: ${count}` : "No exact matches"),
+      h("ul", {}, this.exact.map(item)),
+      !this.next && similar.length > 0 && [h("h2", { class: "small" }, "Similar in meaning"), h("ul", {}, similar.map(item))],
+      !this.exact.length && !similar.length && h("p", { class: "empty" }, "No results"),
+    );
+  }
+}
+
+function foundLine(line, words) {
+  return h(
+    "li",
+    {},
+    h(
+      "a",
+      { class: "session", href: hashOf({ view: "read", session: line.session, seq: line.seq }) },
+      h("span", { class: "small" }, textElement("b", speakerName(line)), ` · ${shortDate(line.said_at)}`),
+      textElement("span", highlight(line.text, words), { class: "preview" }),
+    ),
+  );
+}

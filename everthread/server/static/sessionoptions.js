@@ -1,0 +1,64 @@
+// What can be done with a conversation in the list: rename, tag, pin, archive, delete.
+
+import { bankPath, patch, remove } from "./api.js";
+import { confirmForget, openDialog, showReceipt } from "./dialogs.js";
+import { button, h } from "./dom.js";
+import { emit } from "./events.js";
+import { withErrors } from "./notices.js";
+import { navigate, route } from "./router.js";
+import { tagsOf } from "./sessionfilter.js";
+
+export function openSessionOptions(session) {
+  const { title, opening, metadata } = session;
+  return openDialog("Chat options", (close) => {
+    const name = h("input", { dir: "auto", value: title ?? "", placeholder: opening ?? "", autofocus: true });
+    const tags = h("input", { dir: "auto", value: tagsOf(session).join(", "), placeholder: "work, travel" });
+    const pinned = h("input", { type: "checkbox", checked: metadata.pinned === true });
+    const archived = h("input", { type: "checkbox", checked: metadata.archived === true });
+    const save = withErrors(async (event) => {
+      event.preventDefault();
+      const flags = { tags: splitTags(tags.value), pinned: pinned.checked, archived: archived.checked };
+      await patch(pathOf(session), { title: name.value.trim(), metadata: mergeSet(metadata, flags) });
+      emit("sessions-changed");
+      close();
+    });
+    return h(
+      "form",
+      { class: "fields", on: { submit: save } },
+      h("label", {}, h("span", {}, "Title (empty: the first message)"), name),
+      h("label", {}, h("span", {}, "Tags, separated by commas"), tags),
+      h("label", { class: "check" }, pinned, "Pin to the top of the list"),
+      h("label", { class: "check" }, archived, "Archive: hide it from the list; it is still remembered"),
+      h(
+        "div",
+        { class: "bar end" },
+        button("Delete…", () => deleteSession(session, close), { class: "danger" }),
+        h("button", { type: "submit", class: "primary" }, "Save"),
+      ),
+    );
+  });
+}
+
+const pathOf = (session) => bankPath(`/sessions/${encodeURIComponent(session.id)}`);
+
+const splitTags = (text) => [...new Set(text.split(/[,，、]/).map((tag) => tag.trim()).filter(Boolean))];
+
+/** The metadata with these values, without those that are false or empty. */
+function mergeSet(metadata, values) {
+  const merged = { ...metadata };
+  for (const [name, value] of Object.entries(values)) {
+    if (value === false || value.length === 0) delete merged[name];
+    else merged[name] = value;
+  }
+  return merged;
+}
+
+const deleteSession = withErrors(async (session, close) => {
+  if (!(await confirmForget(""))) return;
+  const proof = await remove(pathOf(session));
+  close();
+  const seqs = proof.seqs.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, n) => first + n));
+  emit("forgotten", new Set(seqs));
+  await showReceipt(proof);
+  if (route.session === session.id) navigate({});
+});
