@@ -129,6 +129,10 @@ on(
   withErrors(async () => (await loadDemo()).startDemo()),
 );
 on("view", showView);
+on(
+  "session-options",
+  withErrors(async (session) => (await loadOverlays()).openSessionOptions(session)),
+);
 on("conversation-ended", (ending) => {
   navigate({});
   if (!ending.receipt) showNotice("Remembered. Your next message starts a new chat.");

@@ -36,7 +36,7 @@ export class Search {
     Object.assign(this, { exact: exact.items, next: exact.next, where, reading: false });
     this.similar = normalizeHits(similar.items).filter(isRelevant);
     this.render();
-    announce(this.box.querySelector("h2").textContent);
+    announce(this.box.firstElementChild.textContent);
     this.box.scrollTop = 0;
   }
 
@@ -45,7 +45,8 @@ export class Search {
     if (!this.next || this.reading) return;
     this.reading = true;
     const { exact, query, where, next } = this;
-    const page = await post(bankPath("/search"), { text: query, where, before: next, limit: LINES_PER_PAGE });
+    const body = { text: query, where, before: next, limit: LINES_PER_PAGE };
+    const page = await post(bankPath("/search"), body).finally(() => (this.reading = false));
     if (exact !== this.exact) return;
     Object.assign(this, { exact: [...exact, ...page.items], next: page.next, reading: false });
     this.render();
@@ -57,15 +58,15 @@ export class Search {
     const similar = this.similar.map((hit) => hit.line).filter((line) => !known.has(line.seq));
     const item = (line) => foundLine(line, words);
     const count = `${this.exact.length.toLocaleString()}${this.next ? "+" : ""}`;
-    fill(
-      this.box,
-      h("h2", { class: "small" }, this.exact.length ? `With these words: ${count}` : "No exact matches"),
-      h("ul", {}, this.exact.map(item)),
-      !this.next && similar.length > 0 && [h("h2", { class: "small" }, "Similar in meaning"), h("ul", {}, similar.map(item))],
-      !this.exact.length && !similar.length && h("p", { class: "empty" }, "No results"),
-    );
+    const parts = [
+      this.exact.length > 0 && resultList(`With these words: ${count}`, this.exact.map(item)),
+      !this.next && similar.length > 0 && resultList("Similar in meaning", similar.map(item)),
+    ];
+    fill(this.box, parts.some(Boolean) ? parts : h("p", { class: "empty" }, "No results"));
   }
 }
+
+const resultList = (heading, items) => [h("h2", { class: "small" }, heading), h("ul", {}, items)];
 
 function foundLine(line, words) {
   return h(

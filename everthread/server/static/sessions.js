@@ -4,7 +4,6 @@ import { bankPath, get } from "./api.js";
 import { countOf, monthName, shortDate } from "./dates.js";
 import { byId, fill, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { loadOverlays } from "./lazy.js";
 import { withErrors } from "./notices.js";
 import { hashOf, navigate, route } from "./router.js";
 import { Search } from "./search.js";
@@ -124,7 +123,7 @@ const currentProps = (current) => (current ? { "aria-current": "page" } : {});
 const nameOf = (session) => session.title || session.opening || session.summary || "Untitled chat";
 
 function optionsButton(session) {
-  const open = withErrors(async () => (await loadOverlays()).openSessionOptions(session));
+  const open = () => emit("session-options", session);
   return iconButton("more", `Options for chat: ${nameOf(session)}`, open, { "aria-haspopup": "dialog", title: "Options" });
 }
 
