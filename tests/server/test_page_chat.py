@@ -193,6 +193,7 @@ def test_a_very_long_line_is_folded_until_all_of_it_is_requested(page: Page, url
     ]
     web.post(f"{url}/api/v1/banks/long/lines/batch", json={"lines": said}).raise_for_status()
     page.reload()
+    expect(page.locator(".from-character em").first).to_be_attached()  # the Markdown is drawn
     expect(page.locator(".line")).to_have_count(3)
     for number in range(2):
         line = page.locator(".line .line-text").nth(number)
@@ -223,6 +224,7 @@ def test_a_very_long_line_has_the_right_direction_and_is_laid_out_as_one_text(pa
     ]
     web.post(f"{url}/api/v1/banks/longest/lines/batch", json={"lines": said}).raise_for_status()
     page.reload()
+    expect(page.locator(".from-character em").first).to_be_attached()  # the Markdown is drawn
     looks = "boxes => boxes.map(each => getComputedStyle(each)).map(each => `${each.direction} ${each.unicodeBidi}`)"
     texts = page.locator(".from-person .line-text, .from-character .line-text p[dir=auto]")
     expect(texts).to_have_count(3)
