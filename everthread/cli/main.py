@@ -31,8 +31,8 @@ from everthread.cli.common import (
     show_json,
     to_jsonable,
 )
-from everthread.cli.repl_text import LEGEND
 from everthread.cli.sanitize import escape_control_chars
+from everthread.cli.why import LEGEND
 from everthread.embedders.base import Embedder
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory

@@ -13,7 +13,7 @@ from everthread.chat.character import DEFAULT_CHARACTER, EDITABLE_FIELDS
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_consent, parse_yes_no
 from everthread.chat.reply import Reply
-from everthread.cli import completion, repl_text
+from everthread.cli import completion, repl_text, why
 from everthread.cli.common import pluralize
 from everthread.cli.repl_text import UNANSWERED, format_line, is_command, parse_seq, shorten, unescape
 from everthread.cli.screen import Screen, open_screen
@@ -56,7 +56,7 @@ class ChatRepl:
         self.ended_session = ""  # the session that was ended and remembered last
         self.ending_shown = False  # whether the end of a conversation was reported
         self.commands: dict[str, Callable[[str], str]] = {
-            "/why": lambda _: repl_text.explain_reply(self.chat.last_reply),
+            "/why": lambda argument: why.explain_reply(self.chat, argument),
             "/notes": lambda _: repl_text.format_notes(self.chat),
             "/lines": self.show_lines,
             "/again": self.regenerate,

@@ -11,11 +11,6 @@ from everthread.cli.common import pluralize
 from everthread.errors import BadQuery
 from everthread.types import EndResult, Line
 
-LEGEND = """\
-(The percentage is the probability that the line is relevant to the message; for units, and with recipes other than
-default, it is a similarity by the recipe's own measure. The measured signals follow, except those at 0:
-cosine is similarity of meaning; bm25 and share, words in common; near, window and session, the neighbouring lines; the
-others, the speaker, the time and the form.)"""
 QUIT_WORDS = ("/quit", "quit", "exit")
 UNANSWERED = "(your last message got no reply; /again asks for one)"
 SHORT_GOODBYE = "Until next time."  # once the ending has been reported
@@ -23,7 +18,8 @@ MAX_ROW_CHARS = 70  # of a line in a list
 MAX_RESUMED_CHARS = 300  # of a line that is shown when its conversation is resumed
 RESUMED_LINES = 4
 COMMANDS = {  # with their arguments: what they do
-    "/why": "what was recalled for the last reply, how relevant each line is, and by which signals",
+    "/why [figures]": "what was recalled for the last reply, and why; figures: how relevant each line is, and by which "
+    "signals",
     "/notes": "the character's notes",
     "/lines [N|all]": "the last N lines, with their numbers; all: every line, discarded ones included",
     "/again": "replace the last reply with another",
@@ -144,25 +140,6 @@ def reply_notice(reply: Reply) -> str:
     if reply.partial:
         return "(the reply was cut short; the part received is saved)"
     return ""
-
-
-def explain_reply(reply: Reply | None) -> str:
-    """List the lines and units recalled for a reply, with relevance and signals."""
-    if reply is None:
-        return "Nothing has been recalled yet, or nothing since a line was forgotten."
-    context = reply.context
-    rows = [f"query relevance {context.relevance:.0%}{'' if context.hits else '; nothing is relevant'}"]
-    for hit in context.hits:
-        signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-        text = f"{hit.source.speaker}: {shorten(hit.source.text)}"
-        rows.append(f"{hit.relevance:4.0%}  #{hit.seq} {text}\n      {signals}")
-    passages = {line.seq for hit in context.hits for line in hit.passage}
-    buffered = [format_line(line) for line in context.lines if line.seq not in passages]
-    for other in context.others:
-        other_rows = (f"{hit.seq:>6}  {hit.source.speaker}: {shorten(hit.source.text)}" for hit in other.hits)
-        rows += [f"from the bank {other.bank}:", *other_rows]
-    rows += ["still in view from earlier turns:", *buffered] if buffered else []
-    return "\n".join([*rows, LEGEND] if context.hits else rows)
 
 
 def format_stats(chat: Chat) -> str:

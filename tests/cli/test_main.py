@@ -17,7 +17,7 @@ from hardship import PATIENCE
 import everthread
 from everthread.cli.common import LAZY_COMMANDS, json_option
 from everthread.cli.main import main
-from everthread.cli.repl_text import LEGEND
+from everthread.cli.why import LEGEND
 from everthread.common.installation import extra_command
 from everthread.factory import RECIPES
 from everthread.memory import Memory

@@ -15,8 +15,9 @@ from everthread.chat.group_chat import GroupChat
 from everthread.chat.offline_reply import NOTED, NOTHING_FOUND
 from everthread.cli.group_repl import GroupChatRepl
 from everthread.cli.repl import ChatRepl
-from everthread.cli.repl_text import COMMANDS, LEGEND
+from everthread.cli.repl_text import COMMANDS
 from everthread.cli.screen import Screen
+from everthread.cli.why import FIGURES_HINT, LEGEND
 from everthread.errors import LLMUnavailable
 from everthread.llms.base import LLM
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -125,12 +126,24 @@ def test_recalled_text_is_never_stored_again(memory: Memory) -> None:
 
 def test_why_shows_the_relevance_and_the_signals_of_the_last_answer(memory: Memory) -> None:
     remember(memory)
-    screen = converse(memory, "/why", "My sister Mia moved to Lisbon", "/why")
+    screen = converse(memory, "/why", "My sister Mia moved to Lisbon", "/why figures", "/why")
     assert screen[1] == "Nothing has been recalled yet, or nothing since a line was forgotten.\n"
     assert screen[3].startswith("query relevance ")
     assert "#1 Alice: My sister Mia moved to Lisbon." in screen[3]
     assert "share 1.00" in screen[3]
     assert screen[3].endswith(f"{LEGEND}\n")
+    assert screen[4].startswith(
+        "     1  Alice: My sister Mia moved to Lisbon.\n        Alice said it · close in meaning · both "
+    )
+    assert "mention “Lisbon” and “sister” · " in " ".join(screen[4].split())
+    assert screen[4].endswith(f"{FIGURES_HINT}\n")
+
+
+def test_why_says_that_it_is_still_in_the_conversation(memory: Memory) -> None:
+    llm = ScriptedLLM(["Aye.", "In Lisbon.", "Aye."])
+    screen = converse(memory, "My sister Mia moved to Lisbon.", "Where is Mia?", "/why", "Zzz qqq.", "/why", llm=llm)
+    assert "it's still in this conversation.\n     2  Alice: My sister Mia" in screen[3].replace("     1 ", "     2 ")
+    assert screen[5] == "Nothing was recalled: nothing that was said earlier is relevant.\n"
 
 
 def test_why_shows_nothing_of_a_line_that_was_forgotten(memory: Memory) -> None:
@@ -148,7 +161,9 @@ def test_a_recipe_without_notes_does_not_wait_for_them(memory: Memory) -> None:
 def test_why_shows_what_is_still_in_view_of_what_was_recalled_earlier(memory: Memory) -> None:
     memory.recipe = Membot()
     remember(memory)
-    screen = converse(memory, "My sister Mia moved to Lisbon.", "Zzz qqq xxx", "/why", llm=ScriptedLLM(["Aye."] * 2))
+    screen = converse(
+        memory, "My sister Mia moved to Lisbon.", "Zzz qqq xxx", "/why figures", llm=ScriptedLLM(["Aye."] * 2)
+    )
     assert "; nothing is relevant\nstill in view from earlier turns:\n" in screen[3]
     assert "\n     1  Alice: My sister Mia moved to Lisbon.\n" in screen[3]
 
