@@ -18,8 +18,8 @@ A question comes in (recall, context); a function calls those that are indented 
           recall.reader             BankReader.measure_candidates    measures the lines that may answer
             recall.query_parsing    parse_query                      finds its terms, names and times
             recall.time_overview    find_lines_in_spans              finds the lines of a time, if it only names a time
-            embedders.encoder       Encoder.try_embed_query          embeds it
             recall.candidates       find_candidates                  finds lines with similar meaning or words
+              embedders.encoder     Encoder.try_embed_query          embeds it, once its words are read
             recall.features         compute_signals                  computes the signals of each candidate
           recall.features           weighted_sum                     combines them into a score
           recall.relevance          collect_evidence                 collects evidence that the bank can answer

@@ -32,7 +32,11 @@ WRITTEN_BY_0_1_0 = {
 ADDED_SINCE = {
     "META_REPLACES": "everthread.replaces",
     "META_UNDATED": "everthread.undated",
+    "META_RECALLED": "everthread.recalled",
     "SETTING_RESPONSES": "everthread.responses",
+    "SETTING_DEMO": "demo",
+    "SETTING_HOME": "home",
+    "SETTING_RECALL_FROM": "recall_from",
 }
 
 
