@@ -5,7 +5,7 @@ import { bankPath, get, hasKey, put, setKey, setKeyPrompt } from "./api.js";
 import { withPerson } from "./banknames.js";
 import { ChatView } from "./chat.js";
 import { Composer } from "./composer.js";
-import { acceptDrops, button, byId, fill, icon, iconButton, textElement } from "./dom.js";
+import { acceptDrops, button, byId, fill, h, icon, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { mountRibbon, setIncognito } from "./incognito.js";
 import { loadColumns, loadDemo, loadOverlays } from "./lazy.js";
@@ -169,7 +169,9 @@ on("state", ({ character, incognito, lines, model }) => {
 
 function showModel(model) {
   byId("model").hidden = false;
-  byId("model").textContent = model ? model.replace(/:latest$/, "") : "No model";
+  const shortName = model?.replace(/:latest$/, "").replace(/^.*\//, ""); // without its maker
+  fill(byId("model"), h("span", {}, shortName ?? "No model"));
+  byId("model").title = model ?? "";
   byId("model").setAttribute("aria-label", model ? `Model ${model}: change` : "No model: connect one");
 }
 
