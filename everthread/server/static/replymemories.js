@@ -107,7 +107,7 @@ const emptyPanel = () =>
   h(
     "div",
     { class: "empty" },
-    h("p", {}, "What a reply was given from memory appears here: quoted, dated, and with the reason."),
+    h("p", {}, "The memories behind each reply appear here: quoted, dated, and with the reason."),
     h("p", { class: "small" }, "Choose “memories” under any reply that has some."),
   );
 

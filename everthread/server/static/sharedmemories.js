@@ -1,4 +1,4 @@
-// What a reply was given from the person's chats with other characters: quoted, without actions.
+// Memories that a reply was given from the chats with other characters: quoted, without actions.
 
 import { get } from "./api.js";
 import { longDate } from "./dates.js";
