@@ -13,7 +13,8 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -34,6 +35,14 @@ PIECE_INTERVAL_S = 0.1  # seconds between the pieces
 LINES_PER_BANK = 6  # lines of each bank at the start
 VISIT_COUNT = 9  # measured visits to the page, after one that also waits for the browser's processes
 CHROMIUM_PATH = "/usr/bin/chromium"
+LONG_CHAT, LONG_CHAT_LINES = "long-chat", 10_000  # a bank with one chat, which is opened in the page
+OPEN_SCRIPT = """async ([hash, seq]) => {
+    const start = performance.now();
+    location.hash = hash;
+    while (!document.querySelector(`#lines [data-seq="${seq}"]`)) await new Promise(requestAnimationFrame);
+    await new Promise((shown) => requestAnimationFrame(() => setTimeout(shown)));
+    return performance.now() - start;
+}"""  # milliseconds until a line of a chat is drawn
 MARKS = ("interactive", "read", "whole")  # performance marks that the page sets
 
 Progress = Callable[[str], None]
@@ -61,6 +70,16 @@ class PageVisit:
 
 
 @dataclass(frozen=True, slots=True)
+class LongChat:
+    """Median milliseconds until a chat of LONG_CHAT_LINES lines is shown: at its end, to continue it, and at its
+    beginning, to read it; and the first time, when the server has to load it."""
+
+    first: float
+    end: float
+    beginning: float
+
+
+@dataclass(frozen=True, slots=True)
 class ServerResult:
     """The results of one round.
 
@@ -78,6 +97,7 @@ class ServerResult:
     whole: Percentiles
     page: dict[str, int]
     opened: tuple[PageVisit, PageVisit] | None = None
+    long_chat: LongChat | None = None
 
 
 def measure_server(
@@ -109,15 +129,18 @@ def measure_server(
     ):
         progress(f"{clients} banks: building")
         fill_banks(Path(folder), clients, embedder)
+        if browser:
+            fill_long_chat(Path(folder), embedder)
         with run_process(run_server, folder, f"http://{HOST}:{model.port}/v1", embedder, workers=workers) as server:
             port = server.port
             page = asyncio.run(_measure_page_files(port))
             opened = _measure_visits(port) if browser and page else None
+            long_chat = _measure_long_chat(port) if browser and page else None
             results = []
             for number in range(rounds):
                 progress(f"round {number + 1} of {rounds}")
                 times = asyncio.run(_send_all(port, clients, number))
-                results.append(_summarize(times, clients, workers, page, opened))
+                results.append(replace(_summarize(times, clients, workers, page, opened), long_chat=long_chat))
     return results
 
 
@@ -163,6 +186,11 @@ def table(rounds: list[ServerResult]) -> str:
         rows.append(
             f"{name}: interactive after {visit.interactive:.0f} ms, read {visit.read:.0f}, whole {visit.whole:.0f}"
         )
+    if chat := last.long_chat:
+        rows.append(
+            f"chat of {LONG_CHAT_LINES:,} lines: shown at its end after {chat.end:.0f} ms (the first time "
+            f"{chat.first:.0f}), at its beginning after {chat.beginning:.0f}"
+        )
     return "\n".join(rows)
 
 
@@ -193,6 +221,18 @@ def fill_banks(folder: Path, clients: int, embedder: str | None) -> None:
             for index, line in enumerate(islice(texts, LINES_PER_BANK))
         ]
         Memory(name_bank(number), store, model, factory.open_recipe("default")).observe_many(lines)
+    store.close()
+
+
+def fill_long_chat(folder: Path, embedder: str | None) -> None:
+    """Create the bank with one long chat, which ended yesterday."""
+    store, start = SQLiteStore(folder), now() - timedelta(days=1, seconds=LONG_CHAT_LINES)
+    lines = [
+        NewLine(line.text, role="assistant" if n % 2 else "user", session="long", said_at=start + timedelta(seconds=n))
+        for n, line in enumerate(islice(synthetic.lines(LONG_CHAT_LINES), LONG_CHAT_LINES))
+    ]
+    model, recipe = factory.open_embedder(embedder), factory.open_recipe("default")
+    Memory(LONG_CHAT, store, model, recipe).observe_many(lines)
     store.close()
 
 
@@ -307,3 +347,24 @@ def _measure_visits(port: int) -> tuple[PageVisit, PageVisit]:
         PageVisit(*(median(times) for times in zip(*visits[1:], strict=True))) for visits in (first_times, reload_times)
     )
     return first, again
+
+
+def _measure_long_chat(port: int) -> LongChat:
+    """Return the times in which Chromium shows the long chat, from a page that shows another."""
+    from playwright.sync_api import sync_playwright
+
+    home, times = f"#/{LONG_CHAT}", {1: list[float](), LONG_CHAT_LINES: list[float]()}
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM_PATH, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"http://{HOST}:{port}/{home}")
+        page.wait_for_selector("html[data-ready]")
+        page.wait_for_load_state("networkidle")
+        for _ in range(1 + VISIT_COUNT):
+            for view, seq in (("talk", LONG_CHAT_LINES), ("read", 1)):
+                times[seq].append(page.evaluate(OPEN_SCRIPT, [f"{home}/{view}/long", seq]))
+                page.evaluate("hash => { location.hash = hash }", home)
+                page.wait_for_selector("#lines .welcome")
+        browser.close()
+    first, *later = times[LONG_CHAT_LINES]
+    return LongChat(first, median(later), median(times[1][1:]))

@@ -48,6 +48,8 @@ def test_page_load_times_are_reported_for_a_first_and_a_repeated_visit(measured:
     assert "first visit: interactive after 100 ms, read 200, whole 300" in output
     assert "loaded again: interactive after 50 ms, read 60, whole 70" in output
     assert "first visit" not in serve.table(measured)
+    output = serve.table([replace(measured[0], long_chat=serve.LongChat(200.4, 90.0, 80.0))])
+    assert "lines: shown at its end after 90 ms (the first time 200), at its beginning after 80" in output
 
 
 def test_counts_that_are_too_small_are_refused() -> None:
