@@ -320,7 +320,7 @@ def test_without_a_model_the_answer_quotes_recalled_lines(tmp_path: Path) -> Non
         nemo.phone().send("My sister Mia moved to Lisbon.")
         answer = nemo.phone().send("Where does my sister Mia live?", sid="SM1")
         assert "Lisbon" in answer[0]
-        assert "no language model" in answer[0]
+        assert answer[0].endswith("you told me: “My sister Mia moved to Lisbon.”")
         assert nemo.phone().send("Where does my sister Mia live?", sid="SM1") == answer
         assert len(nemo.lines) == 2
 
