@@ -170,3 +170,12 @@ def test_search_lists_every_message_with_the_words_and_then_what_is_similar(page
     page.keyboard.press("Escape")
     edit = page.locator(".line").last.get_by_role("button", name="Edit message: New 29 of the garden.")
     expect(edit).to_have_count(1)
+
+
+def test_a_starter_is_sent_at_once_and_suggests_the_next(page: Page, url: str) -> None:
+    visit(page, url, "started")
+    page.get_by_role("button", name="My sister Mia moved to Lisbon.").click()
+    page.get_by_role("button", name="What did I tell you about my sister?").click()
+    said = ["My sister Mia moved to Lisbon.", "What did I tell you about my sister?"]
+    expect(page.locator(".from-person .line-text")).to_have_text(said)
+    expect(page.get_by_role("button", name="Let's plan my week.")).to_be_visible()

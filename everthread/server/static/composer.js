@@ -1,9 +1,10 @@
 // The message box. Enter sends, Shift+Enter starts a new line; unsent text survives a reload.
 
 import { button, byId, fill, h } from "./dom.js";
-import { on } from "./events.js";
+import { emit, on } from "./events.js";
 import { getDraft, saveDraft } from "./prefs.js";
 import { route } from "./router.js";
+import { STARTERS } from "./welcome.js";
 
 const END_HINT = "Ends this chat, to be remembered or forgotten";
 const RESTORE_HINT = "Restores the messages that were set aside; possible until you send something new";
@@ -17,6 +18,7 @@ export class Composer {
     this.field.addEventListener("input", () => this.onInput());
     this.field.addEventListener("keydown", (event) => this.onKey(event));
     on("draft", (text) => this.write(text));
+    on("say", (text) => (this.write(text), this.replying || this.submit()));
     on("route", () => this.restoreDraft());
     on("line-stored", (text) => getDraft(this.place) === text && saveDraft(this.place, ""));
     on("replying", (replying) => this.setReplying(replying));
@@ -101,8 +103,10 @@ export class Composer {
     const last = lines.findLast((line) => line.role === "user")?.text;
     if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
     this.restored = null;
+    const next = STARTERS.includes(last) && STARTERS[STARTERS.indexOf(last) + 1];
     fill(
       byId("follow-ups"),
+      next && button(next, () => emit("say", next), { class: "link" }),
       unanswered && !answers[lines.at(-1).seq] && button("Retry", () => this.chat.answer(), { class: "link" }),
       lines.some((line) => line.role === "user") && button("Undo", () => this.chat.undo(), { class: "link" }),
       lines.length > 0 && button("End chat", () => this.chat.end(), { class: "link", title: END_HINT }),

@@ -5,7 +5,8 @@ import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
 import { renderMarkdown } from "./markdown.js";
 
-const STARTERS = ["My sister Mia moved to Lisbon.", "What did I tell you about my sister?", "Let's plan my week."];
+/** Messages to begin with; each suggests the next. */
+export const STARTERS = ["My sister Mia moved to Lisbon.", "What did I tell you about my sister?", "Let's plan my week."];
 
 /** first: whether the bank is empty as well. */
 export function welcomeScreen(data) {
@@ -48,7 +49,7 @@ const sampleOffer = () =>
   );
 
 function starterPrompts() {
-  const chips = STARTERS.map((text) => button(text, () => emit("draft", text), { class: "chip" }));
+  const chips = STARTERS.map((text) => button(text, () => emit("say", text), { class: "chip" }));
   return h("div", { class: "chips", role: "group", "aria-label": "Ways to start" }, chips);
 }
 
