@@ -251,7 +251,7 @@ const showKeys = withErrors(async () => (await loadOverlays()).openKeys());
 /** Begin another chat. The present one stays as it is; one in incognito ends, since nothing of it is saved. */
 function newChat() {
   if (chat.state?.incognito) return chat.end();
-  navigate({ view: "talk", session: `${new Date().toISOString().slice(0, 19)}Z` });
+  navigate({ view: "talk", session: new Date().toISOString() });
   return byId("message").focus();
 }
 
