@@ -17,7 +17,7 @@ _INLINE = re.compile(
 )
 _MARKERS = re.compile(r"`+|\*+")
 _PREFIX = re.compile(r"(?P<heading> {0,3}#{1,6} +)|(?P<item> *(?:[-*+]|\d{1,3}[.)]) +)|(?P<quote> {0,3}(?:> ?)+)")
-_MAYBE_PREFIX = re.compile(r" *(?:#{0,6} *|(?:[-*_] ?){0,80}|(?:\+|\d{1,3}[.)]?) *|(?:> ?)*|`{0,3}|\|?)")
+_MAYBE_PREFIX = re.compile(r" *(?:#{1,6} *|(?:[-*_] ?){1,80}|(?:\+|\d{1,3}[.)]?) *|(?:> ?)+|`{1,3}|\|)?")
 _FENCE = re.compile(r" {0,3}```")
 _RULE = re.compile(r" {0,3}([-*_])(?: *\1){2,} *")
 _DELIMITER = re.compile(r"\|?[-:| ]+\|?")
