@@ -18,10 +18,8 @@ from types import TracebackType
 from typing import Self
 
 from everthread import factory
-from everthread.bank import evidence
 from everthread.bank.line_validation import clean_line
 from everthread.bank.settings import remember_policy
-from everthread.chat import offline_reply
 from everthread.chat.character import Character
 from everthread.chat.conversation import is_abandoned, open_session
 from everthread.chat.end_dialogue import QUESTION, build_consent_question, build_ending_reply, end_conversation
@@ -39,7 +37,7 @@ from everthread.recipes.base import Recipe
 from everthread.scribes.base import Scribe
 from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter
-from everthread.types import Context, EndResult, JSONValue, Line, NewLine, Receipt, Role, Sampling, now
+from everthread.types import EndResult, JSONValue, Line, NewLine, Receipt, Role, Sampling, now
 
 
 class Chat:
@@ -179,12 +177,8 @@ class Chat:
         new_line = replace(self._build_line(text, self.character.person, "user"), key=key)
         clean_line(new_line, self._now())
         self._save_greeting(new_line)
-        recalled = None if self.llm else self.responder.recall_offline(new_line.text)
-        if recalled is not None:
-            answer = offline_reply.find_answer(recalled)
-            new_line = replace(new_line, metadata={**new_line.metadata, **evidence.build_metadata(recalled, answer)})
         self._conversation.add(new_line, defer_embedding=True)
-        return self._answer(replaces=None, recalled=recalled)
+        return self._answer(replaces=None)
 
     def answer(self) -> Reply:
         """Return the character's reply to the last line, or a further one. Raises BadQuery if nothing was said, or the
@@ -445,10 +439,10 @@ class Chat:
         self._settings = self.memory.settings()
         return build_consent_question(self.session, line)
 
-    def _answer(self, replaces: Line | None, recalled: Context | None = None) -> Reply:
+    def _answer(self, replaces: Line | None) -> Reply:
         if self.question:
             return build_consent_question(self.session, self.lines[-1])
-        return self.responder.respond(replaces, recalled)
+        return self.responder.respond(replaces)
 
     # ------------------------------------------------------------------------ lines
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from everthread.bank.corrections import sort_by_position
 from everthread.bank.line_validation import clean_line
 from everthread.chat.prompt_builder import is_character_line
-from everthread.common.keys import META_NEEDS_CONSENT, META_REPEATS
+from everthread.common.keys import META_NEEDS_CONSENT, META_RECALLED, META_REPEATS
 from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
 from everthread.memory import Memory
@@ -81,6 +81,13 @@ class Conversation:
         if not refused and line.seq not in [old.seq for old in self.lines]:  # a line with a known key is among them
             self.lines.append(line)
         return line
+
+    def record(self, line: Line, recalled: Metadata) -> None:
+        """Store what was recalled for a line in its metadata, as `evidence.build_metadata` returns it."""
+        if not self.incognito:
+            self.memory.store.set_record(self.memory.bank, line.seq, recalled[META_RECALLED])
+        recorded = replace(line, metadata={**line.metadata, **recalled})
+        self.lines = [recorded if old.seq == line.seq else old for old in self.lines]
 
     def _build_incognito_line(self, new: NewLine) -> Line:
         said_at = new.said_at or now()

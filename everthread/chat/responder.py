@@ -21,7 +21,7 @@ from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_meta
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.window import DEFAULT_CONTEXT, REPLY_RESERVE_TOKENS, TokenBudget, Window
-from everthread.common.keys import META_OFFERED, SETTING_CHARACTER, SETTING_SAMPLE
+from everthread.common.keys import META_OFFERED, META_RECALLED, SETTING_CHARACTER, SETTING_SAMPLE
 from everthread.errors import StoreUnavailable
 from everthread.llms.base import LLM
 from everthread.memory import Memory
@@ -134,16 +134,8 @@ class Responder:
 
     # --------------------------------------------------------------------- replying
 
-    def recall_offline(self, text: str, seen: Sequence[Line] = ()) -> Context:
-        """Recall memories for a text of the user, for a reply without a model; not the lines `seen`."""
-        return self._recall(text, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
-
-    def respond(self, replaces: Line | None = None, recalled: Context | None = None) -> Reply:
+    def respond(self, replaces: Line | None = None) -> Reply:
         """Return a reply to the conversation; saving it discards the line `replaces`.
-
-        Args:
-            replaces: the line that it replaces.
-            recalled: what `recall_offline` returned for the newest line, if that is known.
 
         Raises:
             BadQuery: the character alone is too long for the model.
@@ -152,7 +144,7 @@ class Responder:
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
         newest = lines.pop() if lines else None
         if self.llm is None:
-            self.last_reply = self._respond_offline(newest, recalled)
+            self.last_reply = self._respond_offline(newest)
         else:
             window = self._window.lines(lines, notes, self._tokens.context)
             self.last_reply = self._respond(self.llm, newest, window, notes, replaces)
@@ -213,10 +205,11 @@ class Responder:
         reply.reminder, reply.notes = parts.reminder, parts.notes
         return reply
 
-    def _respond_offline(self, newest: Line | None, recalled: Context | None) -> Reply:
-        heard = newest.text if newest else ""
-        if recalled is None:
-            recalled = self.recall_offline(heard, [newest] if newest else [])
+    def _respond_offline(self, newest: Line | None) -> Reply:
+        heard, seen = (newest.text, [newest]) if newest else ("", [])
+        recalled = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
+        if newest is not None and newest.role == "user" and META_RECALLED not in newest.metadata:
+            self._conversation.record(newest, evidence.build_metadata(recalled, offline_reply.find_answer(recalled)))
         reply = offline_reply.build_reply(recalled, heard, self._character.person, self._conversation.incognito)
         self.queue_notes()
         return reply

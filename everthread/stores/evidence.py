@@ -19,7 +19,7 @@ from typing import Any, TypeGuard
 from everthread.common.keys import META_RECALLED
 from everthread.stores.json_text import canonical_json
 from everthread.stores.limits import MAX_SEQ
-from everthread.types import Metadata
+from everthread.types import JSONValue, Metadata
 
 
 def get_record(metadata: Metadata) -> Mapping[str, Any] | None:
@@ -55,6 +55,11 @@ def count_memories(metadata: Metadata) -> int | None:
         return None
     count = record.get("memories")
     return count if type(count) is int and count >= 0 else len(list(list_hits(record)))
+
+
+def add_record(metadata: str, record: JSONValue) -> str:
+    """Return a line's metadata (JSON) with the record of what was recalled for it."""
+    return canonical_json({**json.loads(metadata), META_RECALLED: record})
 
 
 def remove_lines(metadata: str, seqs: Collection[int]) -> str | None:

@@ -144,6 +144,19 @@ def test_an_invalid_record_in_imported_metadata_does_no_harm(memory: Memory, rec
     assert memory.get(line.seq) is not None
 
 
+def test_a_record_is_added_to_a_line_that_was_stored_before(memory: Memory) -> None:
+    line = memory.observe("Who is my coach?", metadata={"via": "page"})
+    gone = memory.observe("Never mind.")
+    memory.retract(gone.seq)
+    for seq in (line.seq, gone.seq, 99):
+        memory.store.set_record(memory.bank, seq, {"relevance": 0.5, "hits": [{"seq": 1, "passage": [1]}]})
+    assert [hit.line.text for hit in memory.evidence(line.seq).hits] == [SAID[0]]
+    assert memory.get(line.seq).metadata["via"] == "page"  # type: ignore[union-attr]
+    assert (
+        META_RECALLED not in next(old for old in memory.lines(include_retracted=True) if old.seq == gone.seq).metadata
+    )
+
+
 def test_forgetting_looks_only_at_later_replies(memory: Memory) -> None:
     before = record_of(memory)
     memory.observe("Nothing of this was recalled.")

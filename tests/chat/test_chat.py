@@ -11,10 +11,13 @@ from everthread.chat.chat import Chat
 from everthread.chat.end_dialogue import QUESTION
 from everthread.chat.offline_reply import NOTED, NOTHING_FOUND
 from everthread.chat.prompt_builder import PromptParts, build_prompt, shared_prefix_ratio
-from everthread.common.keys import META_ECHO
-from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
+from everthread.common.keys import META_ECHO, META_RECALLED
+from everthread.errors import BadInput, BadLine, BadQuery, BankDamaged, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.factory import RECIPES
 from everthread.memory import Memory
+from everthread.recall.reader import BankReader
+from everthread.recall.types import Query, SearchResult
+from everthread.recipes.default import Default
 from everthread.recipes.membot import Membot
 from everthread.scribes.base import NOTES_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
@@ -686,6 +689,21 @@ def test_without_a_model_a_reply_shows_memories_and_is_not_saved(memory: Memory,
         chat.wait(120)
     assert [line.speaker for line in memory.lines()] == ["Nora"] * 3
     assert memory.units("summary")[-1].metadata["session"] == session
+
+
+def test_without_a_model_a_text_is_stored_before_anything_is_recalled_for_it(memory: Memory, clock: Clock) -> None:
+    class Broken(Default):
+        def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
+            raise BankDamaged("no index")
+
+    memory.recipe = Broken()
+    with Chat(memory, CAPTAIN, None, clock=clock) as chat:
+        with pytest.raises(BankDamaged):
+            chat.reply("My sister Mia moved to Lisbon.")
+        assert [line.text for line in memory.lines()] == ["My sister Mia moved to Lisbon."]
+        memory.recipe = Default()
+        assert "".join(chat.answer()) == NOTED
+        assert META_RECALLED in memory.get(1).metadata  # type: ignore[union-attr]
 
 
 def test_a_chat_opens_by_name_with_the_configuration(tmp_path: Path) -> None:

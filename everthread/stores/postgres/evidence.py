@@ -1,4 +1,4 @@
-"""Updates the records of what was recalled for replies, on Postgres, when lines or units are removed."""
+"""Writes the records of what was recalled for replies, on Postgres; updates them when lines or units are removed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ from collections.abc import Callable, Collection, Sequence
 from everthread.common.keys import META_RECALLED
 from everthread.stores import evidence
 from everthread.stores.postgres.connections import Connection
+from everthread.types import JSONValue
+
+
+def set_record(db: Connection, bank: str, seq: int, record: JSONValue) -> None:
+    """Store what was recalled for a line, if the line is current."""
+    query = "SELECT metadata FROM everthread.line WHERE bank_id = %s AND seq = %s AND retracted_at IS NULL"
+    row = db.execute(query, (bank, seq)).fetchone()
+    if row is not None:
+        change = "UPDATE everthread.line SET metadata = %s WHERE bank_id = %s AND seq = %s"
+        db.execute(change, (evidence.add_record(row[0], record), bank, seq))
 
 
 def remove_lines(db: Connection, bank: str, seqs: Sequence[int]) -> None:

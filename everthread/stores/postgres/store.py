@@ -34,7 +34,7 @@ from everthread.stores.base import (
     UnitReplacement,
 )
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
-from everthread.stores.postgres import line_removal, postings, schema, sessions, units, vector_index
+from everthread.stores.postgres import evidence, line_removal, postings, schema, sessions, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
 from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Database
@@ -330,6 +330,13 @@ class PostgresStore(Store):
             return sessions.set_metadata(db, bank, session, title, metadata)
 
         return self._write(bank, write)
+
+    def set_record(self, bank: str, seq: int, record: JSONValue) -> None:
+        def write(db: Connection) -> None:
+            bank_rows.lock_bank(db, bank, to_micros(now()))
+            evidence.set_record(db, bank, seq, record)
+
+        self._write(bank, write)
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         def write(db: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Updates the records of what was recalled for replies, in SQLite, when lines or units are removed."""
+"""Writes the records of what was recalled for replies, in SQLite; updates them when lines or units are removed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from collections.abc import Callable, Collection, Sequence
 
 from everthread.common.keys import META_RECALLED
 from everthread.stores import evidence
+from everthread.types import JSONValue
+
+
+def set_record(db: sqlite3.Connection, seq: int, record: JSONValue) -> None:
+    """Store what was recalled for a line, if the line is current."""
+    row = db.execute("SELECT metadata FROM line WHERE seq = ? AND retracted_at IS NULL", (seq,)).fetchone()
+    if row is not None:
+        db.execute("UPDATE line SET metadata = ? WHERE seq = ?", (evidence.add_record(row[0], record), seq))
 
 
 def remove_lines(db: sqlite3.Connection, seqs: Sequence[int]) -> None:

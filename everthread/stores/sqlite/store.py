@@ -48,6 +48,7 @@ from everthread.stores.shared_rows import (
 from everthread.stores.sqlite import (
     column_blocks,
     dense_index,
+    evidence,
     line_removal,
     postings,
     receipts,
@@ -317,6 +318,10 @@ class SQLiteStore(Store):
     def set_session(self, bank: str, session: str, title: str | None, metadata: Metadata | None) -> Session:
         with self._bank(bank).file.write_transaction() as db:
             return sessions.set_metadata(db, bank, session, title, metadata)
+
+    def set_record(self, bank: str, seq: int, record: JSONValue) -> None:
+        with self._bank(bank).file.write_transaction() as db:
+            evidence.set_record(db, seq, record)
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         with self._bank(bank).file.write_transaction() as db:
