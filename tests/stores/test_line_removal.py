@@ -6,7 +6,6 @@ one note is current.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hardship import forked, steps
+from hardship import forked
 
 from everthread import Memory, NewLine
 from everthread.chat import pins
@@ -163,37 +162,6 @@ def current_notes(memory: Memory) -> list[str]:
 
 
 # ---------------------------------------------------------------------- processes
-
-
-CHANGES: dict[str, Callable[[Memory], object]] = {
-    "retract": lambda memory: memory.retract(2),
-    "forget": lambda memory: memory.forget(seq=2),
-    "correct": lambda memory: memory.correct(2, "Line two."),
-}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="steps are observed in a forked process through /proc")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_process_killed_at_any_step_has_applied_all_consequences_or_none(tmp_path: Path, what: str) -> None:
-    def outcome(folder: Path, last: int | None = None) -> tuple[list[str], object]:
-        def work() -> None:
-            with Memory.open("alice", store=folder, embedder=HashEmbedder(), recipe="default") as memory:
-                CHANGES[what](memory)
-
-        with Memory.open("alice", store=folder, embedder=HashEmbedder(), recipe="default") as memory:
-            fill(memory)
-        found = steps.record_steps(work, folder.with_suffix(".steps"), last)
-        with Memory.open("alice", store=folder, embedder=HashEmbedder(), recipe="default") as memory:
-            assert memory.store.check("alice") == []
-            return found, ([line.seq for line in memory.lines()], queue_and_pins(memory))
-
-    before: tuple[list[int], object] = ([1, 2, 3, 4, 5], ([], [2]))
-    found, after = outcome(tmp_path / "complete")
-    begin = next(place for place, step in enumerate(found) if "UPDATE bank SET stamp" in step)
-    outcomes = [outcome(tmp_path / str(last), last)[1] for last in range(begin, len(found), 3)]
-    undone = outcomes.count(before)
-    assert outcomes == [before] * undone + [after] * (len(outcomes) - undone)
 
 
 def test_the_receipts_of_a_bank_are_read_in_their_order_even_after_it_is_gone(
