@@ -23,7 +23,7 @@ def test_the_bank_stores_the_chosen_recipe_and_replies_by_it(page: Page, url: st
     assert stored_recipe(url, "chosen") == {"name": "membot", "kept": True, "changed": {}}
     page.keyboard.press("Escape")
     say(page, "Hello.")
-    expect(page.locator(".from-character[data-seq]")).to_have_count(1)
+    expect(page.locator(".from-person ~ .from-character[data-seq]")).to_have_count(1)
     assert httpx.get(f"{url}/api/v1/banks/chosen/chat/current").json()["recipe"] == "membot"
     page.reload()
     page.wait_for_selector("html[data-ready]")
