@@ -164,10 +164,12 @@ def test_after_a_worker_is_killed_another_answers_the_next_request(tmp_path: Pat
         second.shows("Well")
         (owner,) = set(two.workers.claims())
         assert owner == two.workers.sockets()[0].name
-        two.workers.kill(two.workers.sockets()[0])
+        killed = two.workers.sockets()[0]
+        two.workers.kill(killed)
         for reading in (first, second):
             reading.whole()
             assert reading.broken, "the client notices that the response is incomplete"
+        wait_until(lambda: not alive(killed))  # the system closes its connections one after another
         state = two.other.get(CHAT)
         assert state.status_code == 200, state.text
         assert (state.json()["replying"], state.json()["unanswered"]) == (False, True)
