@@ -348,7 +348,6 @@ class Lineage:
             if new is not None:
                 lines.append(new)
         stored = self.memory.replace_lines([line.seq for line in tail], lines, defer_embedding=True)
-        transcript.refresh(self.memory)
         return Turn(stored[-1], frozenset(line.seq for line in (*kept[plan.first :], *stored)))
 
     def _correct(self, changes: Sequence[tuple[Line, ChatMessage]]) -> None:

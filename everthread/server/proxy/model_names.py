@@ -12,6 +12,7 @@ from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, to_json
 
 # A suffix that is a version or a quantization of a model: claude-3-5-sonnet@20240620, gemini@default, qwen3@q4_k_m.
 VERSION = re.compile(r"\d+|default|latest|\d+bit|i?q\d\w*|(b?f|fp|mxfp|nvfp|int)\d\w*", re.IGNORECASE)
+BANK_MARK = "@"  # between a model and a bank
 MAX_ADDED_MODELS = 1000  # further names would only lengthen the list
 
 
@@ -22,7 +23,7 @@ def split_model(model: str, is_bank: Callable[[str], bool]) -> tuple[str, str | 
         model: the name of the model.
         is_bank: whether a suffix that looks like a version names a bank.
     """
-    name, _, bank = model.rpartition("@")
+    name, _, bank = model.rpartition(BANK_MARK)
     if not name or not bank or (VERSION.fullmatch(bank) and not is_bank(bank)):
         return model, None
     return name, bank
@@ -45,7 +46,7 @@ def add_banks(body: bytes, banks: Sequence[str], field: str = "data", name_field
     models = data.value if data is not None and isinstance(data.value, list) else []
     named = [model for model in models if isinstance(model, dict) and isinstance(model.get(name_fields[0]), str)]
     added = [
-        {**model, **{name: f"{model[name]}@{bank}" for name in name_fields if name in model}}
+        {**model, **{name: f"{model[name]}{BANK_MARK}{bank}" for name in name_fields if name in model}}
         for bank in banks
         for model in named
     ][:MAX_ADDED_MODELS]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 from urllib.parse import quote
 
@@ -26,14 +26,14 @@ from everthread.server.path_segments import decode_segment
 from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
 from everthread.server.problems import Problem
 from everthread.server.proxy.body_options import OPTIONS_FIELD, BodyOptions
-from everthread.server.proxy.destination import BANK_HEADER, USER_HEADER, find_destination
+from everthread.server.proxy.destination import BANK_HEADER, USER_HEADER, Destination, find_destination
 from everthread.server.proxy.exchange import Exchange
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.formats.chat_completions import ChatRequest
 from everthread.server.proxy.formats.messages import MessagesRequest
 from everthread.server.proxy.formats.ollama import OllamaRequest
 from everthread.server.proxy.formats.responses import ResponsesRequest
-from everthread.server.proxy.model_names import add_banks, rename, split_model
+from everthread.server.proxy.model_names import BANK_MARK, add_banks, rename, split_model
 from everthread.server.proxy.own_embeddings import embed, read_own
 from everthread.server.proxy.passed_answer import PassedAnswer
 from everthread.server.proxy.place import remove_own
@@ -218,22 +218,31 @@ async def _answer(request: Request, request_type: type[ModelRequest], *, counts:
     except (ValueError, RecursionError):  # the upstream says what is wrong with it
         return await _pass_on_model(request, key, body)
     options = _read_options(request, asked)
-    settings = request.app.state.settings
-    destination = await run_in_threadpool(
-        find_destination,
-        request.headers,
-        asked,
-        options,
-        _path_bank(request),
-        settings.proxy_bank,
-        _find_banks(request, key),
-    )
+    destination = await _find_destination(request, asked, options, key)
     if key is not None and not key.allows("chat", destination.bank):
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     request.app.state.metrics.recalls.inc()
     exchange = Exchange(request.app.state.proxied_conversations, _get_upstream(request), request.headers, destination)
     answer = exchange.count if counts else exchange.answer
-    return await answer(asked, options, _target(request), request.headers.raw, settings.proxy_patience_s)
+    return await answer(
+        asked, options, _target(request), request.headers.raw, request.app.state.settings.proxy_patience_s
+    )
+
+
+async def _find_destination(
+    request: Request, asked: ModelRequest, options: BodyOptions, key: ApiKey | None
+) -> Destination:
+    """Find the bank, the session and the model of a request: in a thread if the store is asked for banks."""
+    find = partial(
+        find_destination,
+        request.headers,
+        asked,
+        options,
+        _path_bank(request),
+        request.app.state.settings.proxy_bank,
+        _find_banks(request, key),
+    )
+    return await run_in_threadpool(find) if BANK_MARK in asked.get_text("model") else find()
 
 
 async def _pass_on_changed(request: Request, target: Target, change: Callable[[bytes], bytes]) -> Response:
