@@ -28,7 +28,9 @@ def count_offsets(ours: PlacedTexts, theirs: PlacedTexts) -> Counter[int]:
     for text, others in other_places.items():
         found = places.get(text, [])
         if len(found) * len(others) <= length:
-            counts.update(place - other for place in found for other in others)
+            for place in found:
+                for other in others:
+                    counts[place - other] += 1
         else:
             counts.update(_correlate(found, others, length))
     return counts
