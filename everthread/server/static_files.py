@@ -8,17 +8,19 @@ modification times, which installers may set to a constant.
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from everthread.server.page_languages import choose_language, read_languages
 from everthread.server.problems import Problem
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
+WORDS = "languages/chosen.js"  # the words of the page, in the language of the request
 CONTENT_TYPES = {  # by suffix; the table of the operating system may be incomplete or wrong
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -31,17 +33,23 @@ CONTENT_TYPES = {  # by suffix; the table of the operating system may be incompl
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
+LOCALIZED = {INDEX}  # templates with words
 COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 
 
 @dataclass(frozen=True, slots=True)
 class StaticFile:
-    """A response body with its content type, its ETag (a hash of the body), and its gzip form if it has one."""
+    """A response body with its content type, its ETag (a hash of the body), and its gzip form if it has one.
+
+    Attributes:
+        vary: names of the request headers on which the body depends.
+    """
 
     content_type: str
     body: bytes
     etag: str
     gzipped: bytes | None
+    vary: str = "Accept-Encoding"
 
     @classmethod
     def read(cls, path: Path) -> StaticFile:
@@ -54,6 +62,12 @@ class StaticFile:
         gzipped = gzip.compress(body, mtime=0) if compress else None
         return cls(content_type, body, f'"{sha256(body).hexdigest()[:32]}"', gzipped)
 
+    @classmethod
+    def localized(cls, content_type: str, text: str) -> StaticFile:
+        """Build a file whose text is in the language of the request."""
+        file = cls.from_bytes(content_type, text.encode(), compress=True)
+        return replace(file, vary="Accept-Encoding, Accept-Language, Cookie")
+
     def response(self, request: Request) -> Response:
         """Return the file, compressed if the client accepts gzip, or 304 if the client has it already.
 
@@ -61,7 +75,7 @@ class StaticFile:
         """
         gzipped = self.gzipped if self.gzipped is not None and accepts_gzip(request) else None
         etag = f'{self.etag[:-1]}-gzip"' if gzipped is not None else self.etag
-        headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+        headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": self.vary}
         known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
         if etag in known or "*" in known:
             return Response(status_code=304, headers=headers)
@@ -85,9 +99,22 @@ def load_files(folder: Path) -> dict[str, StaticFile]:
     return {path.relative_to(folder).as_posix(): StaticFile.read(path) for path in paths}
 
 
+def localize(files: dict[str, StaticFile]) -> dict[tuple[str, str], StaticFile]:
+    """Build the files that depend on the language, by its code and their names."""
+    languages, localized = read_languages(), dict[tuple[str, str], StaticFile]()
+    for code, language in languages.items():
+        for name in LOCALIZED & files.keys():
+            text = language.fill(files[name].body.decode())
+            localized[code, name] = StaticFile.localized(files[name].content_type, text)
+        localized[code, WORDS] = StaticFile.localized(CONTENT_TYPES[".js"], language.module(languages))
+    return localized
+
+
 def build_router(folder: Path = FOLDER) -> APIRouter:
     """Build the page's routes. They are not part of the API and not in its description."""
     files, router = load_files(folder), APIRouter(include_in_schema=False)
+    localized = localize(files)
+    codes = {code: None for code, _ in localized}
 
     @router.api_route("/", methods=["GET", "HEAD"])
     async def index(request: Request) -> Response:
@@ -98,8 +125,9 @@ def build_router(folder: Path = FOLDER) -> APIRouter:
         return respond(name, request)
 
     def respond(name: str, request: Request) -> Response:
-        if name not in files:
+        file = localized.get((choose_language(request, codes), name)) or files.get(name)
+        if file is None:
             raise Problem(404, "not-found", "there is no such file")
-        return files[name].response(request)
+        return file.response(request)
 
     return router

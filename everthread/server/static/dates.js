@@ -1,4 +1,6 @@
-// Dates and counts as text, in the browser's language and time zone, not in a line's own.
+// Dates as text, in the page's language and the browser's time zone, not in a line's own.
+
+import { locale, t } from "./words.js";
 
 const CLOCK = lazyFormat({ hour: "2-digit", minute: "2-digit" });
 const DAY = lazyFormat({ day: "numeric", month: "short" });
@@ -8,10 +10,10 @@ const MONTH = lazyFormat({ month: "long", year: "numeric" });
 /** A date format that is created on first use, because that takes tens of milliseconds. */
 function lazyFormat(options) {
   let format = null;
-  return (date) => (format ??= new Intl.DateTimeFormat(undefined, options)).format(date);
+  return (date) => (format ??= new Intl.DateTimeFormat(locale, options)).format(date);
 }
 
-const format = (show) => (iso) => (iso ? show(new Date(iso)) : "unknown date");
+const format = (show) => (iso) => (iso ? show(new Date(iso)) : t("date.unknown"));
 
 /** 14:03 today, 3 Mar this year, otherwise 3 March 2024. */
 export const shortDate = format((date) => {
@@ -40,7 +42,7 @@ export function timeAgo(iso) {
   const midnight = (date) => new Date(date).setHours(0, 0, 0, 0);
   const days = Math.round((midnight(iso) - midnight(new Date())) / DAY_MS);
   const [unit, length] = RELATIVE_UNITS.find(([, length]) => Math.abs(days) >= MIN_UNITS * length) ?? ["day", 1];
-  relativeFormat ??= new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  relativeFormat ??= new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
   return relativeFormat.format(Math.trunc(days / length), unit);
 }
 

@@ -1,7 +1,6 @@
 // The settings: replies, memory, appearance; export, import and deletion of a bank.
 
 import { bankPath, get, hasKey, patch, post, remove, request, setKey } from "./api.js";
-import { countOf } from "./dates.js";
 import { openDialog, showReceipt } from "./dialogs.js";
 import { button, download, fill, h, select, textElement } from "./dom.js";
 import { emit } from "./events.js";
@@ -9,35 +8,36 @@ import { clearNotice, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { recipeSettings } from "./recipesettings.js";
 import { navigate, route } from "./router.js";
+import { language, languages, parts, setLanguage, t } from "./words.js";
 
 const SLIDERS = [
-  ["temperature", "Temperature", 0, 2, 0.05, 1, "Higher values make replies more varied"],
-  ["top_p", "Top-p", 0.05, 1, 0.05, 1, "Lower values keep to the most likely words"],
-  ["frequency_penalty", "Frequency penalty", -2, 2, 0.1, 0, "Discourages repeated words"],
-  ["presence_penalty", "Presence penalty", -2, 2, 0.1, 0, "Encourages new topics"],
-  ["max_tokens", "Reply length", 50, 4000, 50, 500, "Maximum tokens of a reply"],
+  ["temperature", t("settings.temperature"), 0, 2, 0.05, 1, t("settings.temperature_hint")],
+  ["top_p", t("settings.top_p"), 0.05, 1, 0.05, 1, t("settings.top_p_hint")],
+  ["frequency_penalty", t("settings.frequency"), -2, 2, 0.1, 0, t("settings.frequency_hint")],
+  ["presence_penalty", t("settings.presence"), -2, 2, 0.1, 0, t("settings.presence_hint")],
+  ["max_tokens", t("settings.reply_length"), 50, 4000, 50, 500, t("settings.reply_length_hint")],
 ];
-const BUDGET_SLIDER = ["budget", "Memory budget", 100, 4000, 100, 1000, "Maximum prompt tokens for memories"];
+const BUDGET_SLIDER = ["budget", t("settings.budget"), 100, 4000, 100, 1000, t("settings.budget_hint")];
 const REMEMBER_CHOICES = [
-  ["ask", "Ask at the end of each chat"],
-  ["always", "Always remember"],
-  ["never", "Never: every chat is incognito"],
+  ["ask", t("settings.ask")],
+  ["always", t("settings.always")],
+  ["never", t("settings.never")],
 ];
 const THEMES = [
-  ["", "System"],
-  ["light", "Light"],
-  ["dark", "Dark"],
+  ["", t("settings.system")],
+  ["light", t("settings.light")],
+  ["dark", t("settings.dark")],
 ];
 
 export function openSettings(serverInfo, chat) {
   return openDialog(
-    "Settings",
+    t("settings.title"),
     (close) => [
-      h("section", {}, h("h3", {}, "Replies"), modelRow(serverInfo, close), serverInfo.model && SLIDERS.map(slider)),
+      h("section", {}, h("h3", {}, t("settings.replies")), modelRow(serverInfo, close), serverInfo.model && SLIDERS.map(slider)),
       h(
         "section",
         {},
-        h("h3", {}, "Memory"),
+        h("h3", {}, t("settings.memory")),
         recipeSettings(serverInfo),
         rememberSelect(chat),
         scribeSelect(serverInfo),
@@ -47,11 +47,12 @@ export function openSettings(serverInfo, chat) {
       h(
         "section",
         {},
-        h("h3", {}, "Appearance"),
-        select("Theme", THEMES, getPref("theme") ?? "", setTheme),
+        h("h3", {}, t("settings.appearance")),
+        select(t("settings.language"), Object.entries(languages), language, setLanguage),
+        select(t("settings.theme"), THEMES, getPref("theme") ?? "", setTheme),
         hasKey() && keyRow(),
       ),
-      h("p", { class: "small" }, `Everthread ${serverInfo.version} · embeddings by ${serverInfo.embedder}`),
+      h("p", { class: "small" }, t("settings.version", { version: serverInfo.version, embedder: serverInfo.embedder })),
     ],
     { wide: true },
   );
@@ -61,21 +62,21 @@ const modelRow = ({ model }, close) =>
   h(
     "div",
     { class: "row" },
-    h("span", {}, "Model"),
+    h("span", {}, t("settings.model")),
     h(
       "span",
       { class: "bar" },
       model && textElement("b", model.name),
-      button(model ? "Change" : "Connect a model", () => (close(), emit("models-wanted"))),
+      button(model ? t("settings.change") : t("settings.connect"), () => (close(), emit("models-wanted"))),
     ),
   );
 
 function slider([name, label, min, max, step, initial, hint]) {
   const shown = h("output", {});
   const range = h("input", { type: "range", min, max, step, "aria-label": `${label}: ${hint}` });
-  const reset = button("reset", () => set(null), {
+  const reset = button(t("settings.reset"), () => set(null), {
     class: "link",
-    "aria-label": `Reset ${label} to the default`,
+    "aria-label": t("settings.reset_option", { option: label }),
   });
   const set = (value) => {
     setPref(name, value);
@@ -83,7 +84,7 @@ function slider([name, label, min, max, step, initial, hint]) {
   };
   const draw = (value) => {
     range.value = value ?? initial;
-    shown.textContent = value ?? "Default";
+    shown.textContent = value ?? t("settings.default");
     reset.hidden = value === null;
   };
   range.addEventListener("input", () => set(Number(range.value)));
@@ -102,7 +103,7 @@ function rememberSelect(chat) {
     await patch(bankPath("/settings"), { remember });
     await chat.reload();
   });
-  return select("Remember chats", REMEMBER_CHOICES, chat.state?.remember ?? "ask", set);
+  return select(t("settings.remember"), REMEMBER_CHOICES, chat.state?.remember ?? "ask", set);
 }
 
 /** Choose the model that writes notes and summaries. */
@@ -114,11 +115,11 @@ function scribeSelect(serverInfo) {
     ([settings, { items }]) => {
       const names = [...new Set([...items, settings.scribe])].filter((name) => name && name !== "none");
       const choices = [
-        ["", "Server default"],
-        ["none", "No model: key sentences only"],
+        ["", t("settings.server_default")],
+        ["none", t("settings.no_scribe")],
         ...names.map((name) => [name, name]),
       ];
-      fill(box, select("Notes written by", choices, settings.scribe ?? "", set));
+      fill(box, select(t("settings.scribe"), choices, settings.scribe ?? "", set));
     },
     () => null,
   );
@@ -129,15 +130,15 @@ function keyRow() {
   return h(
     "div",
     { class: "row" },
-    h("span", {}, "Your access key"),
-    button("Remove from this tab", () => (setKey(null), location.reload())),
+    h("span", {}, t("settings.key")),
+    button(t("settings.remove_key"), () => (setKey(null), location.reload())),
   );
 }
 
 // ---- export, import, deletion
 
 function transfer(close) {
-  const file = h("input", { type: "file", hidden: true, "aria-label": "A file of chats" });
+  const file = h("input", { type: "file", hidden: true, "aria-label": t("settings.file") });
   file.addEventListener(
     "change",
     withErrors(async () => (await importFile(file.files[0]), close())),
@@ -145,11 +146,11 @@ function transfer(close) {
   return h(
     "div",
     { class: "bar" },
-    button("Export all", withErrors(exportBank)),
-    button("Import chats", () => file.click()),
+    button(t("settings.export"), withErrors(exportBank)),
+    button(t("settings.import"), () => file.click()),
     file,
     button(
-      "Delete everything",
+      t("settings.delete"),
       withErrors(async () => (await deleteEverything()) && close()),
       { class: "danger" },
     ),
@@ -161,40 +162,39 @@ async function exportBank() {
   download(await response.blob(), `${route.bank.replaceAll(/[^\p{L}\p{N}_-]/gu, "_")}.jsonl`);
 }
 
-const CARDS_HINT = 'Character cards can be imported as well: a picture, or JSON with a "spec" or a "first_mes".';
-
 export async function importFile(file) {
-  showNotice(`Reading ${file.name} …`, { lasting: true });
+  showNotice(t("import.reading", { file: file.name }), { lasting: true });
   const path = bankPath(`/import?name=${encodeURIComponent(file.name)}`);
   const { read, added } = await post(path, file, { type: "application/octet-stream" }).catch((error) => {
     clearNotice();
-    if (error.summary) error.message = `${error.summary}. ${CARDS_HINT}`;
+    if (error.summary) error.message = t("import.wrong_format", { problem: error.summary });
     throw error;
   });
-  const duplicates = read > added ? `; ${(read - added).toLocaleString()} were there already` : "";
-  showNotice(`Added ${countOf(added, "message")} from ${file.name}${duplicates}.`);
+  const messages = t("count.messages", { count: added });
+  const values = { messages, file: file.name, duplicates: read - added };
+  showNotice(t(read > added ? "import.added_with_duplicates" : "import.added", values));
   emit("imported");
   emit("sessions-changed");
 }
 
 async function deleteEverything() {
   const { bank } = route;
-  const confirmed = await openDialog("Delete everything?", (close) => {
-    const field = h("input", { dir: "auto", autocomplete: "off", "aria-label": "The bank's name", autofocus: true });
-    const act = button("Delete everything", () => close(true), { class: "danger", disabled: true });
+  const confirmed = await openDialog(t("settings.delete_question"), (close) => {
+    const field = h("input", { dir: "auto", autocomplete: "off", "aria-label": t("settings.bank_name"), autofocus: true });
+    const act = button(t("settings.delete"), () => close(true), { class: "danger", disabled: true });
     field.addEventListener("input", () => (act.disabled = field.value.trim() !== bank));
     return [
       h(
         "p",
         {},
-        "Every chat in this bank is permanently removed, with everything noted from it. This can't be undone.",
+        t("settings.delete_effect"),
       ),
-      h("p", {}, "To confirm, type the bank's name: ", textElement("b", bank)),
+      h("p", {}, parts("settings.confirm", { bank: textElement("b", bank) })),
       field,
       h(
         "div",
         { class: "bar end" },
-        button("Cancel", () => close()),
+        button(t("settings.cancel"), () => close()),
         act,
       ),
     ];

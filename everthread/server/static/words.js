@@ -1,0 +1,47 @@
+// The words of the page, in the language that the server chose for this browser (page_languages.py).
+
+import { language, languages, words } from "./languages/chosen.js";
+
+export { language, languages };
+
+/** The browser's variant of the page's language, such as en-GB, for dates and numbers. */
+export const locale = navigator.languages.find((tag) => tag.split("-")[0] === language) ?? language;
+
+const COOKIE = "everthread-language";
+const COOKIE_SECONDS = 31_536_000; // a year
+const PLACEHOLDER = /\{(\w+)\}/;
+
+let plurals = null;
+let numbers = null;
+
+export const formatNumber = (number) => (numbers ??= new Intl.NumberFormat(locale)).format(number);
+
+/** A text with its placeholders filled: t("search.results", {count: 3}). `count` chooses the plural form. */
+export const t = (key, values) => parts(key, values).join("");
+
+/** A text as a list of its parts, for placeholders that stand for elements. */
+export function parts(key, values = {}) {
+  return formOf(words[key] ?? key, values.count)
+    .split(PLACEHOLDER)
+    .map((part, index) => (index % 2 ? show(part, values[part]) : part));
+}
+
+function formOf(text, count) {
+  if (typeof text === "string") return text;
+  return text[(plurals ??= new Intl.PluralRules(locale)).select(count)] ?? text.other;
+}
+
+/** A placeholder's value; the placeholder itself if there is none, as for {{char}} in a text about cards. */
+function show(name, value) {
+  if (value === undefined) return `{${name}}`;
+  return typeof value === "number" ? formatNumber(value) : value;
+}
+
+/** "a and b", "a, b and c" */
+export const joinList = (items) => new Intl.ListFormat(locale).format(items);
+
+/** Choose the language of the page, which is loaded again: unsent messages are saved as they are typed. */
+export function setLanguage(code) {
+  document.cookie = `${COOKIE}=${code}; path=/; max-age=${COOKIE_SECONDS}; samesite=lax`;
+  location.reload();
+}

@@ -1,0 +1,77 @@
+"""The languages of the page: which one a request gets, and what each file must contain."""
+
+import re
+from html import unescape
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.testclient import TestClient
+
+from everthread.server import page_languages, static_files
+from everthread.server.page_languages import COOKIE, Language, choose_language, read_languages
+
+LANGUAGES = read_languages()
+CODES = dict.fromkeys(["de", "en", "fr", "zh"])
+
+
+def request_with(**headers: str) -> Request:
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Request({"type": "http", "headers": pairs})
+
+
+@pytest.mark.parametrize(
+    ("accepted", "code"),
+    [
+        ("de-AT,de;q=0.9,en;q=0.8", "de"),
+        ("nl,fr;q=0.5,de;q=0.7", "de"),
+        ("zh-Hans-CN", "zh"),
+        ("DE;q=0, FR", "fr"),
+        ("fr;q=x, en;q=0.1", "en"),
+        ("nl", "en"),
+        ("*", "en"),
+        ("", "en"),
+    ],
+)
+def test_the_language_is_the_first_that_the_browser_accepts_and_the_page_has(accepted: str, code: str) -> None:
+    assert choose_language(request_with(accept_language=accepted), CODES) == code
+
+
+def test_the_language_that_a_person_chose_comes_before_those_of_the_browser() -> None:
+    assert choose_language(request_with(accept_language="de", cookie=f"a=b; {COOKIE}=fr"), CODES) == "fr"
+    assert choose_language(request_with(accept_language="de", cookie=f"{COOKIE}=../en"), CODES) == "de"
+
+
+def test_texts_are_escaped_where_a_template_is_filled() -> None:
+    language = Language("en", {"a.b": 'say "hi" & <go>'})
+    assert unescape(language.fill('<p title="{{a.b}}">')) == '<p title="say "hi" & <go>">'
+    assert "<go>" not in language.fill("{{a.b}}")
+    with pytest.raises(KeyError, match=r"a\.c"):
+        language.fill("{{a.c}}")
+
+
+def test_the_page_and_its_words_are_served_in_the_language_of_the_request() -> None:
+    app = FastAPI()
+    app.include_router(static_files.build_router())
+    client = TestClient(app)
+    for code, language in LANGUAGES.items():
+        headers = {"Accept-Language": code}
+        page = client.get("/", headers=headers)
+        assert f'<html lang="{code}" dir="ltr">' in page.text
+        assert unescape(page.text).count(str(language.texts["index.message"])) >= 2
+        assert "{{" not in page.text
+        words = client.get(f"/static/{static_files.WORDS}", headers=headers)
+        assert f'export const language = "{code}";' in words.text
+        assert words.headers["content-type"].startswith("text/javascript")
+        assert (
+            {"Accept-Language", "Cookie"}
+            <= set(words.headers["vary"].split(", "))
+            == set(page.headers["vary"].split(", "))
+        )
+        known = {**headers, "If-None-Match": words.headers["etag"]}
+        assert client.get(f"/static/{static_files.WORDS}", headers=known).status_code == 304
+    assert client.get("/static/languages/en.toml").status_code == 404
+
+
+def test_the_default_language_has_a_file() -> None:
+    assert page_languages.DEFAULT_LANGUAGE in LANGUAGES
+    assert all(re.fullmatch("[a-z]{2}", code) for code in LANGUAGES)
