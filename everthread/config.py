@@ -31,6 +31,9 @@ MISNAMED_TABLE = re.compile(r"^[ \t]*\[recipe\.(\w+)\]", re.MULTILINE)  # no TOM
 MIN_NAME_SIMILARITY = 0.75  # ratio of Ratcliff and Obershelp from which an unknown name counts as a misspelling
 
 
+LANGUAGES = ("en", "de", "zh")  # of the terminal and of text messages; zh is simplified Chinese
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """All settings. See `docs/configuration.md`."""
@@ -39,6 +42,7 @@ class Config:
     embedder: str = "minilm"  # minilm | hash | a folder with model.onnx | https://…/v1#model | st:NAME | openai:NAME
     embedder_key: str = field(default="", repr=False)  # the API key of a remote embedder; sent nowhere else
     device: str = ""  # where torch runs sentence-transformers models: cuda, cuda:1, mps, cpu; "" leaves it to torch
+    language: str = ""  # of `everthread chat` and `everthread demo`: en, de, zh; "": the system's locale
     recipe: str = "default"  # of banks without a saved recipe
     recipes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # options by recipe; only in the file
     threads: int = 0  # processor threads for embedding many lines; 0 means as many as there are
@@ -71,6 +75,7 @@ class Config:
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; "" disables text messages
     sms_account: str = ""  # its account SID, AC…; with it, slow replies are sent as separate messages
     sms_number: str = ""  # the sender of these messages; "" means the number that the user wrote to
+    sms_language: str = "en"  # of the bot's own text messages, until the person chooses another
     sms_url: str = ""  # the webhook's public address, exactly as configured at Twilio: https://bot.example.com/sms
 
 
@@ -166,6 +171,8 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
                 parsed = _text(value) if known[name] is str else _number(value, *NUMBER_LIMITS[name])
             if name == "llm_prices":
                 parse_prices(parsed)
+            if name in LANGUAGE_SETTINGS:
+                _check_language(parsed)
             config = replace(config, **{name: parsed})
         except ValueError as error:
             subject = f"{file} sets {name} to" if file else f"{ENV_PREFIX}{name.upper()} is"
@@ -220,6 +227,14 @@ def _number(value: object, least: int, description: str) -> int:
     if type(number) is not int or number < least:
         raise ValueError(description)
     return number
+
+
+LANGUAGE_SETTINGS = ("language", "sms_language")
+
+
+def _check_language(value: str) -> None:
+    if value and value not in LANGUAGES:
+        raise ValueError(f"one of {', '.join(LANGUAGES)}")
 
 
 PRICE_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", re.ASCII)

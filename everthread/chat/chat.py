@@ -22,7 +22,7 @@ from everthread.bank.line_validation import clean_line
 from everthread.bank.settings import remember_policy
 from everthread.chat.character import Character
 from everthread.chat.conversation import is_abandoned, open_session
-from everthread.chat.end_dialogue import QUESTION, build_consent_question, build_ending_reply, end_conversation
+from everthread.chat.end_dialogue import build_consent_question, build_ending_reply, end_conversation
 from everthread.chat.goodbye import next_step
 from everthread.chat.prompt_builder import is_character_line
 from everthread.chat.reply import Reply
@@ -31,6 +31,7 @@ from everthread.chat.scribe_worker import ScribeWorker
 from everthread.common.keys import META_GREETING, META_HEARD, SETTING_ASKED_AT, SETTING_REMEMBER
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, BadQuery
+from everthread.languages.wording import DEFAULT_LANGUAGE, Wording, load_wording
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
@@ -66,6 +67,7 @@ class Chat:
         scribe_worker: ScribeWorker | None = None,
         budget: int | None = None,
         banks: Collection[str] = (),
+        language: str = DEFAULT_LANGUAGE,
     ) -> None:
         """Open a conversation in an open bank. `Chat.open` is the usual way.
 
@@ -83,6 +85,7 @@ class Chat:
             scribe_worker: a worker that several conversations of the bank share. The caller closes it.
             budget: tokens of recalled memories in a prompt; default: the recipe's.
             banks: further banks of the store that replies may draw on; default: those of the setting `recall_from`.
+            language: of what no model writes, such as the question at the end: "en", "de", "fr", "es", "zh" or "ja".
 
         Raises:
             NotFound: `banks` names a bank that doesn't exist, or `character` an unknown character.
@@ -93,7 +96,7 @@ class Chat:
         self.scribe = scribe_worker.scribe if scribe_worker and scribe is None else factory.open_scribe(llm, scribe)
         self.responder = Responder(
             memory, character, llm, self._now, sampling=sampling, budget=budget, banks=banks, count=count,
-            recalls_as_of_now=clock is not None,
+            recalls_as_of_now=clock is not None, words=load_wording(language),
         )  # fmt: skip
         self._clock = clock
         self._owns_memory, self._owns_worker = False, scribe_worker is None
@@ -119,6 +122,7 @@ class Chat:
         options: Mapping[str, object] | None = None,
         tokens: TokenCounter | str | None = None,
         banks: Collection[str] = (),
+        language: str = DEFAULT_LANGUAGE,
     ) -> Self:
         """Open a conversation in a bank, which is created if it doesn't exist.
 
@@ -131,7 +135,7 @@ class Chat:
             llm: a model's name, "http://host/v1#model" or "none"; default: the configured model, or an Ollama that
                 runs on this machine.
             scribe: another model for notes and summaries.
-            session, incognito, sampling, banks: as for `Chat`.
+            session, incognito, sampling, banks, language: as for `Chat`.
             store, embedder, recipe, options, tokens: as for `Memory.open`.
 
         Raises:
@@ -143,7 +147,7 @@ class Chat:
         try:
             chat = cls(
                 memory, character, model, scribe=scribe, session=session, incognito=incognito, sampling=sampling,
-                banks=banks,
+                banks=banks, language=language,
             )  # fmt: skip
             if (recipe or options) and not chat.incognito:
                 memory.save_recipe()
@@ -267,7 +271,7 @@ class Chat:
         """
         self.refresh()
         incognito = self.incognito
-        result = end_conversation(self._conversation, self._scribe_worker, remember, self._now())
+        result = end_conversation(self._conversation, self._scribe_worker, remember, self._now(), self.words)
         if result.remembered is not None:
             self._begin(None, incognito, resume=False)  # discards the lines said in incognito
         return result
@@ -293,7 +297,12 @@ class Chat:
     def question(self) -> str:
         """The question whether to remember the conversation, from the user's goodbye until the answer; else empty."""
         last = self.lines[-1].seq if self.lines and not self.incognito else None
-        return QUESTION if last is not None and last == self._settings.get(SETTING_ASKED_AT) else ""
+        return self.words("chat.remember") if last is not None and last == self._settings.get(SETTING_ASKED_AT) else ""
+
+    @property
+    def words(self) -> Wording:
+        """The words of the language of what no model writes."""
+        return self.responder.words
 
     @property
     def llm(self) -> LLM | None:
@@ -428,20 +437,23 @@ class Chat:
             and (self.memory.recipe.needs_consent or self._settings.get(SETTING_REMEMBER) == "ask"),
         )
         if step in ("remember", "forget"):
-            return build_ending_reply(self.end(step == "remember"))
+            return self._report_ending(self.end(step == "remember"))
         if step not in ("ask", "part"):
-            return None if step == "go on" else build_consent_question(self.session, None)
+            return None if step == "go on" else build_consent_question(self.session, None, self.words)
         new_line = replace(self._build_line(text, self.character.person, "user"), key=key)
         line = self._conversation.add(new_line, defer_embedding=True)
         if step == "part":
-            return build_ending_reply(self.end(True), line, "Goodbye!")
+            return build_ending_reply(self.end(True), self.words("chat.goodbye"), line)
         self.memory.set_setting(SETTING_ASKED_AT, line.seq)
         self._settings = self.memory.settings()
-        return build_consent_question(self.session, line)
+        return build_consent_question(self.session, line, self.words)
+
+    def _report_ending(self, ending: EndResult) -> Reply:
+        return build_ending_reply(ending, self.words("chat.remembered" if ending.remembered else "chat.forgotten"))
 
     def _answer(self, replaces: Line | None) -> Reply:
         if self.question:
-            return build_consent_question(self.session, self.lines[-1])
+            return build_consent_question(self.session, self.lines[-1], self.words)
         return self.responder.respond(replaces)
 
     # ------------------------------------------------------------------------ lines

@@ -10,19 +10,19 @@ from everthread.chat.reply import Reply
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.static_reply import build_static_reply
 from everthread.common.keys import SETTING_ASKED_AT
+from everthread.languages.wording import Wording
 from everthread.types import EndResult, Filter, Line
-
-QUESTION = "Shall I remember this conversation?"
 
 
 def end_conversation(
-    conversation: Conversation, scribe_worker: ScribeWorker, remember: bool | None, at: datetime
+    conversation: Conversation, scribe_worker: ScribeWorker, remember: bool | None, at: datetime, words: Wording
 ) -> EndResult:
     """End a conversation in its bank: queue its summary, or forget it.
 
     Args:
         remember: True to remember it, False to forget it, None to follow the bank's setting `remember`.
         at: the time of the end.
+        words: the language of the question.
 
     Returns:
         How it ended. If the user has to be asked first, nothing is changed, and `question` is the question.
@@ -33,7 +33,7 @@ def end_conversation(
         remember = True
     has_lines = next(memory.lines(Filter(session=session), limit=1), None) is not None
     if remember is None and has_lines:
-        return EndResult(session, None, QUESTION)
+        return EndResult(session, None, words("chat.remember"))
     receipt = None
     if settings.get(SETTING_ASKED_AT) is not None:
         memory.set_setting(SETTING_ASKED_AT, None)
@@ -45,14 +45,15 @@ def end_conversation(
     return EndResult(session, bool(remember) and has_lines, receipt=receipt)
 
 
-def build_consent_question(session: str, goodbye: Line | None) -> Reply:
+def build_consent_question(session: str, goodbye: Line | None, words: Wording) -> Reply:
     """Build the reply that asks whether to remember the conversation: to a goodbye, or to an unclear answer."""
-    lead = "Goodbye!" if goodbye else "Please answer yes or no, or go on talking."
-    return build_ending_reply(EndResult(session, None, QUESTION), goodbye, f"{lead} {QUESTION}")
+    question = words("chat.remember")
+    lead = words("chat.goodbye" if goodbye else "chat.unclear")
+    return build_ending_reply(EndResult(session, None, question), f"{lead} {question}", goodbye)
 
 
-def build_ending_reply(ending: EndResult, goodbye: Line | None = None, text: str = "") -> Reply:
+def build_ending_reply(ending: EndResult, text: str, goodbye: Line | None = None) -> Reply:
     """Build a reply that reports how the conversation ended. It is never saved as a line."""
-    reply = build_static_reply(text or ("I will remember it." if ending.remembered else "It is forgotten."))
+    reply = build_static_reply(text)
     reply.ending, reply.goodbye = ending, goodbye
     return reply

@@ -9,25 +9,24 @@ from collections.abc import Sequence
 
 from everthread.chat.reply import Reply
 from everthread.chat.static_reply import build_static_reply
+from everthread.languages.wording import Wording
 from everthread.types import Context, FoundUnit, Hit, Line
 
 BUDGET_TOKENS = 150  # of recalled lines: about six, as many as a person reads at a glance
 MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
-NOTHING_FOUND = "I remember nothing about that yet."
-NOTED = "I'll remember that."
 QUESTION_MARKS = ("?", "？", "؟")
 
 
-def build_reply(context: Context, heard: str, person: str, incognito: bool) -> Reply:
+def build_reply(context: Context, heard: str, person: str, incognito: bool, words: Wording) -> Reply:
     """Build the reply to a line of the user, `person`, from the memories recalled for it."""
-    return build_static_reply(render(context, heard, person, incognito), context)
+    return build_static_reply(render(context, heard, person, incognito, words), context)
 
 
-def render(context: Context, heard: str, person: str, incognito: bool) -> str:
+def render(context: Context, heard: str, person: str, incognito: bool, words: Wording) -> str:
     """Quote the memory that answers a line; without one, answer by a fixed text."""
     if (answer := find_answer(context)) is not None:
-        return _quote(answer, person)
-    return NOTHING_FOUND if incognito or is_question(heard) else NOTED
+        return _quote(answer, person, words)
+    return words("chat.nothing_found" if incognito or is_question(heard) else "chat.will_remember")
 
 
 def find_answer(context: Context) -> Line | FoundUnit | None:
@@ -48,17 +47,19 @@ def _find_response(hits: Sequence[Hit]) -> Line | None:
     return next((line for line in after if not is_question(line.text)), None)
 
 
-def _quote(source: Line | FoundUnit, person: str) -> str:
-    at = source.said_at
-    when = "Once" if source.is_undated else f"On {at.day} {at:%B} {at.year}"
-    return f"{when} {_who_said(source, person)}: “{source.text}”"
+def _quote(source: Line | FoundUnit, person: str, words: Wording) -> str:
+    speech = f"chat.{_name_speech(source, person)}"
+    if source.is_undated:
+        return words(f"{speech}_once", speaker=source.speaker, text=source.text)
+    return words(speech, date=words.date(source.said_at), speaker=source.speaker, text=source.text)
 
 
-def _who_said(source: Line | FoundUnit, person: str) -> str:
+def _name_speech(source: Line | FoundUnit, person: str) -> str:
+    """Return the name of the text that says who said a memory."""
     if isinstance(source, FoundUnit):
-        return "I noted"
+        return "i_noted"
     if source.role == "assistant":
-        return "I said"
+        return "i_said"
     if source.speaker in (person, "user"):
-        return "you asked me" if is_question(source.text) else "you told me"
-    return f"{source.speaker} said"
+        return "you_asked" if is_question(source.text) else "you_said"
+    return "other_said"

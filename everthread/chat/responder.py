@@ -23,6 +23,7 @@ from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.window import DEFAULT_CONTEXT, REPLY_RESERVE_TOKENS, TokenBudget, Window
 from everthread.common.keys import META_OFFERED, META_RECALLED, SETTING_CHARACTER, SETTING_SAMPLE
 from everthread.errors import StoreUnavailable
+from everthread.languages.wording import Wording
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
@@ -43,6 +44,7 @@ class Responder:
     budget: int | None  # tokens of recalled memories in a prompt; None: the recipe's
     banks: Collection[str] | None  # further banks of the store to recall from; None: those of the bank's settings
     participants: Collection[str]  # other speakers, whose lines the character must not write
+    words: Wording  # of what no model writes
     last_reply: Reply | None
 
     def __init__(
@@ -57,15 +59,17 @@ class Responder:
         banks: Collection[str],
         count: TokenCounter | None,
         recalls_as_of_now: bool,
+        words: Wording,
     ) -> None:
         """Set up the responder with the given character, else the bank's own. The other arguments are as for `Chat`.
 
         Args:
             now: returns the time.
             recalls_as_of_now: recall as of `now()`, for a clock other than this machine's.
+            words: the words of the language of what no model writes.
         """
         self.llm, self.budget, self.participants, self.last_reply = llm, budget, (), None
-        self.sampling = sampling or Sampling()
+        self.sampling, self.words = sampling or Sampling(), words
         self.banks = multi_bank.check_banks(memory.store, banks) if banks else None
         self._memory, self._now, self._recalls_as_of_now = memory, now, recalls_as_of_now
         self._count = lru_cache(TOKEN_CACHE_SIZE)(count or memory.count)
@@ -210,7 +214,8 @@ class Responder:
         recalled = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
         if newest is not None and newest.role == "user" and META_RECALLED not in newest.metadata:
             self._conversation.record(newest, evidence.build_metadata(recalled, offline_reply.find_answer(recalled)))
-        reply = offline_reply.build_reply(recalled, heard, self._character.person, self._conversation.incognito)
+        person, incognito = self._character.person, self._conversation.incognito
+        reply = offline_reply.build_reply(recalled, heard, person, incognito, self.words)
         self.queue_notes()
         return reply
 

@@ -28,6 +28,8 @@ from everthread.cli.repl_text import is_command, unescape
 from everthread.cli.screen import Screen
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadInput, EverthreadError
+from everthread.languages.terminal_language import find_language
+from everthread.languages.wording import DEFAULT_LANGUAGE, Wording, load_wording
 from everthread.types import Sampling
 
 CARD_SUFFIXES = (card.JSON, card.PNG)
@@ -104,12 +106,14 @@ def chat(
     sampling = Sampling(**{option.name: values.pop(option.name) for option in fields(Sampling)})
     arguments = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
     offers_option = {} if offers is None else {"offers": str(offers).lower()}
+    arguments["language"] = DEFAULT_LANGUAGE if as_json else find_language()
     arguments |= {"options": {**ctx.obj["options"], **options, **offers_option}, "scribe": scribe_model, "banks": banks}
     if len(character) > 1:
         _run_group_chat(bank, character, arguments, values, as_json)
         return
     if character and not values["incognito"]:
-        bank = choose_bank(bank, character[0], arguments["store"], asks=sys.stdin.isatty() and not as_json)
+        words = load_wording(arguments["language"])
+        bank = choose_bank(bank, character[0], arguments["store"], words, asks=sys.stdin.isatty() and not as_json)
     with open_chat(bank, character[0] if character else None, arguments, **values) as (conversation, can_save):
         if as_json:
             run_json(conversation, can_save)
@@ -155,7 +159,7 @@ def open_chat(
         yield conversation, exists or not incognito
 
 
-def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bool) -> str:
+def choose_bank(bank: str, character: str, store: str | Path | None, words: Wording, *, asks: bool) -> str:
     """Return the bank for a conversation with a character.
 
     If the bank holds another character's memories, ask whether this one takes its place or gets its own bank. Without a
@@ -165,21 +169,21 @@ def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bo
         if opened.exists(bank) and opened.corpus_stats(bank).lines:
             settings = opened.settings(bank)
             current, name = open_character(None, settings).name, open_character(character, settings).name
-            return bank if current == name else _ask_for_bank(bank, current, name, asks)
+            return bank if current == name else _ask_for_bank(bank, current, name, words, asks)
     return bank
 
 
-def _ask_for_bank(bank: str, current: str, name: str, asks: bool) -> str:
+def _ask_for_bank(bank: str, current: str, name: str, words: Wording, asks: bool) -> str:
     """Return the bank for the character `name`: this one, which holds the memories of `current`, or a separate one."""
-    separate = separate_bank(bank, current, name)
+    names = {"bank": bank, "current": current, "name": name, "separate": separate_bank(bank, current, name)}
     if not asks:
-        notice = f"bank {bank!r} holds {current}'s memories, which {name} takes over"
-        click.echo(f"({notice}; for a separate bank, pass --bank {separate})", err=True)
+        click.echo(words("terminal.bank_taken_over", **names), err=True)
         return bank
-    click.echo(f"Bank {bank!r} holds {current}'s memories. Where do you want to talk with {name}?", err=True)
-    click.echo(f"  own   in a separate bank, {separate}", err=True)
-    click.echo(f"  this  in this bank, where {name} replaces {current} and remembers everything said there", err=True)
-    return separate if click.prompt("Answer", type=click.Choice(["own", "this"]), err=True) == "own" else bank
+    own, this = words("terminal.bank_own"), words("terminal.bank_this")
+    click.echo(words("terminal.bank_taken", own=own, this=this, **names), err=True)
+    question = words("terminal.bank_answer", own=own, this=this)
+    answer = click.prompt(question, type=click.Choice([own, this]), show_choices=False, err=True)
+    return names["separate"] if answer == own else bank
 
 
 def _check(option: str, value: str | None, remedy: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import textwrap
 from contextlib import closing
 from datetime import UTC, datetime
 from time import perf_counter
@@ -14,9 +13,15 @@ from typing import Any
 import click
 
 from everthread import factory
+from everthread.cli.answers import confirm
 from everthread.cli.sanitize import escape_control_chars
+from everthread.cli.wrapping import wrap
+from everthread.config import LANGUAGES
 from everthread.demo.bank import BANK, fill_bank, find_answer
-from everthread.demo.sample import LANGUAGES, Sample
+from everthread.demo.sample import LANGUAGES as SAMPLE_LANGUAGES
+from everthread.demo.sample import Sample
+from everthread.languages.terminal_language import find_language
+from everthread.languages.wording import DEFAULT_LANGUAGE, Wording, load_wording
 from everthread.memory import Memory
 from everthread.types import Hit
 
@@ -25,62 +30,64 @@ MAX_COLUMNS = 100
 
 
 @click.command()
-@click.option("--language", type=click.Choice(LANGUAGES), default="en", show_default=True, help="Language of the demo.")
+@click.option("--language", type=click.Choice(LANGUAGES), help="Language of the demo. Default: that of the terminal.")
 @click.option("--keep", is_flag=True, help="Keep the bank afterwards, without asking.")
 @click.pass_context
-def demo(ctx: click.Context, /, language: str, keep: bool) -> None:
+def demo(ctx: click.Context, /, language: str | None, keep: bool) -> None:
     """See what it remembers: a sample life of two years, three questions, and one answer forgotten for good.
 
     The sample is stored in a bank of its own, named demo, which is deleted at the end. No language model is needed.
-    Without a terminal it runs from beginning to end by itself.
+    Without a terminal it runs from beginning to end by itself. The sample life is in English, German or Chinese.
     """
-    words = Sample.load(language).words
+    words = load_wording(language or find_language())
     with closing(factory.open_store(ctx.obj["store"])) as store:
         options: dict[str, Any] = {**ctx.obj, "store": store, "recipe": "default", "options": {}}
         with Memory.open(BANK, **options) as memory:
-            click.secho(words["preparing"], dim=_has_color())
-            _Show(memory, fill_bank(memory, language)).run()
-        if keep or (_is_interactive() and not click.confirm(words["delete"], default=True)):
-            click.echo(words["kept"])
+            click.secho(words("demo.preparing"), dim=_has_color())
+            sample = fill_bank(memory, words.language if words.language in SAMPLE_LANGUAGES else DEFAULT_LANGUAGE)
+            _Show(memory, sample, words).run()
+        if keep or (_is_interactive() and not confirm(words("demo.delete"), words)):
+            click.echo(words("demo.kept", person=sample.person))
         else:
             store.forget(BANK, "bank", None, datetime.now(UTC))
-            click.echo(words["deleted"])
+            click.echo(words("demo.deleted"))
 
 
 class _Show:
     """The demonstration in the terminal."""
 
-    def __init__(self, memory: Memory, sample: Sample) -> None:
-        self.memory, self.sample, self.words = memory, sample, sample.words
+    def __init__(self, memory: Memory, sample: Sample, words: Wording) -> None:
+        self.memory, self.sample, self.words = memory, sample, words
 
     def run(self) -> None:
         """Ask the questions, forget the last answer, and ask for it again."""
         lines = [line.said_at for line in self.memory.lines()]
-        first, last = (self.sample.format_date(day) for day in (lines[0], lines[-1]))
-        click.echo(f"\n{self.words['intro'].format(lines=len(lines), first=first, last=last)}\n")
+        span = {"first": self.words.date(lines[0]), "last": self.words.date(lines[-1])}
+        intro = self.words("demo.intro", person=self.sample.person, number=len(lines), **span)
+        click.echo(f"\n{intro}\n")
         answer = None
         for question in self.sample.questions:
-            _pause(self.words["next"])
+            _pause(self.words("demo.next"))
             answer = self.ask("ask", question.text)
         if answer is not None:
-            _pause(self.words["forget"])
+            _pause(self.words("demo.forget"))
             receipt = self.memory.forget(seq=answer.line.seq)
-            forgotten_at = receipt.forgotten_at.astimezone(UTC)
-            facts = {"date": self.sample.format_date(forgotten_at), "time": f"{forgotten_at:%H:%M:%S}"}
-            click.echo(_wrap(self.words["forgotten"].format(line=receipt.seqs[0][0], **facts)) + "\n")
+            at = receipt.forgotten_at.astimezone(UTC)
+            at_text = {"date": self.words.date(at), "time": f"{at:%H:%M:%S}"}
+            click.echo(_wrap(self.words("demo.forgotten", line=receipt.seqs[0][0], **at_text)) + "\n")
             self.ask("again", self.sample.questions[-1].text)
 
-    def ask(self, words: str, question: str) -> Hit | None:
-        """Print a question and its answer, and return the answer."""
+    def ask(self, name: str, question: str) -> Hit | None:
+        """Print a question, by the text of this name, and its answer; return the answer."""
         started = perf_counter()
         answer = find_answer(self.memory, question)
-        milliseconds = (perf_counter() - started) * 1000
-        _echo(self.words[words].format(question=question), bold=True)
+        milliseconds = f"{(perf_counter() - started) * 1000:.0f}"
+        _echo(self.words(f"demo.{name}", person=self.sample.person, question=question), bold=True)
         if answer is None:
-            _echo(f"  {self.words['nothing']}\n")
+            _echo(f"  {self.words('demo.nothing')}\n")
             return None
-        date = self.sample.format_date(answer.line.said_at)
-        _echo(f"  {self.words['answer'].format(date=date, ms=f'{milliseconds:.0f}')}")
+        date = self.words.date(answer.line.said_at)
+        _echo(f"  {self.words('demo.answer', date=date, milliseconds=milliseconds)}")
         for line in answer.passage:
             found = line.seq == answer.line.seq
             style: dict[str, Any] = {"fg": RUST, "bold": True} if found else {"dim": True}
@@ -99,7 +106,7 @@ def _wrap(text: str) -> str:
     if not sys.stdout.isatty():
         return text
     width = min(shutil.get_terminal_size().columns, MAX_COLUMNS)
-    return textwrap.fill(text, width, subsequent_indent="    " if text.startswith(" ") else "", break_long_words=False)
+    return wrap(text, width, 4 if text.startswith(" ") else 0)
 
 
 def _has_color() -> bool:

@@ -32,9 +32,9 @@ from everthread.cli.common import (
     to_jsonable,
 )
 from everthread.cli.sanitize import escape_control_chars
-from everthread.cli.why import LEGEND
 from everthread.embedders.base import Embedder
 from everthread.errors import BadFile, BadInput, NotFound
+from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.recall.rerank.names import RERANKER_NAMES
 from everthread.recipes import general_knowledge
@@ -246,7 +246,7 @@ def recall(
         memories = (Memory(name, memory.store, memory.embedder, memory.recipe) for name in banks or [bank])
         relevant = any(searched.context(query, where=where, as_of=time) for searched in memories)
         rows = [render_hit(hit, why) for hit in hits] or [explain_no_hits(memory, query, where, time is not None)]
-    click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
+    click.echo("\n\n".join([*rows, load_wording()("why.legend")] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing seems relevant, so a context would be empty; these are the nearest lines)", err=True)
 

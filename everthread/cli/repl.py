@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import dropwhile
 
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
 from everthread.chat.character import DEFAULT_CHARACTER, EDITABLE_FIELDS
 from everthread.chat.chat import Chat
-from everthread.chat.consent import parse_consent, parse_yes_no
+from everthread.chat.consent import parse_consent
 from everthread.chat.reply import Reply
 from everthread.cli import completion, repl_text, why
-from everthread.cli.common import pluralize
-from everthread.cli.repl_text import UNANSWERED, format_line, is_command, parse_seq, shorten, unescape
+from everthread.cli.answers import read_answer
+from everthread.cli.repl_text import Problem, format_line, is_command, parse_seq, problem, shorten, unescape
 from everthread.cli.screen import Screen, open_screen
 from everthread.common.keys import SETTING_REMEMBER
-from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
+from everthread.errors import EverthreadError, LLMUnavailable, NotFound
 from everthread.types import EndResult, Filter, Line
 
-POLICY_UNSET = "not set: /end asks, and so does a goodbye if the recipe requires consent"
-NO_MODEL_HINT = ". To talk without a model, leave out --model or pass --model none: you are shown what is remembered"
 MAX_HISTORY_LINES = 200  # of the user, that the arrow keys bring back
 DEFAULT_LINES = 10  # that /lines shows
 MAX_HELP_COLUMNS = 100
@@ -52,7 +50,7 @@ class ChatRepl:
             interactive: whether there is a user to ask.
         """
         self.chat, self.can_save, self.interactive = chat, can_save, interactive
-        self.screen = screen or open_screen()
+        self.words, self.screen = chat.words, screen or open_screen()
         self.ended_session = ""  # the session that was ended and remembered last
         self.ending_shown = False  # whether the end of a conversation was reported
         self.commands: dict[str, Callable[[str], str]] = {
@@ -69,7 +67,9 @@ class ChatRepl:
             "/incognito": self.toggle_incognito,
             "/end": self.end,
             "/stats": lambda _: repl_text.format_stats(self.chat),
-            "/help": lambda _: repl_text.help_text(min(shutil.get_terminal_size().columns, MAX_HELP_COLUMNS) - 1),
+            "/help": lambda _: repl_text.help_text(
+                self.words, min(shutil.get_terminal_size().columns, MAX_HELP_COLUMNS) - 1
+            ),
         }
 
     def run(self) -> None:
@@ -92,7 +92,7 @@ class ChatRepl:
                 if text:
                     self.handle(text)
             except _QuitRequested:
-                self.say(f"\n{repl_text.goodbye_text(self.chat.incognito)}")
+                self.say(f"\n{repl_text.goodbye_text(self.words, self.chat.incognito)}")
                 return
 
     @property
@@ -106,17 +106,17 @@ class ChatRepl:
     def ask_name(self) -> None:
         """Ask for the user's name, and save it with the bank if it is given."""
         with suppress(EOFError, KeyboardInterrupt):
-            if name := self.screen.ask("What should I call you? (optional) ").strip():
+            if name := self.screen.ask(self.words("terminal.ask_name")).strip():
                 try:
                     self.chat.edit_character(person=name)
                 except EverthreadError as error:
-                    self.say(f"{error}; /set person NAME sets it later", "error")
+                    self.say(self.words("terminal.name_not_saved", error=error), "error")
 
     def ask_message(self) -> str:
         """Show the prompt, and return what is typed."""
         person = self.chat.character.person
         if self.chat.incognito:
-            return self.screen.ask(f"[incognito] {person}> ", "incognito")
+            return self.screen.ask(self.words("terminal.incognito_prompt", person=person), "incognito")
         return self.screen.ask(f"{person}> ")
 
     def handle(self, text: str) -> None:
@@ -127,18 +127,20 @@ class ChatRepl:
             else:
                 self.stream(self.chat.reply(unescape(text)))
         except EverthreadError as error:
-            self.say(f"That could not be done: {error}", "error")
+            self.say(self.words("terminal.failed", error=repl_text.describe(error, self.words)), "error")
         except KeyboardInterrupt:
-            self.say("\n(stopped)")
+            self.say(f"\n{self.words('terminal.stopped')}")
 
     def run_command(self, text: str) -> str:
         """Run a slash command, and return its answer; a streamed reply is written before that."""
         name, _, argument = text.replace("\t", " ").partition(" ")
         if name.lower() not in self.commands:
-            raise BadQuery(
-                f"unknown command {shorten(name)!r}; /help lists the commands, and // begins a message with a slash"
-            )
+            raise self.problem("unknown_command", name=shorten(name))
         return self.commands[name.lower()](argument.strip())
+
+    def problem(self, name: str, /, **values: object) -> Problem:
+        """Build the error that says why a command can't be done."""
+        return problem(name, self.words, **values)
 
     def say(self, text: str, style: str = "") -> None:
         """Show a text; nothing for an empty one."""
@@ -153,15 +155,16 @@ class ChatRepl:
             self.show_pieces(reply)
         except KeyboardInterrupt:
             reply.stop()
-            outcome = "the reply so far is saved" if reply.line else "there was no reply yet"
-            self.say(f"\n(stopped; {outcome}. /again asks for another)", "dim")
+            stopped = self.words("terminal.stopped_saved" if reply.line else "terminal.stopped_empty")
+            self.say(f"\n{stopped}", "dim")
             return
         except EverthreadError as error:
-            saved = "Your message and the reply so far are saved" if reply.line else "Your message is saved"
-            hint = NO_MODEL_HINT if isinstance(error, LLMUnavailable) and not reply.line else ""
-            self.say(f"\n({error}. {saved}; /again asks for a reply{hint})", "error")
+            name = "model_failed" if isinstance(error, LLMUnavailable) else "reply_failed"
+            failure = repl_text.describe(error, self.words)
+            text = self.words("terminal.reply_broken" if reply.line else f"terminal.{name}", error=failure)
+            self.say(f"\n{text}", "error")
             return
-        self.say(repl_text.reply_notice(reply))
+        self.say(repl_text.reply_notice(reply, self.words))
 
     def show_pieces(self, reply: Reply) -> None:
         """Show a model's reply as it arrives, or the memory that answers without a model."""
@@ -181,208 +184,226 @@ class ChatRepl:
         """Record the end of a conversation, and return a text that reports it."""
         self.ended_session = ending.session if ending.remembered else ""
         self.ending_shown = True
-        return f"{repl_text.ending_message(ending)} Your next message begins another conversation; /quit leaves."
+        return f"{repl_text.ending_message(ending, self.words)} {self.words('terminal.next_conversation')}"
 
     # ------------------------------------------------------------------ commands
 
+    def list_lines(self, lines: Iterable[Line]) -> list[str]:
+        return [format_line(line, self.words) for line in lines]
+
     def show_lines(self, argument: str) -> str:
         if argument == "all":
-            lines = self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True)
-            return "\n".join(map(format_line, lines)) or "Nothing was said in this conversation yet."
-        count = parse_seq(argument) if argument else DEFAULT_LINES
-        if count < 1:
-            raise BadQuery(f"invalid number of lines: got {argument!r}, expected 1 or more, or all")
-        return "\n".join(map(format_line, self.chat.lines[-count:])) or "Nothing was said in this conversation yet."
+            lines = list(self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True))
+        else:
+            count = parse_seq(argument, self.words) if argument else DEFAULT_LINES
+            if count < 1:
+                raise self.problem("invalid_count", text=argument)
+            lines = self.chat.lines[-count:]
+        return "\n".join(self.list_lines(lines)) or self.words("terminal.nothing_said")
 
     def regenerate(self, argument: str) -> str:
+        if not any(line.role == "user" for line in self.chat.lines):
+            raise self.problem("no_reply")
         self.stream(self.chat.regenerate())
         return ""
 
     def edit(self, argument: str) -> str:
         """Replace line 12 in "/edit 12 TEXT", the user's last line in "/edit TEXT"."""
-        first, _, rest = argument.partition(" ")
-        if repl_text.is_seq(first):
-            seq, text = parse_seq(first), rest.strip()
-            if not text:
-                raise BadQuery(f"edit line {seq} to what? Write /edit {seq} TEXT")
-        else:
-            user_lines = [line for line in self.chat.lines if line.role == "user"]
-            if not argument:
-                raise BadQuery("edit to what? Write /edit TEXT, or /edit N TEXT for line N")
-            if not user_lines:
-                raise BadQuery("there is no message of yours to edit yet")
-            seq, text = user_lines[-1].seq, argument
+        seq, text = self.parse_edit(argument)
         old_lines = self.chat.lines
         if self.interactive and not self.confirm_discarding(seq):
-            return "nothing was changed"
-        reply = self.chat.edit(seq, text)
+            return self.words("terminal.nothing_changed")
+        try:
+            reply = self.chat.edit(seq, text)
+        except NotFound:
+            raise self.problem("not_here", seq=seq) from None
         current_seqs = {line.seq for line in self.chat.lines}
         discarded = [line for line in old_lines if line.seq not in current_seqs]
         if reply is not None:
             self.stream(reply)
         if len(discarded) > 2:
-            return f"({pluralize(len(discarded), 'line')} discarded; /branch {discarded[-1].seq} goes back to them)"
-        return "edited" if reply is None else ""
+            return self.words("terminal.discarded", number=len(discarded), seq=discarded[-1].seq)
+        return self.words("terminal.edited") if reply is None else ""
+
+    def parse_edit(self, argument: str) -> tuple[int, str]:
+        """Return the number of the line that `edit` replaces, and its new text."""
+        first, _, rest = argument.partition(" ")
+        if repl_text.is_seq(first):
+            seq, text = parse_seq(first, self.words), rest.strip()
+            if not text:
+                raise self.problem("edit_line", seq=seq)
+            return seq, text
+        user_lines = [line for line in self.chat.lines if line.role == "user"]
+        if not argument:
+            raise self.problem("edit_what")
+        if not user_lines:
+            raise self.problem("nothing_to_edit")
+        return user_lines[-1].seq, argument
 
     def confirm_discarding(self, seq: int) -> bool:
         """Return whether to discard the lines after a line; ask if lines of the user are among them."""
         later = list(dropwhile(lambda line: line.seq != seq, self.chat.lines))[1:]
         if not any(line.role == "user" for line in later):
             return True
-        lines = f"{pluralize(len(later), 'line')} after line {seq} would be discarded"
-        return self.ask_yes_no(
-            f"{lines}; /correct {seq} TEXT changes only line {seq}.\nDiscard them and continue from there?"
-        )
+        return self.ask_yes_no(self.words("terminal.would_discard", number=len(later), seq=seq))
 
     def correct(self, argument: str) -> str:
         """Replace the text of a line, of this conversation or an earlier one: /correct 12 TEXT."""
         first, _, text = argument.partition(" ")
         if not text.strip():
-            raise BadQuery("correct which line, and to what? Write /correct N TEXT")
+            raise self.problem("correct_what")
         if self.chat.incognito:
-            raise BadQuery("nothing can be corrected in incognito; enter /incognito to end it, then correct the line")
-        line = self.chat.memory.correct(parse_seq(first), text.strip())
+            raise self.problem("correct_incognito")
+        try:
+            line = self.chat.memory.correct(parse_seq(first, self.words), text.strip())
+        except NotFound:
+            raise self.problem("no_line", text=first) from None
         self.chat.refresh()
-        return f"corrected:\n{format_line(line)}"
+        return "\n".join([self.words("terminal.corrected"), *self.list_lines([line])])
 
     def undo(self, argument: str) -> str:
-        removed = self.chat.undo()
-        return "\n".join(["taken back:", *map(format_line, removed)]) if removed else "There is nothing to take back."
+        if removed := self.chat.undo():
+            return "\n".join([self.words("terminal.taken_back"), *self.list_lines(removed)])
+        return self.words("terminal.nothing_to_undo")
 
     def branch(self, argument: str) -> str:
         if not argument:
-            raise BadQuery("continue from which line? Write /branch N, with a number that /lines all shows")
+            raise self.problem("branch_where")
         old_seqs = [line.seq for line in self.chat.lines]
-        discarded = self.chat.branch(parse_seq(argument))
+        try:
+            discarded = self.chat.branch(parse_seq(argument, self.words))
+        except NotFound:
+            raise self.problem("no_line", text=argument) from None
         if [line.seq for line in self.chat.lines] == old_seqs:
-            return "nothing was changed"
-        rows = ["continuing from:", format_line(self.chat.lines[-1])]  # with a new number, if the line was discarded
-        rows += ["discarded:", *map(format_line, discarded)] if discarded else []
-        return "\n".join([*rows, UNANSWERED] if self.chat.is_unanswered and self.chat.llm else rows)
+            return self.words("terminal.nothing_changed")
+        last = self.chat.lines[-1:]  # with a new number, if the line was discarded
+        rows = [self.words("terminal.continuing"), *self.list_lines(last)]
+        rows += [self.words("terminal.discarded_lines"), *self.list_lines(discarded)] if discarded else []
+        if self.chat.is_unanswered and self.chat.llm:
+            rows.append(self.words("terminal.unanswered"))
+        return "\n".join(rows)
 
     def forget(self, argument: str) -> str:
         """Remove lines permanently: /forget 12, last or session. Asks first, unless a yes or no follows."""
         scope, _, answer = argument.partition(" ")
-        if answer and parse_yes_no(answer) is None:
-            raise BadQuery(f"invalid answer {shorten(answer)!r}: expected yes or no; /forget {scope} alone asks first")
+        if answer and self.parse_yes_no(answer) is None:
+            raise self.problem("forget_answer", answer=shorten(answer), scope=scope, **self.yes_and_no)
         if not scope:
-            raise BadQuery(
-                "forget what? Write /forget N, with a number that /lines or /why shows, /forget last or /forget session"
-            )
+            raise self.problem("forget_what")
         if scope == "session":
             return self.forget_session(answer)
         lines = self.find_lines_to_forget(scope)
-        rows = "\n".join(map(format_line, lines))
-        if not self.confirm(f"{rows}\nForget {'this' if len(lines) == 1 else 'these'}, for good?", answer):
-            return "nothing was forgotten"
+        question = self.words("terminal.forget_line" if len(lines) == 1 else "terminal.forget_lines")
+        if not self.confirm("\n".join([*self.list_lines(lines), question]), answer):
+            return self.words("terminal.nothing_forgotten")
         for line in reversed(lines):
             self.chat.forget(line.seq)
-        return f"forgotten: {pluralize(len(lines), 'line')}"
+        return self.words("terminal.lines_forgotten", number=len(lines))
 
     def find_lines_to_forget(self, scope: str) -> list[Line]:
         """Return the line with the number `scope`, or for "last" the user's last line and those after it."""
         if scope == "last":
             if lines := self.chat.lines[_last_user_position(self.chat) :]:
                 return lines
-            raise BadQuery("there is nothing to forget in this conversation yet")
-        seq, chat = parse_seq(scope), self.chat
+            raise self.problem("nothing_to_forget")
+        seq, chat = parse_seq(scope, self.words), self.chat
         candidates = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, include_retracted=True)
         if lines := [line for line in candidates if line.seq == seq]:
             return lines
-        raise BadQuery(f"there is no line {scope!r} to forget; /lines and /why show the numbers")
+        raise self.problem("no_line_to_forget", text=scope)
 
     def forget_session(self, answer: str) -> str:
         """Forget this conversation, or the one that has just ended if nothing has been said since."""
         if not self.chat.lines and self.ended_session:
-            if not self.confirm("Forget the whole conversation that has just ended, for good?", answer):
-                return "nothing was forgotten"
+            if not self.confirm(self.words("terminal.forget_ended"), answer):
+                return self.words("terminal.nothing_forgotten")
             receipt = self.chat.memory.forget(session=self.ended_session)
             self.ended_session = ""
-            return f"forgotten: {pluralize(receipt.lines, 'line')}"
+            return self.words("terminal.lines_forgotten", number=receipt.lines)
         if not self.chat.lines:
-            raise BadQuery("this conversation is empty; everthread forget --session removes an older one")
-        if not self.confirm("Forget this whole conversation, for good?", answer):
-            return "nothing was forgotten"
+            raise self.problem("empty_conversation")
+        if not self.confirm(self.words("terminal.forget_conversation"), answer):
+            return self.words("terminal.nothing_forgotten")
         ending = self.chat.end(remember=False)
-        count = f": {pluralize(ending.receipt.lines, 'line')}" if ending.receipt else ""
-        return f"forgotten{count}; a new conversation begins"
+        if ending.receipt is None:
+            return self.words("terminal.incognito_forgotten")
+        return self.words("terminal.conversation_forgotten", number=ending.receipt.lines)
 
     def confirm(self, question: str, answer: str) -> bool:
         """Return whether the answer given with a command is a yes; without one, ask."""
-        return bool(parse_yes_no(answer)) if answer else self.ask_yes_no(question)
+        return bool(self.parse_yes_no(answer)) if answer else self.ask_yes_no(question)
 
     def change_setting(self, argument: str) -> str:
         """Change a field of the character: /set location the harbour. Without an argument, list the fields."""
-        name, _, text = (part.strip() for part in argument.partition(" "))
+        field, _, text = (part.strip() for part in argument.partition(" "))
         if not argument:
             values = {field: shorten(getattr(self.chat.character, field)) or "-" for field in EDITABLE_FIELDS}
             values[SETTING_REMEMBER] = str(self.chat.memory.settings().get(SETTING_REMEMBER, "ask"))
             return "\n".join(f"{field:>12}  {value}" for field, value in values.items())
-        if name == SETTING_REMEMBER:
+        if field == SETTING_REMEMBER:
             return self.set_policy(text)
-        if name not in EDITABLE_FIELDS:
-            raise BadQuery(
-                f"unknown field {shorten(name)!r} of a character; expected one of {', '.join(EDITABLE_FIELDS)}"
-            )
+        if field not in EDITABLE_FIELDS:
+            raise self.problem("unknown_field", name=shorten(field), fields=", ".join(EDITABLE_FIELDS))
         if not text:
-            value = getattr(self.chat.character, name)
-            return f"{name}: {value} (/set {name} - clears it)" if value else f"{name}: nothing"
-        self.chat.edit_character(**{name: "" if text == "-" else text})
-        return f"{name}: {'nothing' if text == '-' else text}, from now on"
+            value = getattr(self.chat.character, field)
+            return self.words("terminal.field_clears" if value else "terminal.field_empty", field=field, value=value)
+        self.chat.edit_character(**{field: "" if text == "-" else text})
+        return self.words("terminal.field_cleared" if text == "-" else "terminal.field_set", field=field, value=text)
 
     def set_policy(self, value: str) -> str:
         """Set whether conversations are remembered. The lines of this one stay in the bank until it ends."""
-        memory = self.chat.memory
+        memory, policies = self.chat.memory, ", ".join(REMEMBER_POLICIES)
         if not value:
-            policy = memory.settings().get(SETTING_REMEMBER, POLICY_UNSET)
-            return f"{SETTING_REMEMBER}: {policy} (one of {', '.join(REMEMBER_POLICIES)})"
+            policy = memory.settings().get(SETTING_REMEMBER, self.words("terminal.policy_unset"))
+            return self.words("terminal.policy", policy=policy, policies=policies)
         self.check_can_save()
+        if value not in REMEMBER_POLICIES:
+            raise self.problem("invalid_policy", value=shorten(value), policies=policies)
         memory.set_setting(SETTING_REMEMBER, value)
         if REMEMBER_POLICIES[value] is False:
             self.chat.incognito = True
-            hint = " /end asks about what was said before." if any(line.seq > 0 for line in self.chat.lines) else ""
-            return f"{SETTING_REMEMBER}: never. From now on nothing is stored.{hint}"
-        notice = " This one is incognito; /incognito ends that." if self.chat.incognito else ""
-        return f"{SETTING_REMEMBER}: {value}, when a conversation ends.{notice}"
+            has_stored = any(line.seq > 0 for line in self.chat.lines)
+            hint = self.words("terminal.policy_never_hint") if has_stored else ""
+            return f"{self.words('terminal.policy_never')} {hint}".rstrip()
+        notice = self.words("terminal.policy_incognito") if self.chat.incognito else ""
+        return f"{self.words('terminal.policy_set', policy=value)} {notice}".rstrip()
 
     def leave(self) -> str:
         """Return the goodbye text. If the recipe needs consent, first ask for it and end the conversation."""
         chat, settings = self.chat, self.chat.memory.settings()
         if chat.memory.recipe.needs_consent and chat.lines and not chat.incognito and remember_policy(settings) is None:
             try:
-                return f"Until next time. {repl_text.ending_message(self.end_conversation(None))}"
+                ending = self.end_conversation(None)
+                return f"{self.words('terminal.farewell_short')} {repl_text.ending_message(ending, self.words)}"
             except EverthreadError as error:  # such as no answer; the conversation can be resumed
-                self.say(f"\nThe conversation was not ended: {error}")
+                self.say(f"\n{self.words('terminal.not_ended', error=error)}")
             except _QuitRequested:
                 pass  # the user quits without an answer; the conversation can be resumed
         if self.ending_shown and not chat.lines and not chat.incognito:
-            return repl_text.SHORT_GOODBYE
-        return repl_text.goodbye_text(chat.incognito)
+            return self.words("terminal.farewell_short")
+        return repl_text.goodbye_text(self.words, chat.incognito)
 
     def toggle_incognito(self, argument: str) -> str:
         self.check_can_save()
+        if self.chat.incognito and remember_policy(self.chat.memory.settings()) is False:
+            raise self.problem("never_remembers")
         self.chat.incognito = not self.chat.incognito
-        if self.chat.incognito:
-            return (
-                "From now on nothing is stored, and this part of the talk is deleted when you enter /incognito again."
-            )
-        return "What was said in incognito is deleted. From now on the conversation is remembered again."
+        return self.words("terminal.incognito_on" if self.chat.incognito else "terminal.incognito_off")
 
     def check_can_save(self) -> None:
         """Raise BadQuery if the bank doesn't exist and may not be created."""
         if not self.can_save:
-            raise BadQuery(
-                "this bank does not exist yet, and incognito does not create it; begin again without --incognito"
-            )
+            raise self.problem("incognito_bank")
 
     def end(self, argument: str) -> str:
         """End the conversation, by the answer in "/end no" if there is one."""
-        if argument and parse_consent(argument) is None:
-            raise BadQuery(f"invalid answer {shorten(argument)!r}: expected /end yes, /end no, or /end to be asked")
+        remember = self.parse_consent(argument)
+        if argument and remember is None:
+            raise self.problem("end_answer", answer=shorten(argument), **self.yes_and_no)
         had_lines = bool(self.chat.lines)
-        ending = self.end_conversation(parse_consent(argument))
+        ending = self.end_conversation(remember)
         if not had_lines and not ending.remembered and ending.receipt is None:
-            return "There was nothing to end."
+            return self.words("terminal.nothing_to_end")
         return self.note_ending(ending)
 
     def end_conversation(self, remember: bool | None) -> EndResult:
@@ -390,21 +411,38 @@ class ChatRepl:
         ending = self.chat.end(remember)
         if ending.remembered is not None:
             return ending
-        return self.chat.end(self.ask_yes_no(ending.question, parse_consent))
+        return self.chat.end(self.ask_yes_no(ending.question, self.parse_consent))
 
-    def ask_yes_no(self, question: str, parse: Callable[[str], bool | None] = parse_yes_no) -> bool:
+    # ------------------------------------------------------------------- answers
+
+    @property
+    def yes_and_no(self) -> dict[str, str]:
+        """The words for yes and no, by the placeholders for them."""
+        return {name: self.words(f"terminal.{name}") for name in ("yes", "no")}
+
+    def parse_yes_no(self, answer: str) -> bool | None:
+        """Read a yes or a no, also as one letter of the language."""
+        return read_answer(answer, self.words)
+
+    def parse_consent(self, answer: str) -> bool | None:
+        """Read an answer to the question whether to remember, also as one letter of the language."""
+        return read_answer(answer, self.words, parse_consent)
+
+    def ask_yes_no(self, question: str, parse: Callable[[str], bool | None] | None = None) -> bool:
         """Ask a question until the answer is a yes or a no. Raises BadQuery if there is no answer."""
         answer = None
         while answer is None:
             try:
-                typed = self.screen.ask(f"{question} (yes or no) ", "question")
+                typed = self.screen.ask(
+                    self.words("terminal.yes_or_no", question=question, **self.yes_and_no), "question"
+                )
             except (EOFError, KeyboardInterrupt):
-                raise BadQuery("there was no answer; nothing was changed") from None
+                raise self.problem("no_answer") from None
             if typed.strip().lower() in repl_text.QUIT_WORDS:
                 raise _QuitRequested
             if is_command(typed.strip()):
-                raise BadQuery("a command is no answer; nothing was changed. Enter the command again")
-            answer = parse(typed)
+                raise self.problem("command_as_answer")
+            answer = (parse or self.parse_yes_no)(typed)
         return answer
 
 

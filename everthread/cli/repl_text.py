@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import re
-import textwrap
 
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
-from everthread.cli.common import pluralize
-from everthread.errors import BadQuery
+from everthread.cli.wrapping import wrap
+from everthread.errors import (
+    BadQuery,
+    EverthreadError,
+    LLMDenied,
+    LLMRejected,
+    LLMUnavailable,
+    ModelNotFound,
+    StoreUnavailable,
+)
+from everthread.languages.wording import Wording
+from everthread.llms.base import LLM
 from everthread.types import EndResult, Line
 
 QUIT_WORDS = ("/quit", "quit", "exit")
-UNANSWERED = "(your last message got no reply; /again asks for one)"
-SHORT_GOODBYE = "Until next time."  # once the ending has been reported
 MAX_ROW_CHARS = 70  # of a line in a list
 MAX_RESUMED_CHARS = 300  # of a line that is shown when its conversation is resumed
 RESUMED_LINES = 4
-COMMANDS = {  # with their arguments: what they do
-    "/why [figures]": "what was recalled for the last reply, and why; figures: how relevant each line is, and by which "
-    "signals",
-    "/notes": "the character's notes",
-    "/lines [N|all]": "the last N lines, with their numbers; all: every line, discarded ones included",
-    "/again": "replace the last reply with another",
-    "/edit [N] TEXT": "replace your last message, or line N, with TEXT, and continue from there; asks first if that "
-    "discards later messages of yours",
-    "/correct N TEXT": "replace line N, of any conversation, with TEXT, and change nothing else",
-    "/undo": "take back your last message",
-    "/branch N": "continue from line N; the lines after it are discarded",
-    "/forget N": "remove line N permanently (or: last, session); asks first, except with yes: /forget N yes",
-    "/set [FIELD TEXT]": "change a field of the character: location, person, description …; or whether conversations "
-    "are remembered: /set remember always, ask or never",
-    "/incognito": "store nothing from now on, until you enter /incognito again",
-    "/end [yes|no]": "end the conversation, and remember it or not; asks without yes or no, as a goodbye does if the "
-    "recipe or /set remember ask requires it",
-    "/stats": "what this memory holds, and what the model has used",
-    "/help": "this text",
-    "/quit": "quit; you can continue later (or: quit, exit, Ctrl-D). Ctrl-C stops a reply",
-}
+HELP_INDENT = 21  # columns of a command and its arguments in the help
+COMMANDS = (  # with their arguments; /help says what each does, by the text of the same name
+    "/why [figures]",
+    "/notes",
+    "/lines [N|all]",
+    "/again",
+    "/edit [N] TEXT",
+    "/correct N TEXT",
+    "/undo",
+    "/branch N",
+    "/forget N",
+    "/set [FIELD TEXT]",
+    "/incognito",
+    "/end [yes|no]",
+    "/stats",
+    "/help",
+    "/quit",
+)
 
 _SEQ = re.compile(r"#?(-?\d{1,19})", re.ASCII)
 
@@ -60,11 +64,20 @@ def is_seq(text: str) -> bool:
     return _SEQ.fullmatch(text) is not None
 
 
-def parse_seq(text: str) -> int:
+def parse_seq(text: str, words: Wording) -> int:
     """Parse the number of a line. Raises BadQuery."""
     if (match := _SEQ.fullmatch(text)) is None:
-        raise BadQuery(f"invalid line number {shorten(text)!r}; /lines and /why show the numbers")
+        raise problem("invalid_number", words, text=shorten(text))
     return int(match[1])
+
+
+def problem(name: str, words: Wording, /, **values: object) -> Problem:
+    """Build the error that says why a command can't be done, in the words of the conversation."""
+    return Problem(words(f"problem.{name}", **values))
+
+
+class Problem(BadQuery):
+    """A command can't be done. Its text is in the language of the conversation."""
 
 
 # --------------------------------------------------------------------------- texts
@@ -72,27 +85,16 @@ def parse_seq(text: str) -> int:
 
 def greeting_text(chat: Chat) -> str:
     """Return the text shown at the start: the bank, the character, the model, and a pending question or reminder."""
-    stats = chat.memory.stats()
-    first = stats.first_said_at
-    since = f", since {first.day} {first:%B %Y}" if first else ""
-    contents = f"{pluralize(stats.lines, 'line')}{since}" if stats.lines else "nothing yet"
-    name = chat.character.name
-    partner = (
-        f"You are talking with {name} ({chat.llm.name})."
-        if chat.llm
-        else "No language model is configured: instead of a reply you are shown what is remembered.\n"
-        "(A running Ollama is found automatically; another server: --model http://host/v1#name)"
-    )
-    notice = "\nIncognito: nothing you say is stored." if chat.incognito else ""
-    rows = [
-        f"Everthread. Bank {chat.memory.bank!r} remembers {contents}.",
-        f"{partner}{notice}",
-        "Talk, ask, come back later. /help for commands.",
-    ]
+    words, name = chat.words, chat.character.name
+    rows = [_contents_text(chat)]
+    rows.append(words("terminal.talking", name=name, model=chat.llm.name) if chat.llm else words("terminal.no_model"))
+    if chat.incognito:
+        rows.append(words("terminal.incognito"))
+    rows.append(words("terminal.invitation"))
     if resumed := resumed_text(chat):
         rows.append(f"\n{resumed}")
     if chat.is_unanswered and chat.llm:
-        rows.append(UNANSWERED)
+        rows.append(words("terminal.unanswered"))
     if chat.question:
         rows.append(f"\n{chat.question}")
     elif chat.greeting and chat.llm:
@@ -102,75 +104,109 @@ def greeting_text(chat: Chat) -> str:
     return "\n".join(rows)
 
 
+def _contents_text(chat: Chat) -> str:
+    """Return what the bank holds: how many lines, and since when."""
+    stats, bank = chat.memory.stats(), chat.memory.bank
+    if not stats.lines:
+        return chat.words("terminal.bank_is_empty", bank=bank)
+    if stats.first_said_at is None:
+        return chat.words("terminal.bank_holds_undated", bank=bank, number=stats.lines)
+    since = chat.words.date(stats.first_said_at)
+    return chat.words("terminal.bank_holds", bank=bank, number=stats.lines, date=since)
+
+
 def resumed_text(chat: Chat) -> str:
     """Return the beginning and the last lines of a conversation that is resumed; empty for a new one."""
     if not chat.lines:
         return ""
-    began = chat.lines[0].said_at.astimezone()
-    count = pluralize(len(chat.lines), "line")
-    rows = [f"Resuming the conversation of {began.day} {began:%B %Y, %H:%M} ({count}):"]
+    began = chat.words.moment(chat.lines[0].said_at.astimezone())
+    rows = [chat.words("terminal.resuming", moment=began, number=len(chat.lines))]
     for line in chat.lines[-RESUMED_LINES:]:
         rows.append(f"  {line.speaker}: {shorten(line.text, MAX_RESUMED_CHARS)}")
     return "\n".join(rows)
 
 
-def help_text(width: int) -> str:
-    """List the commands, in rows of at most `width` characters."""
-    intro = "Type a message to send it; it is remembered. Type // to begin a message with a slash. Commands:"
-    rows = textwrap.wrap(intro, width)
-    for command, effect in COMMANDS.items():
-        rows += textwrap.wrap(effect, width, initial_indent=f"  {command:<19}", subsequent_indent=" " * 21)
-    return "\n".join(rows)
+def help_text(words: Wording, width: int) -> str:
+    """List the commands, in rows of at most `width` columns."""
+    rows = [words("help.intro")]
+    for command in COMMANDS:
+        effect = words(f"help.{command[1:].partition(' ')[0]}")
+        rows.append(f"  {command:<{HELP_INDENT - 2}}{effect}")
+    return "\n".join([wrap(rows[0], width), *(wrap(row, width, HELP_INDENT) for row in rows[1:])])
 
 
-def goodbye_text(incognito: bool) -> str:
+def goodbye_text(words: Wording, incognito: bool) -> str:
     """Return the text shown when the user quits."""
-    return f"Until next time; {'nothing that was said in incognito is stored' if incognito else 'everything is saved'}."
+    return words("terminal.farewell_incognito" if incognito else "terminal.farewell")
 
 
-def ending_message(ending: EndResult) -> str:
+def ending_message(ending: EndResult, words: Wording) -> str:
     """Return a text that reports how a conversation ended."""
-    return "It is remembered." if ending.remembered else "It is forgotten."
+    return words("terminal.remembered" if ending.remembered else "terminal.forgotten")
 
 
-def reply_notice(reply: Reply) -> str:
+def reply_notice(reply: Reply, words: Wording) -> str:
     """Return a notice about a reply that was refused or cut short; else empty."""
     if reply.refused:
-        return "(the model refused to answer. The refusal is not remembered; /again asks for another reply)"
-    if reply.partial:
-        return "(the reply was cut short; the part received is saved)"
-    return ""
+        return words("terminal.refused")
+    return words("terminal.cut_short") if reply.partial else ""
+
+
+def describe(error: EverthreadError, words: Wording) -> str:
+    """Return what an error says to the user: in their language if it is known to it, else as it is."""
+    name = next((name for kind, name in _ERROR_TEXTS.items() if isinstance(error, kind)), None)
+    return words(f"problem.{name}", error=error) if name else str(error)
+
+
+_ERROR_TEXTS: dict[type[EverthreadError], str] = {
+    LLMUnavailable: "llm_unavailable",
+    LLMDenied: "llm_denied",
+    LLMRejected: "llm_rejected",
+    ModelNotFound: "model_not_found",
+    StoreUnavailable: "store_unavailable",
+}
 
 
 def format_stats(chat: Chat) -> str:
     """List the statistics of the bank, and the tokens and cost of the model."""
-    stats = chat.memory.stats()
-    contents = f"{pluralize(stats.lines, 'line')} in {pluralize(stats.sessions, 'session')}"
-    contents += f" by {', '.join(stats.speakers)}, {stats.bytes / 1e6:.1f} MB"
-    rows = [contents if stats.speakers else "nothing yet"]
+    words, stats = chat.words, chat.memory.stats()
+    rows = [words("terminal.no_contents")]
+    if stats.speakers:
+        lines, sessions = words("terminal.lines", number=stats.lines), words("terminal.sessions", number=stats.sessions)
+        megabytes = words.number(stats.bytes / 1e6, 1)
+        speakers = ", ".join(stats.speakers)
+        rows = [words("terminal.contents", lines=lines, sessions=sessions, speakers=speakers, megabytes=megabytes)]
     if stats.queued:
-        rows.append(f"{pluralize(stats.queued, 'job')} queued for the scribe")
+        rows.append(words("terminal.jobs", number=stats.queued))
     if chat.llm is not None:
-        usage = chat.llm.usage
-        cost = f", {usage.cost:.4f} at your prices" if usage.cost is not None else ""
-        read = f"{'about ' if usage.estimated else ''}{usage.prompt:,} tokens read"
-        rows.append(f"{chat.llm.name}: {read}, {usage.completion:,} written{cost}")
+        rows.append(_usage_text(chat.llm, words))
     return "\n".join(rows)
+
+
+def _usage_text(llm: LLM, words: Wording) -> str:
+    """Return the tokens that a model has read and written, and what they cost."""
+    usage = llm.usage
+    key = "terminal.usage_estimated" if usage.estimated else "terminal.usage"
+    text = words(key, model=llm.name, read=words.number(usage.prompt), written=words.number(usage.completion))
+    return text if usage.cost is None else words("terminal.usage_cost", usage=text, cost=words.number(usage.cost, 4))
 
 
 def format_notes(chat: Chat) -> str:
     """Return the current notes, and how many jobs for the scribe are queued."""
+    words = chat.words
     if not chat.memory.recipe.notes:
-        return f"The recipe {chat.memory.recipe.name} writes no notes."
-    jobs = chat.memory.jobs()
-    failure = next((f"; the last attempt failed: {job.error}" for job in jobs if job.error), "")
-    pending = f"({pluralize(len(jobs), 'job')} queued{failure})" if jobs else ""
-    return "\n".join(filter(None, [chat.notes or "There are no notes yet.", pending]))
+        return words("terminal.recipe_without_notes", recipe=chat.memory.recipe.name)
+    rows, jobs = [chat.notes or words("terminal.no_notes")], chat.memory.jobs()
+    if failure := next((job.error for job in jobs if job.error), ""):
+        rows.append(words("terminal.jobs_failed", number=len(jobs), error=failure))
+    elif jobs:
+        rows.append(words("terminal.jobs_pending", number=len(jobs)))
+    return "\n".join(rows)
 
 
-def format_line(line: Line) -> str:
+def format_line(line: Line, words: Wording) -> str:
     """Return a line as one row of a list."""
-    discarded = "(discarded) " if line.retracted_at else ""
+    discarded = f"{words('terminal.discarded_mark')} " if line.retracted_at else ""
     return f"{line.seq:>6}  {discarded}{line.speaker}: {shorten(line.text)}"
 
 

@@ -34,11 +34,11 @@ STYLES = {  # SGR parameters
 _ROWS = (  # how the rows of answers to commands begin, and the styles of their groups
     (re.compile(r"( {0,20})(\[[^\]]{0,80}\])$"), ("", "dim")),  # a date
     (re.compile(r"( {0,20}\d{1,3}%  #-?\d{1,19} )([^:]{1,60}:)?"), ("hit", "name")),
-    (re.compile(r"( {0,20}-?\d{1,19}  (?:\(discarded\) )?)([^:]{1,60}:)"), ("dim", "name")),
+    (re.compile(r"( {0,20}-?\d{1,19}  (?:[(（][^)）:]{1,20}[)）] )?)([^:]{1,60}:)"), ("dim", "name")),
     (re.compile(r"( {1,20}/\w{1,20}(?: [^ ]{1,60}){0,8} {2,60})()"), ("prompt", "")),
     (re.compile(r"(> )([^:]{1,60}:.*)$"), ("hit", "hit")),  # a line that was found
     (re.compile(r"( {2})([^\s:\[][^:\[]{0,60}:)(?= )"), ("", "name")),
-    (re.compile(r"(\([^)]{0,200}\))()"), ("dim", "")),  # a notice
+    (re.compile(r"(\([^)]{0,200}\)|（[^）]{0,200}）)()"), ("dim", "")),  # a notice
 )
 _COLUMN = re.compile(r" *\S+(?: \S+)* {2,}|(?:> )? *")  # what the rows that continue a row are indented by
 

@@ -111,7 +111,10 @@ def _build_settings(host: str, key_required: bool) -> Settings:
         proxy_origins=tuple(filter(None, (origin.strip().lower() for origin in configured.proxy_origins.split(",")))),
         proxy_max_body_bytes=configured.proxy_max_body_bytes,
     )
-    texts = {name: getattr(configured, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
+    texts = {
+        name: getattr(configured, name)
+        for name in ("sms_token", "sms_account", "sms_number", "sms_language", "sms_url")
+    }
     return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
 
 

@@ -86,3 +86,13 @@ def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
         else:
             joined.append((text, style))
     return joined
+
+
+def wrap(text: str, width: int, indent: int = 0) -> str:
+    """Break a row at the words that would pass `width` columns; further rows are indented."""
+    pieces: list[str] = []
+    wrapper = WordWrapper(lambda piece, _: pieces.append(piece), width)
+    wrapper.indent = indent
+    wrapper.feed(text)
+    wrapper.flush()
+    return "".join(pieces)

@@ -1,4 +1,4 @@
-"""The sample life of each language: its lines, three questions with the line that answers each, and the demo's words.
+"""The sample life of each language: its lines, and three questions with the line that answers each.
 
 A language has two files: `en.jsonl`, a conversation that the importer reads, and `en.toml`, everything else.
 """
@@ -6,9 +6,7 @@ A language has two files: `en.jsonl`, a conversation that the importer reads, an
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,9 +31,6 @@ class Sample:
     language: str
     person: str  # the name of the user
     questions: tuple[Question, ...]
-    words: Mapping[str, str]  # what the demo says, by name
-    date_format: str
-    months: tuple[str, ...]
 
     @classmethod
     def load(cls, language: str) -> Self:
@@ -48,7 +43,7 @@ class Sample:
             raise BadInput(f"invalid language: got {language[:20]!r}, expected one of {', '.join(LANGUAGES)}")
         values: dict[str, Any] = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
         questions = tuple(Question(**question) for question in values["questions"])
-        return cls(language, values["person"], questions, values["words"], values["date"], tuple(values["months"]))
+        return cls(language, values["person"], questions)
 
     @property
     def path(self) -> Path:
@@ -59,7 +54,3 @@ class Sample:
     def line_count(self) -> int:
         """The number of its lines."""
         return self.path.read_bytes().count(b"\n")
-
-    def format_date(self, day: date) -> str:
-        """Write a date as people who speak the language do."""
-        return self.date_format.format(day=day.day, month=self.months[day.month - 1], year=day.year)

@@ -32,4 +32,5 @@ class Settings:
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; empty: no text messages
     sms_account: str = ""  # its SID, with which late replies are sent
     sms_number: str = ""  # the number that sends them; empty: the one that received the message
+    sms_language: str = "en"  # of the bot's own messages, until the person chooses another
     sms_url: str = ""  # the address that Twilio calls

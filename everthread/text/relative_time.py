@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from everthread.errors import BadInput
@@ -11,8 +12,23 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
 
-def format_relative_time(then: datetime, now: datetime) -> str:
-    """Format a time relative to now: "20 minutes ago", "yesterday", "5 months ago"; of the future "in 3 days".
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """The distance of a time from now, in whole units of the calendar.
+
+    Attributes:
+        unit: "minute", "hour", "day", "week", "month" or "year"; or "now", "yesterday", "tomorrow".
+        number: the number of units.
+        is_past: whether the time is before now.
+    """
+
+    unit: str
+    number: int
+    is_past: bool
+
+
+def measure_distance(then: datetime, now: datetime) -> Distance:
+    """Measure the distance of a time from now.
 
     Days, months and years are those of the calendar on now's clock, and only whole ones count: the evening before is
     "yesterday", whether it is ten hours ago or twenty.
@@ -26,16 +42,29 @@ def format_relative_time(then: datetime, now: datetime) -> str:
     then = _to_clock(then, now)
     days = abs(now.date() - then.date()).days
     if distance < MINUTE:
+        return Distance("now", 0, is_past)
+    if distance < HOUR:
+        return Distance("minute", distance // MINUTE, is_past)
+    if days == 0:
+        return Distance("hour", distance // HOUR, is_past)
+    if days == 1:
+        return Distance("yesterday" if is_past else "tomorrow", 1, is_past)
+    return Distance(*_count_days(days, _months_between(*sorted((then, now)))), is_past)
+
+
+def format_relative_time(then: datetime, now: datetime) -> str:
+    """Format a time relative to now: "20 minutes ago", "yesterday", "5 months ago"; of the future "in 3 days".
+
+    Raises:
+        BadInput: one of the two times has no time zone.
+    """
+    distance = measure_distance(then, now)
+    if distance.unit == "now":
         return "just now"
-    if distance < HOUR or days == 0:
-        duration = (
-            _format_count(distance // HOUR, "hour") if distance >= HOUR else _format_count(distance // MINUTE, "minute")
-        )
-    elif days == 1:
-        return "yesterday" if is_past else "tomorrow"
-    else:
-        duration = _format_days(days, _months_between(*sorted((then, now))))
-    return f"{duration} ago" if is_past else f"in {duration}"
+    if distance.unit in ("yesterday", "tomorrow"):
+        return distance.unit
+    duration = _format_count(distance.number, distance.unit)
+    return f"{duration} ago" if distance.is_past else f"in {duration}"
 
 
 def _to_clock(then: datetime, now: datetime) -> datetime:
@@ -46,12 +75,13 @@ def _to_clock(then: datetime, now: datetime) -> datetime:
         return then.replace(tzinfo=now.tzinfo)
 
 
-def _format_days(days: int, months: int) -> str:
+def _count_days(days: int, months: int) -> tuple[str, int]:
+    """Return the unit in which a number of days is counted, and how many of it they are."""
     if days < WEEKS_FROM_DAYS:
-        return _format_count(days, "day")
+        return "day", days
     if months < 2:
-        return _format_count(days // 7, "week")
-    return _format_count(months // 12, "year") if months >= 24 or months == 12 else _format_count(months, "month")
+        return "week", days // 7
+    return ("year", months // 12) if months >= 24 or months == 12 else ("month", months)
 
 
 def _months_between(first: datetime, last: datetime) -> int:

@@ -8,12 +8,11 @@ import pytest
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.chat import Chat
-from everthread.chat.end_dialogue import QUESTION
-from everthread.chat.offline_reply import NOTED, NOTHING_FOUND
 from everthread.chat.prompt_builder import PromptParts, build_prompt, shared_prefix_ratio
 from everthread.common.keys import META_ECHO, META_RECALLED
 from everthread.errors import BadInput, BadLine, BadQuery, BankDamaged, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.factory import RECIPES
+from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.recall.reader import BankReader
 from everthread.recall.types import Query, SearchResult
@@ -25,6 +24,10 @@ from everthread.stores.evidence import get_answer
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
 from everthread.text.analyzer import remove_quotes
 from everthread.types import Filter, FoundUnit, Line, Message, NewLine
+
+QUESTION = load_wording()("chat.remember")
+NOTED = load_wording()("chat.will_remember")
+NOTHING_FOUND = load_wording()("chat.nothing_found")
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy, {{user}}!")

@@ -9,12 +9,14 @@ import pytest
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.end_dialogue import QUESTION
 from everthread.cli.repl import ChatRepl
 from everthread.cli.screen import Screen
+from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
+
+QUESTION = load_wording()("chat.remember")
 
 NORA = Character("Captain Nemo", person="Nora")
 MOVED = "My sister Mia moved to Lisbon."

@@ -19,10 +19,12 @@ from hardship.terminal import Terminal
 
 from everthread.chat import card, character_library
 from everthread.chat.character import Character
-from everthread.chat.end_dialogue import QUESTION
 from everthread.cli.main import main
+from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
+
+QUESTION = load_wording()("chat.remember")
 
 Run = Callable[..., Result]
 
@@ -313,7 +315,7 @@ def test_the_remember_policy_is_set_before_the_first_line(run: Run, tmp_path: Pa
     with Memory.open("nora", store=tmp_path / "store", embedder="hash") as memory:
         assert memory.settings() == {"remember": "never"}  # nor the character
     again = run("-b", "nora", "-m", "none", stdin="A secret.\n/incognito\nAnother.\n").stdout  # it stays set
-    assert "is set to remember never; set it to ask or always first" in again
+    assert "is set to remember never; enter /set remember ask" in again
     assert stored_lines(tmp_path, "nora") == []
     screen = run("-b", "nora", "-m", "none", "--remember", "always", stdin="I moved to Oslo.\n/end\n").stdout
     assert "It is remembered." in screen

@@ -47,7 +47,7 @@ def test_in_a_terminal_it_waits_for_enter_and_asks_before_it_deletes(
     monkeypatch.setattr(demo, "_is_interactive", lambda: True)
     shown = run(tmp_path, "hash", input="\n\n\nn\n")
     assert shown.stdout.count("Enter stellt die Frage.") == 3
-    assert "Die Demo löschen? [Y/n]: n\nDie Demo bleibt." in shown.stdout
+    assert "Die Demo löschen? [J/n]: n\nDie Demo bleibt." in shown.stdout
     assert banks(tmp_path) == ["demo"]
     assert "Die Demo ist gelöscht." in run(tmp_path, "hash", input="\n\n\n\n").stdout
     assert banks(tmp_path) == []

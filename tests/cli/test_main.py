@@ -17,12 +17,14 @@ from hardship import PATIENCE
 import everthread
 from everthread.cli.common import LAZY_COMMANDS, json_option
 from everthread.cli.main import main
-from everthread.cli.why import LEGEND
 from everthread.common.installation import extra_command
 from everthread.factory import RECIPES
+from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
 from everthread.transfer.formats import open_reader
+
+LEGEND = load_wording()("why.legend")
 
 Cli = Callable[..., Result]
 

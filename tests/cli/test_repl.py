@@ -12,19 +12,23 @@ from hardship.terminal import Terminal
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.group_chat import GroupChat
-from everthread.chat.offline_reply import NOTED, NOTHING_FOUND
 from everthread.cli.group_repl import GroupChatRepl
 from everthread.cli.repl import ChatRepl
 from everthread.cli.repl_text import COMMANDS
 from everthread.cli.screen import Screen
-from everthread.cli.why import FIGURES_HINT, LEGEND
 from everthread.errors import LLMUnavailable
+from everthread.languages.wording import load_wording
 from everthread.llms.base import LLM
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.membot import Membot
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import ScriptedLLM, StreamCut
+
+NOTED = load_wording()("chat.will_remember")
+NOTHING_FOUND = load_wording()("chat.nothing_found")
+FIGURES_HINT = load_wording()("why.figures_hint")
+LEGEND = load_wording()("why.legend")
 
 Shown = list[str]
 REMEMBERED = "It is remembered. Your next message begins another conversation; /quit leaves.\n"
@@ -406,7 +410,7 @@ def test_the_remember_policy_can_be_set_in_the_chat(memory: Memory) -> None:
         "remember: not set: /end asks, and so does a goodbye if the recipe requires consent "
         "(one of always, ask, never)\n"
     )
-    assert "must be one of always, ask, never, got 'sometimes'" in screen[3]
+    assert "invalid value 'sometimes': expected one of always, ask, never" in screen[3]
     assert screen[4] == "remember: never. From now on nothing is stored. /end asks about what was said before.\n"
     assert "is set to remember never" in screen[6]
     assert screen[7].endswith(FORGOTTEN)
@@ -544,8 +548,8 @@ def test_an_invalid_argument_is_reported_in_one_line_and_changes_nothing(
     [
         ("/edit", "edit to what? Write /edit TEXT"),
         ("/edit 2", "edit line 2 to what? Write /edit 2 TEXT"),
-        ("/edit 99 x", "this conversation has no line 99; its lines are 1 to 3"),
-        ("/edit 99 x", "(`correct` changes a line of any conversation)"),
+        ("/edit 99 x", "this conversation has no line 99; /lines shows its numbers"),
+        ("/edit 99 x", "/correct changes a line of any conversation"),
         ("/edit -1 x", "this conversation has no line -1"),
         ("/set name -", "name must be text that is not blank"),
         ("/set name", "name: Captain (/set name - clears it)"),

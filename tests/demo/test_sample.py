@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ from everthread.errors import BadInput
 from everthread.transfer import importing
 
 MIN_LINES = {"en": 400, "de": 60, "zh": 60}
-WORDS = Sample.load("en").words
 
 
 @pytest.fixture(params=LANGUAGES)
@@ -36,22 +35,6 @@ def test_three_questions_name_lines_of_the_person(sample: Sample) -> None:
     lines = list(importing.check_file(sample.path).read())
     assert len(sample.questions) == 3
     assert all(lines[question.line - 1].speaker == sample.person for question in sample.questions)
-
-
-def test_every_language_has_the_same_words_with_the_same_placeholders(sample: Sample) -> None:
-    fields = {"lines": 1, "first": 2, "last": 3, "question": 4, "date": 5, "ms": 6, "line": 7, "time": 8}
-    assert sample.words.keys() == WORDS.keys()
-    for name, text in sample.words.items():
-        used = {field for field in fields if f"{{{field}}}" in text}
-        assert used == {field for field in fields if f"{{{field}}}" in WORDS[name]}
-        assert text.format(**fields)
-
-
-@pytest.mark.parametrize(
-    ("language", "written"), [("en", "3 March 2024"), ("de", "3. März 2024"), ("zh", "2024年3月3日")]
-)
-def test_a_date_is_written_as_in_its_language(language: str, written: str) -> None:
-    assert Sample.load(language).format_date(date(2024, 3, 3)) == written
 
 
 def test_an_unknown_language_is_refused_with_those_that_there_are() -> None:

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
-from everthread.chat.end_dialogue import QUESTION
 from everthread.cli.repl import ChatRepl
 from everthread.cli.screen import Screen
 from everthread.embedders.base import Embedder
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, BadQuery, EmbedderUnavailable, ScribeFailed
+from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
@@ -42,6 +42,8 @@ from everthread.text.tokens import estimate_tokens
 from everthread.types import Filter, Line, NewUnit, Vector, Vectors
 from recipes.talking import JONAS
 from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
+
+QUESTION = load_wording()("chat.remember")
 
 SPRING = """\
 - 2 March 2026: I adopted a greyhound named Biscuit on Saturday.

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from everthread.languages.wording import DEFAULT_LANGUAGE, load_wording
 from everthread.server.messaging.commands import Command, find_forget_request
 from everthread.server.messaging.message import hash_id
 from everthread.server.messaging.splitting import FittingCounter, split_reply
-
-LANGUAGE = "en"  # of the bot's own texts
-
-_TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))[LANGUAGE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +23,8 @@ class Channel:
         max_messages: the messages of a reply; a longer reply is cut.
         find_command: returns the command that a message consists of, or None. A channel that never returns "stop" has
             no opt-out.
-        own_texts: the channel's texts by name, in addition to those in `texts.toml` or instead of them; "stopped",
-            "started" and "help" answer the commands.
+        own_texts: the names of the texts that it takes from the languages' table of its name; "stopped", "started" and
+            "help" answer the commands. All others are those of the table "message".
     """
 
     name: str
@@ -37,7 +32,7 @@ class Channel:
     count_fitting: FittingCounter
     max_messages: int
     find_command: Callable[[str], Command | None] = find_forget_request
-    own_texts: Mapping[str, str] = field(default_factory=dict)
+    own_texts: frozenset[str] = frozenset()
 
     def get_bank(self, person: str) -> str:
         """Return the id of a person's bank."""
@@ -47,20 +42,16 @@ class Channel:
         """Return the key of the line of a message."""
         return f"{self.name}:{hash_id(message_id)}"
 
-    @property
-    def texts(self) -> dict[str, str]:
-        """All texts of the bot, by name."""
-        return {**_TEXTS["texts"], **self.own_texts}
-
-    def render_text(self, name: str, number: int) -> str:
+    def render_text(self, name: str, number: int, language: str = DEFAULT_LANGUAGE) -> str:
         """Render one of the bot's own texts.
 
         Args:
-            name: a key of `texts`.
+            name: the name of the text.
             number: the number of lines that the text mentions, if it does.
+            language: the language of the text.
         """
-        count = _TEXTS["one_line"] if number == 1 else _TEXTS["many_lines"].format(number=number)
-        return self.texts[name].format(lines=count)
+        table = self.name if name in self.own_texts else "message"
+        return load_wording(language)(f"{table}.{name}", number=number)
 
     def split(self, text: str) -> list[str]:
         """Split a text into messages."""

@@ -1,7 +1,8 @@
 """Recognises commands: messages that are not conversation.
 
 A command is a whole message: "Stop!" is a command, "Don't stop now" is conversation. `forget_requests.toml` lists the
-requests to be forgotten by language; all other commands are the channel's own.
+requests to be forgotten by language, and `language_requests.toml` those for another language. All other commands are
+the channel's own.
 """
 
 from __future__ import annotations
@@ -37,10 +38,25 @@ FORGET_ME, FORGET_EVERYTHING, COURTESIES = (
 )
 
 
+_LANGUAGE_REQUESTS = tomllib.loads(Path(__file__).with_name("language_requests.toml").read_text(encoding="utf-8"))
+_LANGUAGES_BY_NAME = {
+    normalize(name): language for language, names in _LANGUAGE_REQUESTS["names"].items() for name in names
+}
+
+
 def find_forget_request(text: str) -> Command | None:
     """Return the request to be forgotten that a message consists of, or None for any other message."""
     text = _strip_courtesies(normalize(text))
     return "forget me" if text in FORGET_ME else "forget everything" if text in FORGET_EVERYTHING else None
+
+
+def find_language_request(text: str) -> str | None:
+    """Return the code of the language that a message asks for ("Language: Deutsch"), or None for any other message."""
+    text = normalize(text)
+    for word in _LANGUAGE_REQUESTS["words"]:
+        if text.startswith(word):
+            return _LANGUAGES_BY_NAME.get(text.removeprefix(word).lstrip())
+    return None
 
 
 def _strip_courtesies(text: str) -> str:

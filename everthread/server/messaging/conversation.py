@@ -16,10 +16,11 @@ from everthread.chat.conversation import current_session
 from everthread.chat.goodbye import Step, next_step
 from everthread.chat.reply import Reply
 from everthread.errors import EverthreadError
+from everthread.languages.wording import DEFAULT_LANGUAGE, load_wording
 from everthread.memory import Memory
 from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S, ConversationRegistry
 from everthread.server.messaging.channel import Channel
-from everthread.server.messaging.commands import Command
+from everthread.server.messaging.commands import Command, find_language_request
 from everthread.server.messaging.message import HELD_PART, LINE_PART, AnswerPart, AnswerParts, Message
 from everthread.server.messaging.message_store import MessageStore
 from everthread.server.messaging.person_state import PersonState
@@ -43,6 +44,7 @@ class MessageConversation:
         conversations: ConversationRegistry,
         store: MessageStore,
         clock: Callable[[], datetime] | None = None,
+        language: str = DEFAULT_LANGUAGE,
     ) -> None:
         """Create the conversations of a channel.
 
@@ -51,8 +53,9 @@ class MessageConversation:
             conversations: the conversations of the server.
             store: the opt-outs of the channel.
             clock: returns the current time.
+            language: of the bot's own texts, for people who have not chosen one.
         """
-        self.channel, self.store = channel, store
+        self.channel, self.store, self.language = channel, store, language
         self.services, self.conversations = conversations.services, conversations
         self._clock = clock
         self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank; their lines exist nowhere else
@@ -91,6 +94,8 @@ class MessageConversation:
         memory = self._get_memory(message.person)
         if command == "forget me":
             return self._ask_to_forget(memory)
+        if (language := find_language_request(message.text)) is not None:
+            return self._set_language(message.person, language)
         if memory is not None and (
             parts := self._answer_forget(memory, message.text) or self._answer_goodbye(memory, message.text)
         ):
@@ -115,6 +120,17 @@ class MessageConversation:
         bank = self.channel.get_bank(person)
         return self.services.get_memory(bank) if self.services.store.exists(bank) else None
 
+    # -------------------------------------------------------------------- language
+
+    def _set_language(self, person: str, language: str) -> AnswerParts:
+        memory = self.services.get_memory(self.channel.get_bank(person), create=True)
+        self._save_state(memory, replace(self._load_state(memory), language=language))
+        return (("language", 0),)
+
+    def _get_language(self, memory: Memory | None) -> str:
+        """Return the language that a person has chosen, else the channel's."""
+        return (self._load_state(memory).language if memory else "") or self.language
+
     # ------------------------------------------------------------------ forgetting
 
     def _ask_to_forget(self, memory: Memory | None) -> AnswerParts:
@@ -131,7 +147,8 @@ class MessageConversation:
         self._save_state(memory, state.without_question())  # it is asked once
         is_confirmed = parse_yes_no(answer)
         if is_confirmed:
-            return (("forgotten", self._forget_person(memory)),)
+            language = self._get_language(memory)  # before the choice is forgotten, too
+            return ((f"forgotten/{language}", self._forget_person(memory)),)
         return () if is_confirmed is None else (("spared", 0),)
 
     def _answer_remember(self, memory: Memory, remember: bool) -> AnswerParts:
@@ -271,7 +288,8 @@ class MessageConversation:
         if kind == HELD_PART:
             return self._unwritten.get(number)
         if kind != LINE_PART:
-            return self.channel.render_text(kind, number)
+            name, _, language = kind.partition("/")
+            return self.channel.render_text(name, number, language or self._get_language(self._get_memory(person)))
         memory = self._get_memory(person)
         lines = memory.lines(after=number - 1, limit=1, include_retracted=True) if memory else ()
         return next((line.text for line in lines if line.seq == number), "")
@@ -289,13 +307,16 @@ class MessageConversation:
 
     def _open_chat(self, memory: Memory, session: str | None = None) -> Chat:
         """Return a chat of the bank: with this session, or with the current one."""
+        language = self._get_language(memory)
         if session is None and remember_policy(memory.settings()) is False:
             private = self._private.get(memory.bank)
             if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
-                private.responder.llm = self.services.llm
+                private.responder.llm, private.responder.words = self.services.llm, load_wording(language)
                 return private
         worker = self.conversations.get_scribe_worker(memory)
-        chat = Chat(memory, llm=self.services.llm, session=session, clock=self._clock, scribe_worker=worker)
+        chat = Chat(
+            memory, llm=self.services.llm, session=session, clock=self._clock, scribe_worker=worker, language=language
+        )
         if chat.incognito:
             self._private[memory.bank] = chat
             while len(self._private) > MAX_PRIVATE_CHATS:

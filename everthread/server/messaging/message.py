@@ -11,7 +11,9 @@ from hashlib import sha256
 
 LINE_PART, HELD_PART = "line", "said"  # kinds of parts: a line of the bank, and a text that is held in memory
 
-AnswerPart = tuple[str, int]  # its kind and its number, or the name of a text of the bot and a number in it
+# Its kind and its number, or the name of a text of the bot and a number in it. The name is followed by "/" and a
+# language if the person's can't be found later.
+AnswerPart = tuple[str, int]
 AnswerParts = tuple[AnswerPart, ...]
 
 

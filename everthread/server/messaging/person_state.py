@@ -18,6 +18,7 @@ class PersonState:
     times: int = 0  # how often the question was asked
     settled: int = 0  # no question is asked about sessions up to this line
     owed: AnswerParts = ()  # parts that could not be sent in time
+    language: str = ""  # that the person has chosen for the bot's own texts
 
     @classmethod
     def load(cls, memory: Memory, setting: str) -> PersonState:
@@ -30,7 +31,8 @@ class PersonState:
     def save(self, memory: Memory, setting: str) -> None:
         """Write the state to a setting of a bank. Raises StoreUnavailable."""
         question: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
-        memory.set_setting(setting, {**question, "settled": self.settled, "owed": self.owed})
+        language: dict[str, JSONValue] = {"language": self.language} if self.language else {}
+        memory.set_setting(setting, {**question, "settled": self.settled, "owed": self.owed, **language})
 
     def with_question(self, question: str, session: str = "") -> PersonState:
         """Return the state after a question was asked, perhaps again."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 from everthread.common.keys import SETTING_SMS
-from everthread.server.messaging.channel import LANGUAGE, Channel
+from everthread.server.messaging.channel import Channel
 from everthread.server.sms.keywords import find_command
 from everthread.server.sms.segments import MAX_MESSAGES, count_fitting
 
@@ -16,5 +13,5 @@ SMS = Channel(
     count_fitting=count_fitting,
     max_messages=MAX_MESSAGES,
     find_command=find_command,
-    own_texts=tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))[LANGUAGE],
+    own_texts=frozenset({"stopped", "started", "help", "moment"}),
 )

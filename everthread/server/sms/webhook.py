@@ -23,6 +23,7 @@ from fastapi import APIRouter, FastAPI, Header, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from everthread.errors import EverthreadError
+from everthread.languages.wording import DEFAULT_LANGUAGE
 from everthread.server import server_db
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.messaging.conversation import MessageConversation
@@ -98,7 +99,9 @@ class SmsService:
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
         self._sender = TwilioSender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
         self.hasher, self.store = NumberHasher(file.parent), MessageStore(file, SMS.name)
-        self.conversation = MessageConversation(SMS, conversations, self.store, clock)
+        self.conversation = MessageConversation(
+            SMS, conversations, self.store, clock, settings.sms_language or DEFAULT_LANGUAGE
+        )
         self._timeout_s = timeout_s
         self._queues = PersonQueues("everthread sms")
 

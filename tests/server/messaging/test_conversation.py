@@ -36,7 +36,6 @@ PAGER = Channel(
     setting="pager",
     count_fitting=lambda text: min(len(text), 4096),
     max_messages=2,
-    own_texts={"nothing": "You sent me a blank page."},
 )
 QUIET = Character("Nemo").to_json()  # without a greeting
 
@@ -160,7 +159,7 @@ def test_messages_are_as_long_as_the_channel_allows(store: Store, tmp_path: Path
 
 
 def test_the_channel_may_word_a_text_in_its_own_way(nemo: PagerBot) -> None:
-    assert nemo.receive("  ") == ["You sent me a blank page."]
+    assert nemo.receive("  ") == ["That message was empty. Write to me whenever you like."]
 
 
 def test_a_person_is_forgotten_after_a_yes(nemo: PagerBot) -> None:

@@ -16,9 +16,8 @@ from fastapi.testclient import TestClient
 from hardship import PATIENCE, llm
 from hardship.llm import Behaviour, Cut, Reply, Stall, Status
 
-from everthread.chat.end_dialogue import QUESTION
-from everthread.chat.offline_reply import NOTED
 from everthread.common.keys import META_CORRECTS, META_REPEATS
+from everthread.languages.wording import load_wording
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
@@ -30,6 +29,9 @@ from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Filter
+
+QUESTION = load_wording()("chat.remember")
+NOTED = load_wording()("chat.will_remember")
 
 HERE = "http://127.0.0.1"
 CHAT = "/api/v1/banks/alice/chat/current"

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from hardship import llm
 from hardship.loopback import Quiet, serve_handler
 
-from everthread.chat.offline_reply import NOTED
+from everthread.languages.wording import load_wording
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
@@ -24,6 +24,8 @@ from everthread.server.models import probe
 from everthread.server.services import Services
 from everthread.testing import HashEmbedder
 from server.problem import kind
+
+NOTED = load_wording()("chat.will_remember")
 
 KEY = "sk-very-secret"
 MODELS = ("m", "large")

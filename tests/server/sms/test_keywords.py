@@ -4,7 +4,6 @@ import pytest
 
 from everthread.server.sms.channel import SMS
 from everthread.server.sms.keywords import find_command
-from everthread.server.sms.segments import count_segments
 
 
 @pytest.mark.parametrize("word", ["STOP", "stop", " Stop. ", "STOPALL", "Unsubscribe!", "cancel", "END", "quit"])
@@ -29,11 +28,6 @@ def test_a_sentence_with_a_keyword_is_not_a_keyword(text: str) -> None:
 )
 def test_requests_to_be_forgotten_are_commands_too(text: str, command: str) -> None:
     assert find_command(text) == command
-
-
-@pytest.mark.parametrize("name", SMS.texts)
-def test_each_text_of_the_bot_fits_into_two_segments(name: str) -> None:
-    assert count_segments(SMS.render_text(name, 12_345)) <= 2
 
 
 def test_one_line_is_written_in_the_singular() -> None:
