@@ -62,7 +62,7 @@ class Config:
     server_threads: int = 64  # requests that a process handles at a time
     server_max_replies: int = 256  # replies that a process writes at a time
     server_max_body_bytes: int = 4_000_000  # largest body of a request, except files
-    server_requests_per_minute: int = 0  # per key, or per address without a key; 0 means no limit
+    server_requests_per_minute: int = 0  # per key or account, or per address without either; 0: no limit
     proxy_url: str = ""  # the server that the memory proxy passes requests on to; "" means llm_url
     proxy_key: str = field(default="", repr=False)  # sent to that server instead of the client's key
     proxy_bank: str = "default"  # the bank of requests that name none

@@ -26,6 +26,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 JSON_OPTION = "--json"
 META_AS_JSON = "everthread.as_json"  # in click's metadata: whether --json was given
 LAZY_COMMANDS = {
+    "accounts": "everthread.cli.accounts",
     "bench": "everthread.bench.commands",
     "characters": "everthread.cli.characters",
     "chat": "everthread.cli.chat",
@@ -40,7 +41,7 @@ LAZY_COMMANDS = {
     "sessions": "everthread.cli.sessions",
     "title": "everthread.cli.sessions",
 }
-EXTRAS = {"db": "postgres", "mcp": "mcp", "serve": "server"}  # command -> the extra that it needs
+EXTRAS = {"accounts": "server", "db": "postgres", "mcp": "mcp", "serve": "server"}  # command -> the extra that it needs
 
 
 class Group(click.Group):

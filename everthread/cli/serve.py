@@ -17,6 +17,7 @@ from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server import app, logs, runner, server_db
 from everthread.server.keys import KeyStore
+from everthread.server.people.accounts import AccountStore
 from everthread.server.proxy.upstream import find_upstream
 from everthread.server.services import Services
 from everthread.server.settings import Settings
@@ -30,7 +31,7 @@ DEFAULT_PORT = 7391
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on. Any other than this machine needs a key.",
+    help="Address to listen on. Any other than this machine needs an account or a key.",
 )
 @click.option(
     "--port",
@@ -49,7 +50,7 @@ DEFAULT_PORT = 7391
     help="Another model for notes and summaries; none writes them without a model.",
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker processes.")
-@click.option("--require-key", is_flag=True, help="Require a key on this machine, too.")
+@click.option("--require-key", is_flag=True, help="Require an account or a key on this machine, too.")
 @click.option(
     "--log-level",
     type=click.Choice(logs.LEVELS),
@@ -70,8 +71,9 @@ def serve(
 ) -> None:
     """Serve the page and the API until Ctrl-C; running replies are finished first.
 
-    On this machine no key is needed. On any other address the server starts only if a key exists; create one with
-    `everthread keys new NAME`. Requests are logged to standard error as JSON, without any text of a conversation.
+    On this machine neither an account nor a key is needed. At any other address the server starts only if there is one;
+    create an account for a person with `everthread accounts add NAME`, a key for a program with `everthread keys new
+    NAME`. Requests are logged to standard error as JSON, without any text of a conversation.
     """
     settings = _build_settings(host, require_key or not runner.is_loopback(host))
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
@@ -126,11 +128,13 @@ def _parse_history(value: str) -> bool:
 
 
 def _check_key(location: str | None, host: str) -> None:
-    """Raise ConfigError if other machines can reach the server and no key exists."""
+    """Raise ConfigError if other machines can reach the server, and neither a key nor an account exists."""
     if runner.is_loopback(host):
         return
-    with closing(factory.open_store(location)) as store, closing(KeyStore(server_db.get_path(store))) as keys:
-        if not keys.list_keys():
+    with closing(factory.open_store(location)) as store:
+        file = server_db.get_path(store)
+    with closing(KeyStore(file)) as keys, closing(AccountStore(file)) as accounts:
+        if not keys.list_keys() and not accounts.list_accounts():
             raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(host))
 
 

@@ -25,11 +25,14 @@ from everthread.server.logs import AccessLogMiddleware
 from everthread.server.mcp_endpoint import MCPEndpoint
 from everthread.server.metrics import Metrics
 from everthread.server.path_segments import API_PREFIX, EncodedSlashMiddleware
+from everthread.server.people.directory import PeopleDirectory
 from everthread.server.proxy.conversation_memory import ConversationMemory
 from everthread.server.proxy.upstream import UpstreamFinder
 from everthread.server.request_guard import RequestGuard
 from everthread.server.routes import (
     about,
+    account,
+    accounts,
     banks,
     character_banks,
     characters,
@@ -105,8 +108,9 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
     app.state.proxied_conversations = ConversationMemory(
         app.state.conversations, stores_history=settings.proxy_stores_history
     )
-    app.state.idempotency = IdempotencyStore(server_db.ServerDatabase(server_db.get_path(services.store), SCHEMA))
-    app.state.authenticator = Authenticator(KeyStore(server_db.get_path(services.store)), settings.key_required)
+    file = server_db.get_path(services.store)
+    app.state.idempotency = IdempotencyStore(server_db.ServerDatabase(file, SCHEMA))
+    app.state.authenticator = Authenticator(KeyStore(file), PeopleDirectory(file), settings.key_required)
     app.state.mcp = None
     if find_spec("mcp") is not None:
         app.state.mcp = MCPEndpoint(
@@ -133,6 +137,8 @@ def _add_routes(app: FastAPI) -> None:
         recipes,
         transfer,
         about,
+        account,
+        accounts,
         model,
         sample,
     )
@@ -175,7 +181,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await app.state.proxied_conversations.tasks.finish(STORING_PATIENCE_S)
         await run_in_threadpool(app.state.conversations.close)
         await app.state.upstream.close()
-        app.state.authenticator.keys.close()
+        app.state.authenticator.close()
         app.state.idempotency.close()
         if app.state.closes_store:
             app.state.services.store.close()

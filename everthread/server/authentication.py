@@ -1,22 +1,37 @@
-"""Authentication: finds the API key of a request. `permissions` decides what the key allows, `keys` stores it."""
+"""Authentication: finds the key of a program or the account of a person, by the head of a request.
+
+`permissions` decides what they allow; `keys` and `people` store them.
+"""
 
 from __future__ import annotations
 
 from fastapi import Request
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 
 from everthread.server.keys import KEY_PREFIX, ApiKey, KeyStore
+from everthread.server.people import cookies
+from everthread.server.people.accounts import Account
+from everthread.server.people.directory import PeopleDirectory
 from everthread.server.problems import Problem
+
+Caller = ApiKey | Account
 
 PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")  # a proxy names its client in one of these
 API_KEY_HEADER = "x-api-key"  # in which clients of Anthropic's API send their key
+SAFE_METHODS = ("GET", "HEAD")
 
 
 class Authenticator:
-    """Finds the key of a request. Unless a key is required, a caller on this machine without one may do everything."""
+    """Finds the caller of a request. Unless a key is required, one on this machine without a key may do everything."""
 
-    def __init__(self, keys: KeyStore, required: bool) -> None:
-        self.keys, self.key_required = keys, required
+    def __init__(self, keys: KeyStore, people: PeopleDirectory, required: bool) -> None:
+        self.keys, self.people, self.key_required = keys, people, required
+
+    def close(self) -> None:
+        """Close the files."""
+        self.keys.close()
+        self.people.close()
 
     def find_key(self, headers: Headers) -> ApiKey | None:
         """Return the key in the headers of a request, or None if they hold no valid key."""
@@ -24,7 +39,7 @@ class Authenticator:
         return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
 
     def authenticate_model_client(self, request: Request) -> ApiKey | None:
-        """Return the caller's key, as `authenticate`.
+        """Return the caller's key, as `authenticate_program`.
 
         Clients of language models always send a key; where none of ours is needed, it is one of the models' server.
         """
@@ -32,7 +47,7 @@ class Authenticator:
         is_foreign = bool(authorization) and not authorization.rpartition(" ")[2].startswith(KEY_PREFIX)
         if is_foreign and not self.needs_key(request):
             return None
-        return self.authenticate(request)
+        return self.authenticate_program(request)
 
     def needs_key(self, request: Request) -> bool:
         """Return whether a caller without a key is rejected.
@@ -41,7 +56,28 @@ class Authenticator:
         """
         return self.key_required or any(name in request.headers for name in PROXY_HEADERS)
 
-    def authenticate(self, request: Request) -> ApiKey | None:
+    def find_account(self, request: HTTPConnection) -> Account | None:
+        """Return the account of the person who has signed in, or None."""
+        token = cookies.get_token(request)
+        return self.people.sessions.find_account(token) if token else None
+
+    def authenticate(self, request: Request) -> Caller | None:
+        """Return the caller's key or account, or None if none is needed.
+
+        A cookie is sent with requests that another page has caused, so a request that changes something must name its
+        page as well; `request_guard` has compared it with this server.
+
+        Raises:
+            Problem: 401 if a needed key is missing, or the key is invalid; 403 for a change that names no page.
+        """
+        account = self.find_account(request) if find_authorization(request.headers) is None else None
+        if account is None:
+            return self.authenticate_program(request)
+        if request.method not in SAFE_METHODS and "origin" not in request.headers:
+            raise Problem(403, "foreign-origin", "a change with a session's cookie needs an Origin; programs use a key")
+        return account
+
+    def authenticate_program(self, request: Request) -> ApiKey | None:
         """Return the caller's key, or None if none is needed.
 
         Raises:
@@ -55,6 +91,11 @@ class Authenticator:
             remedy = "create one with `everthread keys new` where the server runs"
             raise Problem(401, "unauthorized", f"{reason}; {remedy}", {"WWW-Authenticate": "Bearer"})
         return None
+
+
+def has_credentials(request: Request) -> bool:
+    """Return whether a key or a session has to be looked up."""
+    return find_authorization(request.headers) is not None or cookies.get_token(request) is not None
 
 
 def find_authorization(headers: Headers) -> str | None:

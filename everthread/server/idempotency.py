@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Header, Request
 
 from everthread.server.authentication import find_authorization
+from everthread.server.people import cookies
 from everthread.server.problems import Problem
 from everthread.server.server_db import ServerDatabase
 from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
@@ -165,7 +166,9 @@ async def get_streamed_request(request: Request, key: IdempotencyKey = None) -> 
     """Build the idempotent request without its body, which the route adds with `with_body_digest`."""
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     target = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
-    name = None if key is None else _digest(find_authorization(request.headers) or "", key)
+    name = (
+        None if key is None else _digest(find_authorization(request.headers) or cookies.get_token(request) or "", key)
+    )
     digest = hashlib.sha256(b"\0".join(target)).hexdigest()
     return IdempotentRequest(request.app.state.idempotency, name, _digest(key or "", digest))
 

@@ -154,7 +154,7 @@ class MCPEndpoint:
         scope["route"] = self
         request = Request(scope, receive)
         try:
-            request.state.key = await run_in_threadpool(self.authenticator.authenticate, request)
+            request.state.key = await run_in_threadpool(self.authenticator.authenticate_program, request)
             if scope["method"] == "GET":  # a stream that would keep the server from stopping; clients do without it
                 raise Problem(405, "wrong-method", "this path takes POST and DELETE", {"Allow": "POST, DELETE"})
             sessions = await self._get_sessions()

@@ -1,7 +1,7 @@
-"""Dependencies of routes that authenticate and authorise the caller. `keys` defines what a key allows.
+"""Dependencies of routes that authenticate and authorise the caller: a program with a key, or a person with an account.
 
-A key is checked before the store and the body of the request are read (see `request_body`): a caller without access to
-a bank gets the same answer whether it exists or not.
+`keys` and `people.accounts` define what they allow. That is checked before the store and the body of the request are
+read (see `request_body`): a caller without access to a bank gets the same answer whether it exists or not.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from starlette.concurrency import run_in_threadpool
 
 from everthread.memory import Memory
 from everthread.server import path_segments
-from everthread.server.authentication import find_authorization
+from everthread.server.authentication import Caller, has_credentials
 from everthread.server.conversations.registry import ConversationRegistry
-from everthread.server.keys import VERBS, ApiKey, Verb
+from everthread.server.keys import VERBS, Verb
+from everthread.server.people.accounts import Account
 from everthread.server.problems import Problem
 from everthread.server.services import Services
 
 BEARER = HTTPBearer(auto_error=False, description="A key that `everthread keys new` created.")
 # The same for every bank and verb, so that it reveals nothing.
 FORBIDDEN_DETAIL = "this key does not permit the request; `everthread keys list` shows what each key permits"
+FORBIDDEN_TO_ACCOUNT = "your account does not permit this; an administrator of this server can help"
 
 
 def get_services(request: Request) -> Services:
@@ -31,15 +33,20 @@ def get_services(request: Request) -> Services:
     return request.app.state.services  # type: ignore[no-any-return]
 
 
-def get_key(request: Request) -> ApiKey | None:
-    """Return the caller's key, looked up once a request; None if none is needed.
+def get_caller(request: Request) -> Caller | None:
+    """Return the caller's key or account, looked up once a request; None if none is needed.
 
     Raises:
-        Problem: 401 if a needed key is missing, or the key is invalid.
+        Problem: 401 if a needed key is missing, or the key is invalid; 403 for a change that names no page.
     """
-    if not hasattr(request.state, "key"):
-        request.state.key = request.app.state.authenticator.authenticate(request)
-    return request.state.key  # type: ignore[no-any-return]
+    if not hasattr(request.state, "caller"):
+        request.state.caller = request.app.state.authenticator.authenticate(request)
+    return request.state.caller  # type: ignore[no-any-return]
+
+
+def forbidden(caller: Caller | None) -> Problem:
+    """Return the problem of a request that a caller may not make."""
+    return Problem(403, "forbidden", FORBIDDEN_TO_ACCOUNT if isinstance(caller, Account) else FORBIDDEN_DETAIL)
 
 
 def require(request: Request, verb: Verb, *banks: str) -> None:
@@ -49,13 +56,13 @@ def require(request: Request, verb: Verb, *banks: str) -> None:
         Problem: 401 or 403.
     """
     if len(permitted_banks(request, verb, banks)) < len(banks):
-        raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+        raise forbidden(get_caller(request))
 
 
 def permitted_banks(request: Request, verb: Verb, banks: Iterable[str]) -> list[str]:
     """Return the banks with which the caller's key allows the verb, in their order."""
-    key = get_key(request)
-    return [bank for bank in banks if key is None or key.allows(verb, bank)]
+    caller = get_caller(request)
+    return [bank for bank in banks if caller is None or caller.allows(verb, bank)]
 
 
 BankId = Annotated[path_segments.PathSegment, Path(description="A bank's id; a / in it is written %2F.")]
@@ -76,8 +83,8 @@ class PermissionCheck:
         require(request, self.verb, path_segments.decode_segment(request.path_params["bank"]))
 
     async def check_async(self, request: Request) -> None:
-        """Run `check`, in a thread if a key has to be looked up."""
-        if find_authorization(request.headers) is not None:
+        """Run `check`, in a thread if the caller has to be looked up."""
+        if has_credentials(request):
             await run_in_threadpool(self.check, request)
         else:
             self.check(request)
@@ -141,8 +148,8 @@ class RequireAllBanksPermission(PermissionCheck):
         Raises:
             Problem: 401 or 403.
         """
-        if (key := get_key(request)) is not None and not key.allows_everywhere(self.verb):
-            raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+        if (caller := get_caller(request)) is not None and not caller.allows_everywhere(self.verb):
+            raise forbidden(caller)
 
     def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Services:
         self.check(request)
@@ -158,8 +165,8 @@ class RequireAnyBankPermission(PermissionCheck):
         Raises:
             Problem: 401 or 403.
         """
-        if (key := get_key(request)) is not None and self.verb not in key.verbs:
-            raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+        if (caller := get_caller(request)) is not None and self.verb not in caller.verbs:
+            raise forbidden(caller)
 
     def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Services:
         self.check(request)
@@ -167,9 +174,9 @@ class RequireAnyBankPermission(PermissionCheck):
 
 
 class RequireAdministration(PermissionCheck):
-    """Dependency: the shared objects, for a route that changes the server; the key must allow everything everywhere.
+    """Dependency: the shared objects, for a route that changes the server: for administrators and keys for everything.
 
-    A caller on this machine may do so without a key, unless keys are required.
+    A caller on this machine may do so without either, unless keys are required.
     """
 
     def __init__(self) -> None:
@@ -181,8 +188,8 @@ class RequireAdministration(PermissionCheck):
         Raises:
             Problem: 401 or 403.
         """
-        if (key := get_key(request)) is not None and not all(map(key.allows_everywhere, VERBS)):
-            raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
+        if (caller := get_caller(request)) is not None and not all(map(caller.allows_everywhere, VERBS)):
+            raise forbidden(caller)
 
     def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Services:
         self.check(request)

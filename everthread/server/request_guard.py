@@ -19,6 +19,7 @@ from urllib.parse import unquote_to_bytes
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.errors import StoreUnavailable
@@ -169,10 +170,13 @@ class RequestGuard:
     def _check_rate(self, headers: Headers, scope: Scope) -> None:
         if not self.settings.requests_per_minute:
             return
-        key = None
-        with suppress(StoreUnavailable):  # reported when the key is checked
-            key = self.authenticator.find_key(headers)
-        wait_s = self.rate_limiter.acquire(f"key {key.name}" if key else client_address(scope), time.monotonic())
+        caller = client_address(scope)
+        with suppress(StoreUnavailable):  # reported when the caller is authenticated
+            if (key := self.authenticator.find_key(headers)) is not None:
+                caller = f"key {key.name}"
+            elif (account := self.authenticator.find_account(HTTPConnection(scope))) is not None:
+                caller = f"account {account.name}"
+        wait_s = self.rate_limiter.acquire(caller, time.monotonic())
         if wait_s:
             detail = f"more than {self.settings.requests_per_minute} requests per minute; try again in {wait_s} s"
             raise Problem(429, "too-many-requests", detail, {"Retry-After": str(wait_s)})

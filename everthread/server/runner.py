@@ -53,8 +53,8 @@ POLL_INTERVAL_S = 0.05
 SWITCH_INTERVAL_S = 0.0005
 TRUSTED_PROXIES = "127.0.0.1,::1"  # may name their clients: proxies on this machine
 KEY_REQUIRED_MESSAGE = (
-    "{} can be reached from other machines, and there is no key: create one with `everthread keys new`, or serve at "
-    "127.0.0.1, where no key is needed"
+    "{} can be reached from other machines, and there is neither an account nor a key: create one with `everthread "
+    "accounts add` or `everthread keys new`, or serve at 127.0.0.1, where neither is needed"
 )
 
 

@@ -17,7 +17,7 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()  # further names, of a proxy with the default ports
     max_threads: int = 64  # requests processed at a time; the others wait
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES  # of a request; files have limits of their own, see `request_guard`
-    requests_per_minute: int = 0  # per key, or per address without a key; 0 is unlimited
+    requests_per_minute: int = 0  # per key or account, or per address without either; 0 is unlimited
     max_replies: int = 256  # replies in progress; further ones are refused
     body_timeout_s: float = 30.0  # for a request's body, plus the time that a slow connection needs
     proxy_url: str = ""  # the server of the language models; empty: as for the character's replies

@@ -11,8 +11,10 @@ from starlette.responses import PlainTextResponse, Response
 from everthread import __version__, factory
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.server import metrics
-from everthread.server.permissions import ReadAllServices, SharedServices, get_key
+from everthread.server.people.accounts import Account
+from everthread.server.permissions import ReadAllServices, SharedServices, get_caller
 from everthread.server.problems import Problem
+from everthread.server.routes.account import AccountView, build_view, get_people
 
 router = APIRouter(tags=["about"])  # of the API
 health = APIRouter(include_in_schema=False)  # at the root, where monitors expect it
@@ -38,7 +40,8 @@ class AboutView(BaseModel):
     """Information about the server.
 
     model is null if no model is configured, and for callers that lack a required key. incognito: whether the server
-    offers conversations that are not stored; all requests of one must reach the process that holds it.
+    offers conversations that are not stored; all requests of one must reach the process that holds it. account: of the
+    caller, if it is a person who has signed in. has_accounts: whether one can sign in with a name and a password.
     """
 
     version: str
@@ -48,6 +51,8 @@ class AboutView(BaseModel):
     embedder: str
     key_required: bool
     incognito: bool
+    account: AccountView | None
+    has_accounts: bool
 
 
 class ModelsView(BaseModel):
@@ -60,7 +65,8 @@ class ModelsView(BaseModel):
 @router.get("/about")
 def about(request: Request, services: SharedServices) -> AboutView:
     """Describe the server. Needs no key, and says whether other requests need one."""
-    llm = services.llm if has_valid_key(request) else None
+    is_known, caller = is_authenticated(request), getattr(request.state, "caller", None)
+    llm = services.llm if is_known else None
     return AboutView(
         version=__version__,
         recipe=services.recipe.name,
@@ -69,6 +75,8 @@ def about(request: Request, services: SharedServices) -> AboutView:
         embedder=services.embedder.name,
         key_required=request.app.state.authenticator.key_required,
         incognito=not request.app.state.conversations.is_isolated,
+        account=build_view(caller) if isinstance(caller, Account) else None,
+        has_accounts=get_people(request).accounts.has_passwords(),
     )
 
 
@@ -101,10 +109,10 @@ def prometheus_metrics(request: Request, _: ReadAllServices) -> Response:
     return Response(metrics.get_metrics(request).render(), media_type=METRICS_MEDIA_TYPE)
 
 
-def has_valid_key(request: Request) -> bool:
-    """Return whether the caller has a valid key or needs none."""
+def is_authenticated(request: Request) -> bool:
+    """Return whether the caller has a valid key or an account, or needs neither."""
     try:
-        get_key(request)
+        get_caller(request)
     except Problem:
         return False
     return True

@@ -1,0 +1,171 @@
+"""`everthread accounts …`: creates, lists, changes and removes the accounts of people on a server."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+
+import click
+
+from everthread import factory
+from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, show_json
+from everthread.cli.sanitize import escape_control_chars
+from everthread.errors import NotFound
+from everthread.server import server_db
+from everthread.server.people.accounts import Account, count_content
+from everthread.server.people.directory import PeopleDirectory
+from everthread.stores.base import Store
+
+
+@contextmanager
+def _open(ctx: click.Context) -> Iterator[tuple[Store, PeopleDirectory]]:
+    """Open the store and the accounts that belong to it."""
+    with (
+        closing(factory.open_store(ctx.obj["store"])) as store,
+        closing(PeopleDirectory(server_db.get_path(store))) as people,
+    ):
+        yield store, people
+
+
+@click.group()
+def accounts() -> None:
+    """Manage the accounts of people who use a server. Each person sees only their own banks.
+
+    Passwords are asked for or, without a terminal, read from the first line of standard input.
+    """
+
+
+@accounts.command()
+@click.argument("name")
+@click.option("--administrator", is_flag=True, help="Let the account change accounts, characters and the model.")
+@click.option("-b", "--bank", multiple=True, metavar="BANK", help="An existing bank to give the account. Repeatable.")
+@click.option("--no-password", is_flag=True, help="For a person who signs in elsewhere.")
+@click.pass_context
+def add(ctx: click.Context, /, name: str, administrator: bool, bank: tuple[str, ...], no_password: bool) -> None:
+    """Create an account. It owns the bank of its name and all below it: nora, nora/captain-vey."""
+    with _open(ctx) as (store, people):
+        password = None if no_password else _ask_password()
+        account = people.create(
+            name, password, is_administrator=administrator, banks=bank, existing_banks=store.banks()
+        )
+    click.echo(f"created {account.name}, with the banks {_banks(account)}")
+
+
+@accounts.command("list")
+@json_option
+@click.pass_context
+def list_(ctx: click.Context, /, as_json: bool) -> None:
+    """List the accounts with the numbers of their banks and messages."""
+    with _open(ctx) as (store, people):
+        listed = people.accounts.list_accounts()
+        counts = {account.name: count_content(store, account) for account in listed}
+    if as_json:
+        show_json([_to_json(account, *counts[account.name]) for account in listed])
+        return
+    for account in listed:
+        banks, lines = counts[account.name]
+        flags = [
+            word for word, on in (("administrator", account.is_administrator), ("locked", account.is_locked)) if on
+        ]
+        seen = f"last signed in {account.signed_in_on}" if account.signed_in_on else "never signed in"
+        size = f"{pluralize(banks, 'bank')}, {pluralize(lines, 'message')}"
+        click.echo(escape_control_chars("; ".join([f"{account.name:<20} {size}", seen, *flags])))
+    if not listed:
+        click.echo("There are no accounts; create one with: everthread accounts add nora")
+
+
+@accounts.command()
+@click.argument("name")
+@click.pass_context
+def password(ctx: click.Context, /, name: str) -> None:
+    """Set a password. All sessions of the account end."""
+    with _open(ctx) as (_, people):
+        account = people.accounts.get(name)
+        people.set_password(account, _ask_password())
+    click.echo(f"changed the password of {account.name}")
+
+
+@accounts.command()
+@click.argument("name")
+@click.argument("bank")
+@click.pass_context
+def give(ctx: click.Context, /, name: str, bank: str) -> None:
+    """Give an account an existing bank, and all banks below it."""
+    with _open(ctx) as (store, people):
+        account = people.accounts.get(name)
+        if not store.exists(bank):
+            raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists all")
+        people.give_bank(account, bank)
+        click.echo(escape_control_chars(f"{account.name} owns {_banks(people.accounts.get(name))}"))
+
+
+@accounts.command()
+@click.argument("name")
+@click.pass_context
+def lock(ctx: click.Context, /, name: str) -> None:
+    """Lock an account: its sessions end, and it can't sign in."""
+    with _open(ctx) as (_, people):
+        people.set_locked(people.accounts.get(name), True)
+    click.echo(escape_control_chars(f"locked {name}"))
+
+
+@accounts.command()
+@click.argument("name")
+@click.pass_context
+def unlock(ctx: click.Context, /, name: str) -> None:
+    """Unlock an account."""
+    with _open(ctx) as (_, people):
+        people.set_locked(people.accounts.get(name), False)
+    click.echo(escape_control_chars(f"unlocked {name}"))
+
+
+@accounts.command()
+@click.argument("name")
+@click.option(
+    "--banks",
+    type=click.Choice(["keep", "forget"]),
+    required=True,
+    help="keep: without an owner; another account can be given them. forget: for good.",
+)
+@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+@click.pass_context
+def remove(ctx: click.Context, /, name: str, banks: str, yes: bool) -> None:
+    """Remove an account."""
+    with _open(ctx) as (store, people):
+        account = people.accounts.get(name)
+        numbers = count_content(store, account)
+        size = f"{pluralize(numbers[0], 'bank')}, {pluralize(numbers[1], 'message')}"
+        if banks == "forget" and not yes:
+            confirm(f"Forget everything of {account.name} ({size}) for good?")
+        people.set_locked(account, True)
+        for bank in account.owned(store.banks()) if banks == "forget" else ():
+            store.forget(bank, "bank", None, datetime.now(UTC))
+        people.remove(account)
+    click.echo(f"removed {account.name}; {'forgotten' if banks == 'forget' else 'kept'}: {size}")
+
+
+def _ask_password() -> str:
+    """Read a new password: twice from a terminal, or once from standard input."""
+    if sys.stdin.isatty():
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
+    return decode_utf8(sys.stdin.buffer.readline()).rstrip("\r\n")
+
+
+def _banks(account: Account) -> str:
+    return escape_control_chars(", ".join(f"{bank} and {bank}/*" for bank in account.banks))
+
+
+def _to_json(account: Account, banks: int, lines: int) -> dict[str, object]:
+    return {
+        "name": account.name,
+        "administrator": account.is_administrator,
+        "locked": account.is_locked,
+        "has_password": account.has_password,
+        "owns": account.banks,
+        "banks": banks,
+        "lines": lines,
+        "made_on": account.made_on.isoformat(),
+        "signed_in_on": account.signed_in_on.isoformat() if account.signed_in_on else None,
+    }

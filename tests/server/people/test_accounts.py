@@ -1,0 +1,95 @@
+"""Accounts: their names and the banks that they own."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import BadInput, NotFound
+from everthread.server.people.accounts import Account, AccountStore, count_content
+from everthread.stores.sqlite.store import SQLiteStore
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> Iterator[AccountStore]:
+    accounts = AccountStore(tmp_path / "server.sqlite")
+    yield accounts
+    accounts.close()
+
+
+def test_an_account_owns_the_bank_of_its_name_and_those_that_it_was_given_with_all_below_them() -> None:
+    account = Account("1", "nora", True, False, ("nora", "home"), False, date(2024, 5, 1))
+    for bank in ("nora", "nora/captain-vey", "nora/a/b", "home", "home/ever"):
+        assert account.allows("read", bank)
+        assert account.allows("forget", bank)
+    for bank in ("nora2", "nor", "Nora", "homes", "default", "*", "/nora", ""):
+        assert not account.allows("read", bank)
+    assert not account.allows_everywhere("read")
+    assert account.owned(["alice", "nora/x", "nora"]) == ["nora/x", "nora"]
+
+
+def test_a_name_is_the_same_however_it_is_written(accounts: AccountStore) -> None:
+    accounts.create(" Nora ", None)
+    assert accounts.get("NORA") == accounts.get("ｎｏｒａ")
+    assert accounts.get("nora").banks == ("nora",)
+    with pytest.raises(BadInput, match="there is an account 'nora'"):
+        accounts.create("nORa", None)
+    with pytest.raises(NotFound, match="no account 'mia'"):
+        accounts.get("mia")
+
+
+@pytest.mark.parametrize("name", ["", " ", "a/b", "*", "nora ann", ".nora", "_", "x" * 61, "no\x00ra", "a\ud800"])
+def test_an_invalid_name_is_refused(accounts: AccountStore, name: str) -> None:
+    with pytest.raises(BadInput, match="invalid name of an account"):
+        accounts.create(name, None)
+    assert accounts.list_accounts() == []
+
+
+def test_no_bank_belongs_to_two_accounts(accounts: AccountStore) -> None:
+    accounts.create("nora", None, banks=["home/nora"])
+    mia = accounts.create("mia", None)
+    for bank in ("nora", "nora/x", "home", "home/nora", "home/nora/x"):
+        with pytest.raises(BadInput, match="belongs to the account 'nora'"):
+            accounts.give_bank(mia, bank)
+        with pytest.raises(BadInput, match="belongs to the account 'nora'"):
+            accounts.create("ann", None, banks=[bank])
+    with pytest.raises(BadInput, match="'home' belongs to the account 'nora'"):
+        accounts.create("home", None)
+    accounts.give_bank(mia, "home/mia")
+    accounts.give_bank(mia, "home/mia")
+    assert accounts.get("mia").banks == ("mia", "home/mia")
+    assert [account.name for account in accounts.list_accounts()] == ["mia", "nora"]
+
+
+def test_a_bank_that_exists_is_given_only_on_purpose(accounts: AccountStore) -> None:
+    for existing in (["nora"], ["alice", "nora/ever"]):
+        with pytest.raises(BadInput, match="there is a bank 'nora"):
+            accounts.create("nora", None, existing_banks=existing)
+    assert accounts.create("nora", None, banks=["nora"], existing_banks=["nora/ever", "norax"]).banks == ("nora",)
+
+
+def test_a_removed_account_leaves_its_name_free_and_no_file_is_created_by_reading(tmp_path: Path) -> None:
+    accounts = AccountStore(tmp_path / "server.sqlite")
+    assert (accounts.list_accounts(), accounts.find("nora"), accounts.has_passwords()) == ([], None, False)
+    assert not any(tmp_path.iterdir())
+    first = accounts.create("nora", "hash", is_administrator=True)
+    assert accounts.has_passwords()
+    assert first.allows_everywhere("write")
+    assert accounts.get_password_hash(first) == "hash"
+    accounts.remove(first)
+    assert accounts.find("nora") is None
+    second = accounts.create("nora", None)
+    assert second.id != first.id
+    assert (second.has_password, second.is_administrator, accounts.get_password_hash(first)) == (False, False, None)
+    accounts.close()
+
+
+def test_banks_and_lines_are_counted(accounts: AccountStore, tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "banks")
+    nora = accounts.create("nora", None)
+    assert count_content(store, nora) == (0, 0)
+    for bank in ("nora", "nora/ever", "mia"):
+        store.create(bank)
+    assert count_content(store, nora) == (2, 0)
+    store.close()
