@@ -7,6 +7,10 @@ MCP_CHECKS := build/mcp_checks
 AI_SDK := tests/server/proxy/clients/ai_sdk
 LITELLM := build/litellm
 
+# Install a package of Debian's, which takes Debian and its root user.
+apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
+       && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes $(1) > /dev/null; }
+
 # Save bytecode even where PYTHONDONTWRITEBYTECODE is set: each process would spend seconds on compiling the tests.
 unit test: export PYTHONDONTWRITEBYTECODE =
 
@@ -88,13 +92,15 @@ $(MCP_CHECKS)/installed: Makefile
 	  $$(node -p 'parseInt(process.versions.node) < 24 ? `node-linux-$${process.arch}@24` : ""')
 	@touch $@
 
-# The tests of the page need Chromium: the system's, else one installed here from Debian or by Playwright.
+# The tests of the page need Chromium: the system's, else one installed here from Debian or by Playwright. They take
+# Firefox from Debian as well; a test is skipped without it.
 browser: $(VENV)/installed-test
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null \
-	  || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
-	       && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes chromium > /dev/null; } \
+	  || $(call apt_install,chromium) \
 	  || $(BIN)/playwright install chromium \
 	  || { echo "The tests of the page need a Chromium: apt install chromium, or $(BIN)/playwright install chromium"; exit 1; }
+	@{ command -v firefox-esr || command -v firefox; } > /dev/null || $(call apt_install,firefox-esr) \
+	  || echo "Without Firefox a test of the page is skipped: apt install firefox-esr"
 
 # The AI SDK, a client in JavaScript. Without npm its tests are skipped.
 $(AI_SDK)/node_modules: $(AI_SDK)/package-lock.json

@@ -26,6 +26,10 @@ PROCESS_STARTED = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"
 _guard = {"unit": False}  # whether a unit test is running
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--firefox", action="store_true", help="test the page in Firefox instead of Chromium")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the modules that unit tests can't import, for want of Postgres' driver, for example."""
     unit = config.getoption("markexpr") == "unit" and collection_path.match("test_*.py")

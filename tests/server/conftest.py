@@ -6,13 +6,14 @@ The fixtures that drive a browser import Playwright themselves, so that the othe
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from fastapi.testclient import TestClient
-from hardship import llm
+from hardship import firefox, llm
 from hardship.loopback import serve_app
 
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -24,7 +25,7 @@ from everthread.testing import HashEmbedder
 from server.proxied import BANKS, Proxy, serve_proxy
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Playwright
 
 
 @pytest.fixture
@@ -93,16 +94,30 @@ def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Run Chromium, or Firefox with the option --firefox."""
     from playwright.sync_api import sync_playwright
 
     from server.page_helpers import CHROMIUM
 
     with sync_playwright() as playwright:
-        path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        if request.config.getoption("firefox"):
+            browser = launch_firefox(playwright, tmp_path_factory.mktemp("firefox"))
+        else:
+            path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+def launch_firefox(playwright: Playwright, folder: Path) -> Browser:
+    """Launch the system's Firefox, by way of `hardship.firefox`."""
+    launcher = folder / "firefox"
+    launcher.write_text(
+        f"#!{sys.executable}\nimport runpy\nrunpy.run_path({firefox.__file__!r}, run_name='__main__')\n"
+    )
+    launcher.chmod(0o700)
+    return playwright.firefox.launch(channel="moz-firefox", executable_path=launcher)
 
 
 @pytest.fixture
