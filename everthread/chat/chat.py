@@ -201,11 +201,13 @@ class Chat:
             raise BadQuery("there is no reply yet to regenerate; say something first")
         return self._answer(replaces=last if is_character_line(last) else None)
 
-    def add_line(self, text: str, speaker: str, *, of_character: bool = False) -> Line:
-        """Save a line without answering it, for instance one by another character (`of_character`) of a group."""
+    def add_line(self, text: str, speaker: str, *, of_character: bool = False, key: str | None = None) -> Line:
+        """Save a line without answering it, for instance one by another character (`of_character`) of a group. `key`
+        is the id of the line in its source, as for `reply`."""
         self.refresh()
         role: Role = "assistant" if of_character else "user"
-        return self._conversation.add(self._build_line(text, speaker, role, {META_HEARD: True} if of_character else {}))
+        new_line = self._build_line(text, speaker, role, {META_HEARD: True} if of_character else {})
+        return self._conversation.add(replace(new_line, key=key))
 
     def edit(self, seq: int, text: str) -> Reply | None:
         """Replace the text of a line, and discard the lines after it.

@@ -77,6 +77,7 @@ class Reply(Iterator[str]):
         self.refused = False
         self.ending: EndResult | None = None  # set if the reply ends the conversation, or asks whether to remember it
         self.goodbye: Line | None = None  # the user's goodbye that it answers, if that was saved as a line
+        self.on_saved: Callable[[Line], None] | None = None  # called with `line` once it is saved
         self.usage = Usage()
         self._start, self._filter, self._save, self._is_refusal = start, reply_filter, save, is_refusal
         self._stream: Stream | None = None
@@ -195,4 +196,6 @@ class Reply(Iterator[str]):
             self.truncation = truncation or ("broken" if finish == "content_filter" else "")
             if text:
                 self.line = self._save(text, truncation=self.truncation, refused=self.refused)
+                if self.line is not None and self.on_saved is not None:
+                    self.on_saved(self.line)
             return True

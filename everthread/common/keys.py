@@ -21,6 +21,9 @@ META_UNDATED = "everthread.undated"  # True: said at an unknown time; said_at is
 META_RECALLED = "everthread.recalled"  # the evidence of a reply: the numbers of what was recalled for it, measured
 META_OFFERED = "everthread.offered"  # the number of the line that this reply was reminded of
 
+# Of sessions.
+SESSION_GROUP = "group"  # [{"bank": …, "name": …}, …]: the characters of a group chat, including the bank's own
+
 # Of units.
 META_BY_HAND = "everthread.by_hand"  # True: the user wrote its text
 META_NOTED_TO = "everthread.noted"  # the number of the last line that went into these notes

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
 from everthread.bank.settings import remember_policy
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
-from everthread.common.keys import META_REPEATS
+from everthread.common.keys import META_REPEATS, SESSION_GROUP
 from everthread.server.schemas import (
     MAX_BATCH,
     FoundUnitView,
@@ -26,12 +26,15 @@ from everthread.server.schemas import (
 from everthread.stores.evidence import get_answer
 from everthread.types import Context, Line, Sampling, Usage
 
+MAX_GROUP = 20  # characters; each line is stored in the bank of each
+
 
 class OptionsBody(RequestBody):
     """Options of a reply; missing ones default to the server's.
 
     budget: tokens of recalled text. banks: further banks to recall from; missing: those of the bank's settings.
     participants: the names of the other characters in a group, whose lines the character must not write.
+    group: the banks of all characters in a group; each stores what is said and the reply in its session of this name.
     """
 
     model: str | None = None
@@ -44,6 +47,7 @@ class OptionsBody(RequestBody):
     budget: int | None = Field(default=None, ge=1, le=100_000)
     banks: list[str] | None = Field(default=None, max_length=MAX_BATCH)
     participants: list[str] = Field(default=[], max_length=MAX_BATCH)
+    group: list[str] = Field(default=[], max_length=MAX_GROUP)
 
     def sampling(self) -> Sampling:
         """Return the sampling options."""
@@ -104,6 +108,13 @@ class EndBody(RequestBody):
     remember: bool | None = None
 
 
+class GroupMemberView(View):
+    """A character of a group chat, and the bank in which it remembers."""
+
+    bank: str
+    name: str
+
+
 class SwipeView(View):
     """An earlier generation of the conversation's last reply."""
 
@@ -121,7 +132,10 @@ class UsageView(View):
 
 
 class StateView(View):
-    """The state of a conversation. earlier: the number of lines before those that are listed."""
+    """The state of a conversation.
+
+    earlier: the number of lines before those that are listed. group: the characters of a group chat, else empty.
+    """
 
     session: str
     lines: list[LineView]
@@ -138,6 +152,7 @@ class StateView(View):
     question: str
     replying: bool
     character: dict[str, Any]
+    group: list[GroupMemberView]
     model: str | None
     recipe: str
     usage: UsageView
@@ -178,6 +193,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = Non
             "question": chat.question,
             "replying": replying,
             "character": chat.character.to_json(),
+            "group": _list_group(chat),
             "model": chat.llm.name if chat.llm else None,
             "recipe": chat.memory.recipe.name,
             "usage": usage,
@@ -190,6 +206,16 @@ def _list_answers(chat: Chat, lines: Sequence[Line]) -> dict[int, Line]:
     seqs = {line.seq: seq for line in lines if line.role == "user" and (seq := get_answer(line.metadata)) is not None}
     found = {line.seq: line for line in chat.memory.store.get(chat.memory.bank, sorted(set(seqs.values())))}
     return {asked: found[seq] for asked, seq in seqs.items() if seq in found}
+
+
+def _list_group(chat: Chat) -> list[GroupMemberView]:
+    """Return the characters of a group chat as its session records them; none if that is not a group."""
+    metadata = next((stored.metadata for stored in chat.memory.sessions() if stored.id == chat.session), {})
+    members = metadata.get(SESSION_GROUP)
+    try:
+        return TypeAdapter(list[GroupMemberView]).validate_python(members or [])
+    except ValidationError:  # a client has set it to something else
+        return []
 
 
 def line_event(line: Line) -> dict[str, object]:

@@ -17,6 +17,7 @@ from everthread.bank import validation
 from everthread.bank.line_validation import clean_line
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_consent
+from everthread.chat.listeners import Listeners
 from everthread.chat.reply import Reply
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.errors import BadInput
@@ -115,7 +116,7 @@ class ConversationRegistry:
                 stream = self._start(
                     conversation,
                     options,
-                    lambda chat: chat.reply(text, key),
+                    self._reply_act(options, text, key),
                     echo_user_line=True,
                     key=key,
                     user_text=text,
@@ -344,6 +345,23 @@ class ConversationRegistry:
 
         return self._replies.start(conversation, prepare, echo_user_line=echo_user_line, key=key, user_text=user_text)
 
+    def _reply_act(self, options: OptionsBody, text: str, key: str | None) -> Act:
+        if not options.group:
+            return lambda chat: chat.reply(text, key)
+        return lambda chat: self._gather(chat, options).say(chat, text, key)
+
+    def answer_act(self, options: OptionsBody) -> Act:
+        """Return what makes a conversation, which may be a group, reply as it is."""
+        if not options.group:
+            return lambda chat: chat.answer()
+        return lambda chat: self._gather(chat, options).answer(chat)
+
+    def _gather(self, chat: Chat, options: OptionsBody) -> Listeners:
+        """Return the other characters of the group. Raises BadInput and NotFound."""
+        listeners = Listeners(chat, list(map(self.services.get_memory, options.group)))
+        chat.responder.participants = [*options.participants, *listeners.names]
+        return listeners
+
     def _apply_options(self, chat: Chat, options: OptionsBody) -> None:
         llm = self._choose_llm(options)
         memory = self.services.get_memory(chat.memory.bank, recipe=options.recipe)
@@ -395,7 +413,7 @@ class ConversationRegistry:
                 return self._start(
                     conversation,
                     options,
-                    lambda chat: chat.answer(),
+                    self.answer_act(options),
                     echo_user_line=True,
                     key=key,
                     user_text=text,

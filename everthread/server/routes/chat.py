@@ -111,7 +111,7 @@ class ReplyStarter:
         idempotency: Idempotency,
     ) -> None:
         self._request, self._memory, self._session = request, memory, session
-        self._conversations, self._idempotency = conversations, idempotency
+        self.conversations, self._idempotency = conversations, idempotency
 
     def start_once(self, act: Act, body: AskBody | None, *, echo_user_line: bool = False) -> EventResponse:
         """Start the reply once; if the request is repeated, follow that reply.
@@ -128,7 +128,7 @@ class ReplyStarter:
         _check_permissions(self._request, body)
         options = _with_own_banks(self._request, self._memory.store, self._memory.bank, body.options)
         reply_stream = self._idempotency.run_once(
-            lambda: self._conversations.start_reply(
+            lambda: self.conversations.start_reply(
                 self._memory,
                 self._session,
                 act,
@@ -138,7 +138,7 @@ class ReplyStarter:
                 incognito=body.incognito,
             ),
             lambda _: True,
-            lambda _: self._conversations.find_reply(self._memory, self._session, key),
+            lambda _: self.conversations.find_reply(self._memory, self._session, key),
         )
         return EventResponse(reply_stream)
 
@@ -155,7 +155,8 @@ def regenerate(starter: Starter, body: AskBody | None = None) -> EventResponse:
 @router.post("/answer", status_code=200, response_class=EventResponse, responses=STREAM)
 def answer(starter: Starter, body: AskBody | None = None) -> EventResponse:
     """Reply to the conversation as it is, if the last line has no reply."""
-    return starter.start_once(lambda chat: chat.answer(), body)
+    options = (body or AskBody()).options
+    return starter.start_once(starter.conversations.answer_act(options), body)
 
 
 @router.post("/edit", status_code=200, response_class=EventResponse, responses=STREAM)
@@ -168,8 +169,8 @@ def edit(starter: Starter, body: EditBody) -> EventResponse:
 
 
 def _check_permissions(request: Request, body: AskBody) -> None:
-    """Check that the key may read every bank that the reply draws on, and may write if the body names a recipe, which
-    then becomes the bank's.
+    """Check that the key may read every bank that the reply draws on, may chat in those of a group, and may write if
+    the body names a recipe, which then becomes the bank's.
 
     Raises:
         Problem: 403.
@@ -177,6 +178,7 @@ def _check_permissions(request: Request, body: AskBody) -> None:
     if body.options.recipe is not None:
         require(request, "write", path_segments.decode_segment(request.path_params["bank"]))
     require(request, "read", *(body.options.banks or ()))
+    require(request, "chat", *body.options.group)
 
 
 def _with_own_banks(request: Request, store: Store, bank: str, options: OptionsBody) -> OptionsBody:

@@ -764,3 +764,31 @@ def test_a_group_of_characters_is_led_by_a_program(begin: Begin) -> None:
     for body, status in refusals:
         assert site.client.post(f"{banks['Cook']}/chat/current/say", json=body).status_code == status
     assert site.client.post("/api/v1/banks/bob/chat/current/say", json={"text": "Hello."}).status_code == 404
+
+
+def test_a_reply_in_a_group_is_stored_in_the_bank_of_each_character(begin: Begin) -> None:
+    site = begin("Soup.")
+    group = ["nora/cook", "nora/mate"]
+    for bank in group:
+        path = f"/api/v1/banks/{bank.replace('/', '%2F')}"
+        site.client.put(path)
+        site.client.put(f"{path}/character", json={"name": bank[5:].title()}).raise_for_status()
+    cook, mate = (f"/api/v1/banks/nora%2F{name}/chat/deck" for name in ("cook", "mate"))
+    asked = {"text": "What is for dinner?", "options": {"group": group}}
+    for _ in range(2):  # a repeated request is answered with the same reply
+        reply = events(site.client.post(f"{cook}/reply", json=asked, headers={"Idempotency-Key": "k1"}).text)
+        assert reply[-1][1]["line"]["text"] == "Soup."
+    again = events(site.client.post(f"{mate}/answer", json={"options": {"group": group}}).text)
+    assert again[-1][1]["line"]["speaker"] == "Mate"
+    members = [{"bank": "nora/cook", "name": "Cook"}, {"bank": "nora/mate", "name": "Mate"}]
+    for path in (cook, mate):
+        state = site.state(path)
+        assert [line["speaker"] for line in state["lines"]] == ["user", "Cook", "Mate"]
+        assert state["group"] == members
+    assert site.state()["group"] == []
+    site.client.patch("/api/v1/banks/nora%2Fmate/sessions/deck", json={"metadata": {"group": "x"}}).raise_for_status()
+    assert site.state(mate)["group"] == []
+    refusals = [(["nora/cook", "nora/cook"], 422), (["nora/nobody"], 404), (["x"] * 21, 422)]
+    for banks, status in refusals:
+        answer = site.client.post(f"{mate}/reply", json={"text": "Hello.", "options": {"group": banks}})
+        assert answer.status_code == status, answer.text

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everthread.chat.character import Character
+from everthread.chat.chat import Chat
+from everthread.chat.listeners import Listeners
+from everthread.common.keys import META_HEARD, SETTING_REMEMBER
+from everthread.errors import BadInput, StoreUnavailable
+from everthread.memory import Memory
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.types import Line
+
+CANT_ANSWER = "I cannot help with that request."
+
+
+@pytest.fixture
+def memories(tmp_path: Path) -> Iterator[dict[str, Memory]]:
+    """Return the memories of three characters, by name."""
+    store, embedder = SQLiteStore(tmp_path), HashEmbedder(64)
+    memories = {name: Memory.open(name.lower(), store=store, embedder=embedder) for name in ("Captain", "Cook", "Mate")}
+    for name, memory in memories.items():
+        memory.set_setting("character", Character(name, person="Nora").to_json())
+    yield memories
+    store.close()
+
+
+class Full(SQLiteStore):
+    """Store whose disk is full."""
+
+    def append(self, *_: object, **__: object) -> list[Line]:
+        raise StoreUnavailable("the disk is full; free some disk space")
+
+
+def open_chat(memory: Memory, *replies: str, incognito: bool = False) -> Chat:
+    return Chat(memory, None, ScriptedLLM(replies), scribe=ExtractiveScribe(), session="deck", incognito=incognito)
+
+
+def heard(memory: Memory) -> list[tuple[str, str, bool]]:
+    return [(line.speaker, line.text, META_HEARD in line.metadata) for line in memory.lines()]
+
+
+def members(memory: Memory) -> list[object]:
+    group = memory.sessions()[0].metadata["group"]
+    assert isinstance(group, list)
+    return group
+
+
+def test_each_bank_has_what_was_said_and_who_took_part(memories: dict[str, Memory]) -> None:
+    with open_chat(memories["Cook"], "Soup.", "With bread.") as chat:
+        group = Listeners(chat, [memories["Captain"], memories["Cook"]])
+        assert group.names == ["Captain"]
+        assert "".join(group.say(chat, "What is for dinner? Goodbye.", key="k")) == "Soup."
+        for name, is_copy in (("Captain", True), ("Cook", False)):
+            assert heard(memories[name]) == [
+                ("Nora", "What is for dinner? Goodbye.", False),
+                ("Cook", "Soup.", is_copy),
+            ]
+            assert members(memories[name]) == [{"bank": "captain", "name": "Captain"}, {"bank": "cook", "name": "Cook"}]
+        times = [[line.said_at for line in memories[name].lines()] for name in ("Captain", "Cook")]
+        assert times[0] == times[1]
+        larger = Listeners(chat, [memories[name] for name in ("Captain", "Cook", "Mate")])
+        assert "".join(larger.answer(chat)) == "With bread."
+    assert heard(memories["Mate"]) == [("Cook", "With bread.", True)]
+    assert [len(members(memory)) for memory in memories.values()] == [3, 3, 3]
+
+
+def test_a_refused_reply_is_not_heard_and_the_own_bank_comes_first_if_it_is_not_named(
+    memories: dict[str, Memory],
+) -> None:
+    with open_chat(memories["Cook"], CANT_ANSWER) as chat:
+        reply = Listeners(chat, [memories["Mate"]]).say(chat, "Poison, please.")
+        assert "".join(reply) == CANT_ANSWER
+        assert reply.refused
+    assert heard(memories["Mate"]) == [("Nora", "Poison, please.", False)]
+    assert members(memories["Mate"])[0] == {"bank": "cook", "name": "Cook"}
+
+
+def test_a_bank_that_cannot_be_written_does_not_keep_the_others_from_hearing(
+    memories: dict[str, Memory], tmp_path: Path
+) -> None:
+    full = Full(tmp_path / "full")
+    captain = Memory.open("captain", store=full, embedder=HashEmbedder(64))
+    with open_chat(memories["Cook"], "Soup.") as chat:
+        group = Listeners(chat, [captain, memories["Cook"], memories["Mate"]])
+        with pytest.raises(StoreUnavailable, match="the disk is full"):
+            group.say(chat, "Hello.")
+    full.close()
+    assert heard(memories["Mate"]) == heard(memories["Cook"]) == [("Nora", "Hello.", False)]
+
+
+def test_a_group_needs_different_characters_that_are_to_remember_it(memories: dict[str, Memory]) -> None:
+    captain, cook, mate = memories.values()
+    with open_chat(cook) as chat, open_chat(cook, incognito=True) as unwritten:
+        with pytest.raises(BadInput, match="bank 'captain' twice"):
+            Listeners(chat, [captain, captain])
+        with pytest.raises(BadInput, match="Cook is not to remember this conversation"):
+            Listeners(unwritten, [captain])
+        captain.set_setting("character", Character("cook").to_json())
+        with pytest.raises(BadInput, match="two characters of the group are named 'Cook'"):
+            Listeners(chat, [captain])
+        mate.set_setting(SETTING_REMEMBER, "never")
+        with pytest.raises(BadInput, match="set `remember` of bank 'mate' to always or ask"):
+            Listeners(chat, [mate])
