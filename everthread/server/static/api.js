@@ -25,11 +25,12 @@ export const hasKey = () => Boolean(sessionStorage.getItem(KEY_STORAGE));
 export const setKey = (key) =>
   key ? sessionStorage.setItem(KEY_STORAGE, key) : sessionStorage.removeItem(KEY_STORAGE);
 
-/** An API path in the current bank. */
-export const bankPath = (path = "") => `/banks/${encodeURIComponent(route.bank)}${path}`;
+/** An API path in a bank: the current one unless another is given. */
+export const bankPath = (path = "", bank = route.bank) => `/banks/${encodeURIComponent(bank)}${path}`;
 
-/** An API path in a conversation of the current bank. */
-export const chatPath = (path = "", session = route.session) => bankPath(`/chat/${encodeURIComponent(session)}${path}`);
+/** An API path in a conversation of a bank. */
+export const chatPath = (path = "", session = route.session, bank = route.bank) =>
+  bankPath(`/chat/${encodeURIComponent(session)}${path}`, bank);
 
 /** The API path of a conversation's relevance buffer. */
 export const bufferPath = (session) => bankPath(`/sessions/${encodeURIComponent(session)}/buffer`);

@@ -12,6 +12,7 @@ import { loadColumns, loadDemo, loadOverlays } from "./lazy.js";
 import { clearNotice, showError, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { applyHash, navigate, route } from "./router.js";
+import { t } from "./words.js";
 
 const VIEWS = [
   ["sessions", "Chats", "sessions"],
@@ -147,7 +148,7 @@ function showBank(character, person = "") {
   byId("bank").setAttribute("aria-label", `${character} ${person}: switch to other chats`);
 }
 
-on("state", ({ character, incognito, lines, model }) => {
+on("state", ({ character, incognito, lines, model, group }) => {
   const name = character.nickname || character.name;
   showBank(name, withPerson({ id: route.bank, character: character.name, person: character.person }));
   const expand = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person ?? "you");
@@ -158,8 +159,11 @@ on("state", ({ character, incognito, lines, model }) => {
   if (byId("avatar").dataset.of !== character.name) showAvatar(character.name);
   fill(
     byId("chat-actions"),
+    group.length > 0 &&
+      iconButton("people", t("group.participants"), async () => (await loadOverlays()).editParticipants(chat)),
     iconButton("scene", "Scene: character, location, your name", async () => (await loadOverlays()).editScene(chat)),
     serverInfo?.incognito !== false &&
+      !group.length &&
       iconButton("mask", "Incognito: save nothing", () => setIncognito(chat, !incognito), {
         "aria-pressed": String(incognito),
       }),

@@ -7,9 +7,11 @@ import { acceptDrops, button, download, fill, h, textElement, truncate } from ".
 import { editCharacter } from "./characterforms.js";
 import { countOf, shortDate } from "./dates.js";
 import { emit } from "./events.js";
+import { startGroup } from "./groupforms.js";
 import { chooseSharing } from "./memorysharing.js";
 import { showNotice, withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
+import { t } from "./words.js";
 
 const MAX_CARD_BYTES = 8 << 20; // the server's limit
 const MAX_TILE_CHARS = 180; // of a description
@@ -52,6 +54,7 @@ export function openGallery(chat) {
             button("choose a file", () => file.click(), { class: "link" }),
             file,
           ),
+          button(t("group.title"), withErrors(async () => (await startGroup()) && close())),
           button("New character", withErrors(create)),
         ),
       ];

@@ -6,15 +6,15 @@ import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
 import { arrivingContext, EvidenceCache, withCorrection, withoutLines } from "./evidence.js";
-import { loadOverlays } from "./lazy.js";
+import { loadGroup, loadOverlays } from "./lazy.js";
 import { dateSeparator, editInPlace, lineActions, lineElement, streamingLine, swipeControls, unfold } from "./line.js";
 import { correctLine, forgetLine, togglePin } from "./linechanges.js";
 import { announce, clearNotice, showError, showNotice, withErrors } from "./notices.js";
-import { getIncognitoSessions, replyOptions, saveIncognitoSessions } from "./prefs.js";
+import { getIncognitoSessions, getNewGroup, replyOptions, saveIncognitoSessions } from "./prefs.js";
 import { ElementCache, reconcile } from "./rerender.js";
 import { route, shownSession } from "./router.js";
 import { ScrollFollower } from "./scroll.js";
-import { endQuestion, transientReply } from "./transient.js";
+import { endChat, endQuestion, transientReply } from "./transient.js";
 import { welcomeScreen } from "./welcome.js";
 
 const DRAWN_LINES = 80; // of a long chat at first, and more each time that one scrolls up to them
@@ -39,6 +39,7 @@ export class ChatView {
     this.unclear = false; // whether the last answer to the end question was neither yes nor no
     this.discarded = null; // the last line of what was set aside: {session, seq}
     this.elements = new ElementCache(); // by seq or name
+    this.group = null; // loaded for the first chat with several characters
     this.drawnLines = DRAWN_LINES; // the latest ones; scrolling up draws more
     this.bankHasLines = null; // null until it is known
     this.correctLine = withErrors(correctLine);
@@ -74,6 +75,16 @@ export class ChatView {
 
   get model() {
     return this.state?.model ?? null;
+  }
+
+  /** Whether several characters take part. */
+  get isGroup() {
+    return this.state?.group.length > 0;
+  }
+
+  /** The API path of something in the conversation of the character that replies. */
+  replyPath(path) {
+    return this.isGroup ? this.group.path(path) : chatPath(path);
   }
 
   /** Whether this tab assumes that nothing said here is saved. If that is wrong, the server refuses messages. */
@@ -187,7 +198,7 @@ export class ChatView {
 
   async followRunningReply() {
     this.pending = newPending(); // so that nothing is sent meanwhile
-    const response = await request("GET", chatPath("/stream")).catch((error) => {
+    const response = await request("GET", this.replyPath("/stream")).catch((error) => {
       this.pending = null;
       if (error.status === 404) return null; // it has ended meanwhile
       throw error;
@@ -197,8 +208,13 @@ export class ChatView {
   }
 
   /** Read the state, with as many lines as are drawn and some more. */
-  fetchState() {
-    return get(`${chatPath("", shownSession())}?last=${this.drawnLines + DRAWN_LINES}`);
+  async fetchState() {
+    const { bank } = route;
+    const state = await get(`${chatPath("", shownSession())}?last=${this.drawnLines + DRAWN_LINES}`);
+    if (!state.lines.length) state.group = getNewGroup(`${bank}/${state.session}`);
+    if (state.group.length) this.group ??= new (await loadGroup()).Group(this);
+    await this.group?.findReply(state);
+    return state;
   }
 
   // ---- talking
@@ -262,7 +278,7 @@ export class ChatView {
   /** Edit the person's last message. */
   editLast() {
     const last = this.state?.lines.findLast((line) => line.role === "user");
-    if (last && !this.isBusy) this.edit(last);
+    if (last && !this.isBusy && !this.isGroup) this.edit(last);
   }
 
   /** Request a reply and follow it. Returns whether the server accepted the request. */
@@ -272,8 +288,9 @@ export class ChatView {
     this.pending = newPending(message);
     emit("replying", true);
     try {
-      const options = { options: replyOptions(), incognito: this.assumesIncognito };
-      const response = await request("POST", chatPath(path), { body: { ...body, ...options } });
+      const options = { ...replyOptions(), ...(this.isGroup && this.group.chooseAnswerer(body.text)) };
+      const all = { ...body, options, incognito: this.assumesIncognito };
+      const response = await request("POST", this.replyPath(path), { body: all });
       return await this.followReply(response, message);
     } catch (error) {
       message?.remove();
@@ -289,10 +306,9 @@ export class ChatView {
   /** Show a reply as it arrives. Returns whether the person's message was stored. */
   async followReply(response, message = null) {
     const { place } = this;
-    this.pending = {
-      ...newPending(message),
-      ...streamingLine(this.state.character.nickname || this.state.character.name),
-    };
+    const speaker = this.isGroup ? this.group.replying.name : this.state.character.nickname || this.state.character.name;
+    this.pending = { ...newPending(message), ...streamingLine(speaker) };
+    if (this.isGroup) this.group.decorate(this.pending.element, { speaker });
     emit("replying", true);
     this.render();
     try {
@@ -313,7 +329,8 @@ export class ChatView {
     const { pending } = this;
     if (name === "line") await this.onLineStored(data.line);
     else if (name === "context") {
-      pending.context = arrivingContext(data, this.state.lines.findLast((line) => line.role === "user")?.text);
+      const context = arrivingContext(data, this.state.lines.findLast((line) => line.role === "user")?.text);
+      pending.context = this.isGroup ? this.group.contextOf(this.group.replying, context) : context;
       emit("context", { context: pending.context, of: null });
     } else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
     else if (name === "question") Object.assign(pending, { unclear: pending.message !== null, message: null });
@@ -322,18 +339,23 @@ export class ChatView {
     else if (name === "error") pending.problem = data;
   }
 
-  /** Insert the person's line after the one that it answers, which may be a greeting that was stored just now. In
-   * incognito lines have no parent. */
   async onLineStored(line) {
+    const lines = this.isGroup ? (await this.fetchState().catch(() => this.state)).lines : await this.linesWith(line);
+    this.pending.message = null;
+    if (currentPlace() !== this.place) return; // the person went elsewhere meanwhile
+    this.state = { ...this.state, lines, swipes: [] };
+    emit("line-stored", line.text);
+    this.render();
+  }
+
+  /** The lines with the person's line after the one that it answers, which may be a greeting that was stored just now.
+   * In incognito lines have no parent. */
+  async linesWith(line) {
     const { lines } = this.state;
     const parent = lines.findIndex((other) => other.seq === line.parent);
     const isFirst = line.parent === null && line.seq > 0;
     const before = parent < 0 && !isFirst ? await this.linesBefore(line) : lines.slice(0, parent + 1);
-    this.pending.message = null;
-    if (currentPlace() !== this.place) return; // the person went elsewhere meanwhile
-    this.state = { ...this.state, lines: [...before, line], swipes: [] };
-    emit("line-stored", line.text);
-    this.render();
+    return [...before, line];
   }
 
   async linesBefore(line) {
@@ -344,12 +366,13 @@ export class ChatView {
 
   async onReplyEnd(place) {
     const { done, context, problem, text, unclear, ending } = this.pending;
-    if (done?.line) unfold(done.line); // all of it was shown while it arrived
-    if (done?.line && context) this.contexts.set(done.line.seq, context);
     const unsaved = done && !done.line && done.text && done.kind !== "ending";
     this.transient = unsaved ? { kind: done.kind, text: done.text, context } : null;
-    announce(done?.text ?? text.data);
+    announce(`${this.isGroup ? `${this.group.replying.name}: ` : ""}${done?.text ?? text.data}`);
     const state = await this.fetchState().catch((error) => (showError(error), this.stateWith(done?.line)));
+    const line = done?.line && (this.isGroup ? state.lines.at(-1) : done.line);
+    if (line) unfold(line); // all of it was shown while it arrived
+    if (line && context) this.contexts.set(line.seq, context);
     if (problem?.detail === CONNECTION_LOST && text.data)
       this.transient = { kind: "partial", text: text.data, context };
     this.pending = null;
@@ -359,7 +382,7 @@ export class ChatView {
     if (ending) return void this.onConversationEnd(ending);
     this.unclear = unclear;
     this.setState(state);
-    if (done?.line && context) this.selectReply(done.line.seq, context);
+    if (line && context) this.selectReply(line.seq, context);
     if (problem) showError(new Problem(problem));
     else if (done?.refused) showNotice("The model declined to answer. Rephrase your message, or regenerate the reply.");
     emit("sessions-changed");
@@ -376,7 +399,7 @@ export class ChatView {
   // ---- undo, branch, versions
 
   async stop() {
-    await post(chatPath("/stop"));
+    await post(this.replyPath("/stop"));
   }
 
   async undo() {
@@ -410,7 +433,7 @@ export class ChatView {
 
   /** Show the previous (-1) or next (1) version of the last reply; after the newest one, regenerate it. */
   async swipe(step) {
-    if (!this.state || this.pending) return;
+    if (!this.state || this.pending || this.isGroup) return;
     const all = this.state.swipes ?? [];
     const index = all.findIndex((other) => other.seq === this.state.lines.at(-1)?.seq) + step;
     if (index < 0) return;
@@ -454,18 +477,8 @@ export class ChatView {
 
   /** End the conversation. remember: the person's answer, or null for the bank's setting, which may be to ask. */
   async end(remember = null) {
-    const { askChoice, confirmForget } = await loadOverlays();
-    if (remember === false && !(await confirmForget(this.stopWarning))) return;
-    let ending = await post(chatPath("/end"), { remember });
-    if (ending.remembered === null && ending.question) {
-      const agreed = await askChoice(ending.question, "You can also forget all of it, or single messages, later.", [
-        ["Remember it", true],
-        ["Forget all of it", false],
-      ]);
-      if (agreed === null || (!agreed && !(await confirmForget(this.stopWarning)))) return;
-      ending = await post(chatPath("/end"), { remember: agreed });
-    }
-    await this.onConversationEnd(ending);
+    const ending = await endChat(remember, this.stopWarning);
+    if (ending) await this.onConversationEnd(ending);
   }
 
   async onConversationEnd(ending) {
@@ -484,7 +497,9 @@ export class ChatView {
   }
 
   async loadContext(line, prompt = this.promptOf(line)) {
-    return (await withErrors(() => this.contexts.load(line, prompt, this.state.lines))()) ?? null;
+    const foreign = this.isGroup && this.group.isForeign(line) && !this.contexts.get(line.seq);
+    const load = () => (foreign ? this.group.loadContext(line) : this.contexts.load(line, prompt, this.state.lines));
+    return (await withErrors(load)()) ?? null;
   }
 
   selectReply(seq, context) {
@@ -530,7 +545,7 @@ export class ChatView {
   /** A line's element, drawn again only if it would look different. */
   cachedLine(line, last) {
     const state = last && [this.pending !== null, Boolean(this.pending?.message), this.state.swipes, this.model];
-    const data = [line, this.pins.has(line.seq), this.inspected === line.seq, state];
+    const data = [line, this.pins.has(line.seq), this.inspected === line.seq, state, this.state.group];
     return this.elements.get(line.seq, data, () => this.drawLine(line, last));
   }
 
@@ -545,7 +560,8 @@ export class ChatView {
 
   drawLine(line, last) {
     const element = lineElement(line, lineActions(line, { last, chat: this }));
-    const controls = last && !this.pending && swipeControls(this.state, this);
+    if (this.isGroup && line.role === "assistant") this.group.decorate(element, line);
+    const controls = last && !this.pending && !this.isGroup && swipeControls(this.state, this);
     if (controls) element.querySelector(".actions").prepend(controls);
     if (this.pending && last && line.role === "assistant" && !this.pending.message) element.classList.add("replaced");
     return element;
@@ -561,6 +577,7 @@ export class ChatView {
   welcome() {
     const { lines, greeting, offer, character } = this.state;
     if (lines.length || this.pending || this.queued || this.bankHasLines === null) return null;
+    if (this.isGroup) return this.elements.get("welcome", this.state.group, () => this.group.welcome());
     const first = !this.bankHasLines && homeOf(route.bank, character.name) === null; // not one more character
     const data = { greeting, offer, character, first, model: this.model };
     return this.elements.get("welcome", data, () => welcomeScreen(data));

@@ -99,17 +99,18 @@ export class Composer {
   }
 
   /** Show what can be done next, and the tokens used so far. */
-  onState({ unanswered, lines, answers, usage }) {
+  onState({ unanswered, lines, answers, usage, group }) {
     const last = lines.findLast((line) => line.role === "user")?.text;
     if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
     this.restored = null;
     const next = STARTERS.includes(last) && STARTERS[STARTERS.indexOf(last) + 1];
+    const alone = !group.length;
     fill(
       byId("follow-ups"),
-      next && button(next, () => emit("say", next), { class: "link" }),
-      unanswered && !answers[lines.at(-1).seq] && button("Retry", () => this.chat.answer(), { class: "link" }),
-      lines.some((line) => line.role === "user") && button("Undo", () => this.chat.undo(), { class: "link" }),
-      lines.length > 0 && button("End chat", () => this.chat.end(), { class: "link", title: END_HINT }),
+      next && alone && button(next, () => emit("say", next), { class: "link" }),
+      alone && unanswered && !answers[lines.at(-1).seq] && button("Retry", () => this.chat.answer(), { class: "link" }),
+      alone && lines.some((line) => line.role === "user") && button("Undo", () => this.chat.undo(), { class: "link" }),
+      alone && lines.length > 0 && button("End chat", () => this.chat.end(), { class: "link", title: END_HINT }),
       this.chat.discarded &&
         button("Restore previous version", () => this.chat.restore(), { class: "link", title: RESTORE_HINT }),
     );

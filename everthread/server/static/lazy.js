@@ -4,4 +4,5 @@ import { loadOnce } from "./loadonce.js";
 
 export const loadColumns = loadOnce(() => import("./columns.js"), "/static/memory.css");
 export const loadOverlays = loadOnce(() => import("./overlays.js"), "/static/overlays.css");
+export const loadGroup = loadOnce(() => import("./group.js"), "/static/group.css");
 export const loadDemo = loadOnce(() => import("./demo.js"), "/static/demo.css");

@@ -117,16 +117,19 @@ export function lineActions(line, { last, chat }) {
   const isReply = line.role === "assistant";
   const saved = line.seq > 0;
   const pinned = chat.pins.has(line.seq);
+  const alone = !chat.isGroup; // in a group the other banks would keep what is changed here
   return [
     isReply && chat.promptOf(line) && memoriesButton(line, chat),
     isReply &&
+      alone &&
       last &&
       chat.model &&
       chat.state.swipes.length < 2 &&
       iconButton("regenerate", "Regenerate", () => chat.regenerate()),
     isReply && lineButton(line, "copy", "Copy message", () => copyMessage(line)),
-    lineButton(line, "edit", "Edit message", () => chat.edit(line)),
-    !last && lineButton(line, "branch", "Continue from here; later messages are set aside", () => chat.branch(line)),
+    alone && lineButton(line, "edit", "Edit message", () => chat.edit(line)),
+    alone &&
+      !last && lineButton(line, "branch", "Continue from here; later messages are set aside", () => chat.branch(line)),
     saved &&
       lineButton(line, "pin", pinned ? "Unpin message" : "Pin message: always in context", () => chat.togglePin(line), {
         "aria-pressed": String(pinned),

@@ -15,10 +15,12 @@ export async function togglePin(line, pinned) {
 
 /** Forget a line after a question. more: a sentence that the question adds. */
 export async function forgetLine(line, more) {
-  const { askChoice, showReceipt } = await loadOverlays();
+  const { askChoice, showReceipt, findCopies, alsoForgets, forgetCopies } = await loadOverlays();
+  const copies = await findCopies(line);
+  const others = alsoForgets(copies.map(({ member }) => member));
   const confirmed = await askChoice(
     "Forget this message?",
-    `It is permanently removed from everywhere it was stored. This can't be undone.${more}`,
+    `It is permanently removed from everywhere it was stored. This can't be undone.${others}${more}`,
     [
       ["Forget it", true],
       ["Keep it", false],
@@ -27,6 +29,7 @@ export async function forgetLine(line, more) {
   );
   if (!confirmed) return;
   const proof = await remove(bankPath(`/lines/${line.seq}`));
+  await forgetCopies(copies);
   emit("forgotten", new Set([line.seq]));
   await showReceipt(proof);
 }

@@ -55,3 +55,8 @@ export function saveDraft(place, text) {
   if (text) sessionStorage.setItem(`draft ${place}`, text);
   else sessionStorage.removeItem(`draft ${place}`);
 }
+
+/** The characters of a group chat in which nothing was said yet; an empty list for any other chat. */
+export const getNewGroup = (place) => JSON.parse(sessionStorage.getItem(`group ${place}`) ?? "[]");
+
+export const saveNewGroup = (place, members) => sessionStorage.setItem(`group ${place}`, JSON.stringify(members));

@@ -4,6 +4,7 @@ import { bankPath, patch, remove } from "./api.js";
 import { confirmForget, openDialog, showReceipt } from "./dialogs.js";
 import { button, h } from "./dom.js";
 import { emit } from "./events.js";
+import { alsoForgets, forgetSessions, othersIn } from "./groupcopies.js";
 import { withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
 import { tagsOf } from "./sessionfilter.js";
@@ -54,8 +55,10 @@ function mergeSet(metadata, values) {
 }
 
 const deleteSession = withErrors(async (session, close) => {
-  if (!(await confirmForget(""))) return;
+  const others = othersIn(session.metadata.group);
+  if (!(await confirmForget(alsoForgets(others)))) return;
   const proof = await remove(pathOf(session));
+  await forgetSessions(others, session.id);
   close();
   const seqs = proof.seqs.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, n) => first + n));
   emit("forgotten", new Set(seqs));

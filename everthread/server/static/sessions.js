@@ -1,6 +1,7 @@
 // The list of a bank's conversations, which grows as one scrolls, and the place of the search's results.
 
 import { bankPath, get } from "./api.js";
+import { avatar } from "./avatars.js";
 import { countOf, monthName, shortDate } from "./dates.js";
 import { byId, fill, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
@@ -10,6 +11,7 @@ import { Search } from "./search.js";
 import { SessionFilter, tagsOf } from "./sessionfilter.js";
 
 const SEARCH_DELAY_MS = 200; // after the last key
+const MAX_PORTRAITS = 5; // of a group chat
 const MORE_WITHIN_PX = 600; // of the end of the list
 
 export class SessionList {
@@ -108,6 +110,7 @@ export class SessionList {
         "a",
         { class: "session", href: hashOf(), on: { click: () => shown && navigate() }, ...currentProps(shown) },
         h("span", { class: "current-chat" }, "Current chat"),
+        session && groupPortraits(session),
         preview && textElement("span", preview, { class: "preview" }),
       ),
       session && optionsButton(session),
@@ -137,9 +140,21 @@ function sessionItem(session) {
     h(
       "a",
       { class: "session", href, ...currentProps(shown) },
+      groupPortraits(session),
       textElement("span", nameOf(session), { class: "preview" }),
       h("span", { class: "small" }, `${shortDate(session.last_at)} · ${countOf(session.lines, "message")}`, tags),
     ),
     optionsButton(session),
+  );
+}
+
+/** The portraits of a group chat's characters; null for any other chat. */
+function groupPortraits({ metadata: { group } }) {
+  if (!Array.isArray(group)) return null;
+  const names = group.map(({ name }) => String(name));
+  return h(
+    "span",
+    { class: "portraits", role: "img", "aria-label": names.join(", "), title: names.join(", ") },
+    names.slice(0, MAX_PORTRAITS).map(avatar),
   );
 }

@@ -1,7 +1,9 @@
 // Articles of the chat that are not lines: the question at its end, and a reply that is shown without being saved.
 
+import { chatPath, post } from "./api.js";
 import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
+import { loadOverlays } from "./lazy.js";
 import { memoryCount } from "./line.js";
 
 const ANSWER_HINT = "You can also type yes or no. Anything else continues the chat.";
@@ -21,6 +23,21 @@ export const endQuestion = (question, chat, unclear) =>
       button("Forget all of it", () => chat.end(false)),
     ),
   );
+
+/** End the chat, after the questions that this needs. warning: a sentence for the one about forgetting. Resolves to
+ * how it ended, or to null if the person cancels. */
+export async function endChat(remember, warning) {
+  const { askChoice, confirmForget } = await loadOverlays();
+  if (remember === false && !(await confirmForget(warning))) return null;
+  const ending = await post(chatPath("/end"), { remember });
+  if (ending.remembered !== null || !ending.question) return ending;
+  const agreed = await askChoice(ending.question, "You can also forget all of it, or single messages, later.", [
+    ["Remember it", true],
+    ["Forget all of it", false],
+  ]);
+  if (agreed === null || (!agreed && !(await confirmForget(warning)))) return null;
+  return post(chatPath("/end"), { remember: agreed });
+}
 
 const LABELS = {
   partial: () => "The reply got this far.",

@@ -1,0 +1,143 @@
+// A chat with several characters. Each has a bank of its own, which stores what is said while the character takes part;
+// the page shows the chat as the bank in its address has it.
+
+import { bankPath, chatPath, get, normalizeHits } from "./api.js";
+import { avatar } from "./avatars.js";
+import { button, byId, fill, h, textElement } from "./dom.js";
+import { on } from "./events.js";
+import { findCopy, othersIn } from "./groupcopies.js";
+import { route } from "./router.js";
+import { joinList, t } from "./words.js";
+
+const COLOURS = 6; // of names, in group.css
+const UNSPACED = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Thai}/u;
+
+export class Group {
+  constructor(chat) {
+    this.chat = chat;
+    this.addressee = null; // the name of the character that the person has chosen to answer next
+    this.replying = null; // the member whose reply was requested last
+    this.bar = h("div", { id: "group", class: "bar", role: "group", "aria-label": t("group.who_answers") });
+    byId("follow-ups").after(this.bar);
+    on("state", () => this.render());
+  }
+
+  get members() {
+    return this.chat.state.group;
+  }
+
+  /** "Ever and Captain Vey". */
+  get title() {
+    return joinList(this.members.map(({ name }) => name));
+  }
+
+  // ---- who answers
+
+  /** The member that should answer a text: the one chosen, else the first it names, else the longest silent. */
+  answererOf(text) {
+    const named = this.members
+      .map((member) => ({ member, at: positionOf(member.name, text) }))
+      .filter(({ at }) => at >= 0)
+      .sort((one, other) => one.at - other.at || other.member.name.length - one.member.name.length);
+    return this.members.find(({ name }) => name === this.addressee) ?? named[0]?.member ?? this.longestSilent();
+  }
+
+  longestSilent() {
+    const lastOf = ({ name }) => this.chat.state.lines.findLastIndex(({ speaker }) => speaker === name);
+    return this.members.reduce((silent, member) => (lastOf(member) < lastOf(silent) ? member : silent));
+  }
+
+  /** Choose who answers. Returns the options of the reply, which the others hear. */
+  chooseAnswerer(text = "") {
+    this.replying = this.answererOf(text);
+    this.addressee = null;
+    return { group: this.members.map(({ bank }) => bank) };
+  }
+
+  /** An API path in the conversation of the member that replies. */
+  path(more) {
+    return chatPath(more, this.chat.state.session, this.replying?.bank);
+  }
+
+  /** Mark in a state that a reply arrives in the bank of another member, if one does. */
+  async findReply(state) {
+    if (state.lines.at(-1)?.role !== "user" || this.chat.pending) return;
+    for (const member of othersIn(state.group)) {
+      const other = await get(chatPath("?last=1", state.session, member.bank)).catch(() => null);
+      if (other?.replying) Object.assign(this, { replying: member }, (state.replying = true));
+    }
+  }
+
+  // ---- memories
+
+  /** Whether a line of the chat is another character's, whose memories are in another bank. */
+  isForeign(line) {
+    const own = this.members.find(({ bank }) => bank === route.bank);
+    return line.role === "assistant" && line.speaker !== own?.name;
+  }
+
+  /** The memories of a reply that is stored in another bank. */
+  async loadContext(line) {
+    const member = this.members.find(({ name }) => name === line.speaker);
+    const original = member && (await findCopy(line, member.bank)); // undefined: the member has left
+    if (!original?.memories) return NO_MEMORIES;
+    return this.contextOf(member, await get(bankPath(`/lines/${original.seq}/evidence`, member.bank)));
+  }
+
+  /** Memories as they are shown: those of another bank are quoted, without actions. */
+  contextOf(member, context) {
+    if (member.bank === route.bank) return context;
+    const lines = normalizeHits(context.hits).map((hit) => hit.line);
+    return { ...NO_MEMORIES, question: context.question, shared: lines.length ? [{ bank: member.bank, lines }] : [] };
+  }
+
+  // ---- drawing
+
+  /** Show who speaks: the portrait, and the name in the member's colour. */
+  decorate(element, { speaker }) {
+    const index = this.members.findIndex(({ name }) => name === speaker);
+    element.classList.add("in-group", `speaker-${index < 0 ? 0 : index % COLOURS}`);
+    element.querySelector(".byline").prepend(avatar(speaker));
+  }
+
+  welcome() {
+    return h(
+      "div",
+      { class: "welcome" },
+      textElement("p", t("group.new_chat", { names: this.title }), { class: "small" }),
+      h("p", { class: "small" }, t("group.memory")),
+    );
+  }
+
+  render() {
+    this.bar.hidden = !this.chat.isGroup;
+    if (this.bar.hidden) return;
+    byId("character-name").textContent = this.title;
+    const next = this.answererOf("");
+    const choose = (name) => ((this.addressee = this.addressee === name ? null : name), this.render());
+    const focused = this.bar.contains(document.activeElement) && document.activeElement.dataset.name;
+    fill(
+      this.bar,
+      this.members.map(({ name }) =>
+        button([avatar(name), textElement("span", name)], () => choose(name), {
+          class: "chip",
+          "aria-pressed": String(this.addressee === name),
+          title: t("group.answers_next", { name }),
+          "data-name": name,
+        }),
+      ),
+      this.chat.state.lines.length > 0 &&
+        button(t("group.let_answer", { name: next.name }), () => this.chat.answer(), { class: "link", "data-name": "" }),
+    );
+    if (focused !== false) [...this.bar.children].find((child) => child.dataset.name === focused)?.focus();
+  }
+}
+
+const NO_MEMORIES = { hits: [], lines: [], kept: [], others: {}, corrections: {}, corrects: {}, forgotten: 0, shared: [] };
+
+/** Where a text names someone; -1 if it does not. */
+function positionOf(name, text) {
+  const escaped = name.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+  const word = UNSPACED.test(name) ? escaped : `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`;
+  return text.search(new RegExp(word, "iu"));
+}

@@ -1,0 +1,112 @@
+"""Chats with several characters in the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hardship import web
+from playwright.sync_api import Page, expect
+
+from everthread.chat import character_library
+from everthread.chat.character import Character
+from server.page_helpers import check_accessibility, say, visit
+
+CAPTAIN, COOK = "nora%2Fcaptain", "nora%2Fcook"
+
+
+@pytest.fixture
+def crew() -> None:
+    """Add characters to the gallery."""
+    for name in ("Captain", "Cook", "Mate"):
+        character_library.save(Character(name, description="Sails."), force=True)
+
+
+def lines(url: str, bank: str) -> list[tuple[str, str]]:
+    items = web.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]
+    return [(line["speaker"], line["text"]) for line in items]
+
+
+def session(url: str, bank: str) -> dict[str, Any]:
+    found: dict[str, Any] = web.get(f"{url}/api/v1/banks/{bank}/sessions").raise_for_status().json()["items"][0]
+    return found
+
+
+@pytest.mark.usefixtures("crew")
+def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(page: Page, url: str) -> None:
+    visit(page, url, "nora")
+    page.click("#open-characters")
+    page.get_by_role("button", name="Group chat").click()
+    dialog = page.get_by_role("dialog", name="Group chat")
+    dialog.get_by_label("Captain").check()
+    dialog.get_by_role("button", name="Start").click()
+    expect(dialog.get_by_role("alert")).to_have_text("Choose at least two characters.")
+    dialog.get_by_label("Cook").check()
+    check_accessibility(page)
+    dialog.get_by_role("button", name="Start").click()
+    expect(page.locator("#character-name")).to_have_text("Captain and Cook")
+    expect(page.locator(".welcome")).to_contain_text("Each character remembers what is said while it takes part")
+    page.reload()
+    expect(page.locator("#character-name")).to_have_text("Captain and Cook")
+
+    speakers = page.locator(".from-character .speaker")
+    say(page, "Cook, what is for dinner?")
+    expect(speakers).to_have_text(["Cook"])
+    expect(page.locator("#announcer")).to_contain_text("Cook: ")
+    chip = page.locator("#group").get_by_role("button", name="Cook", exact=True)
+    chip.focus()
+    page.keyboard.press("Enter")
+    expect(chip).to_have_attribute("aria-pressed", "true")
+    expect(chip).to_be_focused()
+    say(page, "Does the Captain like it?")
+    expect(speakers).to_have_text(["Cook", "Cook"])
+    expect(chip).to_have_attribute("aria-pressed", "false")
+    page.get_by_role("button", name="Let Captain answer").click()
+    expect(speakers).to_have_text(["Cook", "Cook", "Captain"])
+    expect(page.locator(".from-character .avatar")).to_have_count(3)
+    for name in ("Edit message", "Regenerate", "Undo", "End chat"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    check_accessibility(page)
+    assert lines(url, CAPTAIN) == lines(url, COOK)
+    assert [speaker for speaker, _ in lines(url, COOK)] == ["user", "Cook", "user", "Cook", "Captain"]
+    page.reload()
+    expect(speakers).to_have_text(["Cook", "Cook", "Captain"])
+
+    page.get_by_label("Characters in this chat").click()
+    page.get_by_role("dialog").get_by_label("Another character").select_option("Mate")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#character-name")).to_have_text("Captain, Cook and Mate")
+    page.get_by_label("Characters in this chat").click()
+    check_accessibility(page)
+    page.get_by_role("dialog").get_by_label("Remove Cook").click()
+    expect(page.locator("#character-name")).to_have_text("Captain and Mate")
+    say(page, "Mate, to the sails!")
+    expect(speakers.last).to_have_text("Mate")
+    expect(page.locator("#session-list .portraits").first).to_have_attribute("aria-label", "Captain, Mate")
+    assert [speaker for speaker, _ in lines(url, "nora%2Fmate")] == ["user", "Mate"]
+    assert len(lines(url, COOK)) == 5
+    assert "group" not in session(url, COOK)["metadata"]
+
+
+@pytest.mark.usefixtures("crew")
+def test_a_line_of_a_group_is_forgotten_by_all_who_heard_it(page: Page, url: str) -> None:
+    for name in ("captain", "cook"):
+        web.put(f"{url}/api/v1/banks/ida%2F{name}").raise_for_status()
+        web.put(f"{url}/api/v1/banks/ida%2F{name}/character", json={"name": name.title()}).raise_for_status()
+    asked = {"text": "The gold is in the barn.", "options": {"group": ["ida/captain", "ida/cook"]}}
+    web.post(f"{url}/api/v1/banks/ida%2Fcook/chat/deck/reply", json=asked).raise_for_status()
+    page.goto(f"{url}/#/ida%2Fcaptain/talk/deck")
+    page.get_by_label("Forget message: The gold is in the barn.").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Cook will forget it, too.")
+    dialog.get_by_role("button", name="Forget it").click()
+    page.get_by_role("button", name="Done").click()
+    for bank in ("ida%2Fcaptain", "ida%2Fcook"):
+        assert [speaker for speaker, _ in lines(url, bank)] == ["Cook"]
+    page.goto(f"{url}/#/ida%2Fcaptain/talk/bridge")
+    page.get_by_label("Options for chat").first.click()
+    page.get_by_role("button", name="Delete…").click()
+    expect(page.get_by_role("dialog", name="Forget this chat?")).to_contain_text("Cook will forget it, too.")
+    page.get_by_role("button", name="Forget it all").click()
+    page.get_by_role("button", name="Done").click()
+    assert [lines(url, bank) for bank in ("ida%2Fcaptain", "ida%2Fcook")] == [[], []]
