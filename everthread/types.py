@@ -393,7 +393,10 @@ class Evidence:
         kept: lines that the relevance buffer had kept from earlier turns.
         corrections: number of a line that was corrected since -> its correction.
         forgotten: how many of the memories were forgotten since.
-        others: name of another bank -> how many hits came from it; what they were is not recorded.
+        others: name of another bank -> how many hits came from it.
+        shared: name of another bank that is still shared with this one (setting `recall_from`) -> the lines of it that
+            the reply was given, without forgotten ones.
+        prompt: part of the prompt -> its tokens, in the order of the prompt; empty if that is not recorded.
     """
 
     seq: int
@@ -404,6 +407,8 @@ class Evidence:
     corrections: Mapping[int, Line] = field(default_factory=dict)
     forgotten: int = 0
     others: Mapping[str, int] = field(default_factory=dict)
+    shared: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
+    prompt: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

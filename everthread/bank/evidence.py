@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from everthread.bank.line_versions import find_versions, get_recorded
+from everthread.bank.settings import recall_from
 from everthread.common.keys import META_CORRECTS, META_RECALLED
 from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
@@ -21,12 +22,15 @@ from everthread.types import Context, Evidence, FoundUnit, Hit, JSONValue, Line,
 DECIMALS = 4  # of a measurement; the page shows three
 
 
-def build_metadata(context: Context, answer: Line | FoundUnit | None = None) -> dict[str, JSONValue]:
+def build_metadata(
+    context: Context, answer: Line | FoundUnit | None = None, prompt: JSONValue = None
+) -> dict[str, JSONValue]:
     """Build the metadata of a reply that was given this context.
 
     Args:
         context: the context.
         answer: the line that answers without a model; the metadata are then those of the user's line.
+        prompt: the record of the whole prompt (`chat.prompt_record`).
     """
     shown = {line.seq for hit in context.hits for line in hit.passage}
     optional: dict[str, JSONValue] = {
@@ -34,6 +38,8 @@ def build_metadata(context: Context, answer: Line | FoundUnit | None = None) -> 
         "kept": [line.seq for line in context.lines if line.seq > 0 and line.seq not in shown],
         "answer": answer.seq if isinstance(answer, Line) and answer.seq in _own_seqs(context) else None,
         "others": {other.bank: len(other.hits) for other in context.others if other.hits},
+        "shared": {other.bank: [line.seq for line in other.lines] for other in context.others if other.lines},
+        "prompt": prompt,
     }
     measured: dict[str, JSONValue] = {
         "memories": sum(count_passages(each.hits) for each in (context, *context.others)),
@@ -102,7 +108,7 @@ class _Reader:
         for hit in records.list_hits(record):
             named.update(records.list_seqs(hit, "passage"), records.list_seqs(hit, "span")[-1:])
             named.update(seq for seq in (hit.get("seq"),) if records.is_seq(seq))
-        self._lines = self._read_lines(named)
+        self._lines = {line.seq: line for line in _read_recorded(store, bank, named)}
 
     def read(self, seq: int) -> Evidence:
         record = self._record
@@ -121,14 +127,20 @@ class _Reader:
             corrections=self._find_corrections({line.seq for line in shown if line.retracted_at is not None}),
             forgotten=max(0, int(_number(record.get("forgotten")))),
             others=counts,
+            shared=self._read_shared(counts),
+            prompt=records.get_prompt_sizes(record),
         )
 
-    def _read_lines(self, seqs: Collection[int]) -> dict[int, Line]:
-        lines = {line.seq: line for line in self._store.get(self._bank, sorted(seqs))}
-        for seq in sorted(set(seqs) - lines.keys()):
-            if (line := get_recorded(self._store, self._bank, seq)) is not None:
-                lines[seq] = line
-        return lines
+    def _read_shared(self, banks: Iterable[str]) -> dict[str, tuple[Line, ...]]:
+        """Read the lines of the other banks that are still shared with this one."""
+        allowed = set(recall_from(self._store.settings(self._bank))).intersection(banks)
+        given = self._record.get("shared")
+        recorded = given if isinstance(given, Mapping) else {}
+        return {
+            bank: _read_recorded(self._store, bank, records.list_seqs(recorded, bank))
+            for bank in sorted(allowed)
+            if self._store.exists(bank) and bank in recorded
+        }
 
     def _select(self, seqs: Collection[int]) -> tuple[Line, ...]:
         return tuple(self._lines[seq] for seq in seqs if seq in self._lines)
@@ -164,6 +176,13 @@ class _Reader:
             if current := [line for line in versions if META_CORRECTS in line.metadata]:
                 corrections[seq] = current[-1]
         return corrections
+
+
+def _read_recorded(store: Store, bank: str, seqs: Collection[int]) -> tuple[Line, ...]:
+    """Return the lines with these numbers, also retracted ones, in order; forgotten ones are left out."""
+    current = {line.seq: line for line in store.get(bank, sorted(seqs))}
+    lines = (current.get(seq) or get_recorded(store, bank, seq) for seq in sorted(set(seqs)))
+    return tuple(line for line in lines if line is not None)
 
 
 def _number(value: object) -> float:

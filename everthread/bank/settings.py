@@ -1,4 +1,4 @@
-"""Validates the settings of a bank, and parses two of them: the remember policy and the recipe.
+"""Validates the settings of a bank, and parses those that have a structure.
 
 `common.keys` has the names of all settings.
 """
@@ -63,3 +63,9 @@ def parse_recipe(value: JSONValue | None) -> tuple[str, Mapping[str, JSONValue]]
             f"invalid setting {SETTING_RECIPE!r}: {value!r}; expected an object with `name`, and `options` by name"
         )
     return name, options
+
+
+def recall_from(settings: Mapping[str, JSONValue]) -> list[str]:
+    """Return the banks that the replies of a bank also draw on."""
+    banks = settings.get(SETTING_RECALL_FROM)
+    return [bank for bank in banks if isinstance(bank, str)] if isinstance(banks, list) else []

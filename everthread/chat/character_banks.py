@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 
+from everthread.bank.settings import recall_from
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
 from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME, SETTING_RECALL_FROM
 from everthread.errors import BankDamaged, BankTooNew, NotFound
@@ -119,12 +120,6 @@ def give_character(memory: Memory, character: Character, beside: str) -> None:
     if (home := _find_home(beside, settings)) != memory.bank:
         memory.set_setting(SETTING_HOME, home)
     memory.set_setting(SETTING_CHARACTER, character.to_json())
-
-
-def recall_from(settings: Settings) -> list[str]:
-    """Return the banks that the replies of a bank also draw on."""
-    banks = settings.get(SETTING_RECALL_FROM)
-    return [bank for bank in banks if isinstance(bank, str)] if isinstance(banks, list) else []
 
 
 def stop_sharing(store: Store, bank: str) -> None:

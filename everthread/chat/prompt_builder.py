@@ -13,8 +13,8 @@ description is never cut.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
@@ -37,6 +37,11 @@ MIN_USER_CHARS = 20  # characters of a user's line for which a character must le
 ELLIPSIS = "\n[…]\n"  # replaces the middle of a line
 
 RenderMemories = Callable[[Context, str, datetime], str]  # (context, character's name, now) -> section of the prompt
+PartName = Literal[
+    "instructions", "character", "examples", "pinned", "window", "notes", "lore", "memories", "reminder", "scene",
+    "message",
+]  # fmt: skip
+Section = tuple[PartName, str]
 
 
 def is_character_line(line: Line) -> bool:
@@ -99,11 +104,16 @@ class PromptParts:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages for a model, their tokens, and the names of the parts that were cut to fit the budget."""
+    """The messages for a model, their tokens, and the names of the parts that were cut to fit the budget.
+
+    sizes are the tokens of its parts, in its order, which add up to `tokens`; window has the lines of the window.
+    """
 
     messages: tuple[Message, ...]
     tokens: int
     cut: tuple[str, ...] = ()
+    sizes: Mapping[PartName, int] = field(default_factory=dict)
+    window: tuple[Line, ...] = ()
 
 
 def build_prompt(
@@ -115,7 +125,8 @@ def build_prompt(
         messages = _build_messages(character, parts)
         tokens = count_tokens(messages, count)
         if tokens <= budget:
-            return Prompt(tuple(messages), tokens, tuple(dict.fromkeys(cut)))
+            sizes = _measure(character, parts, tokens, count)
+            return Prompt(tuple(messages), tokens, tuple(dict.fromkeys(cut)), sizes, tuple(parts.window))
         part, character, parts = _trim(character, parts, tokens - budget, count)
         if not part:
             raise BadQuery(
@@ -134,6 +145,17 @@ def check_fits(character: Character, budget: int, now: datetime, count: TokenCou
 def count_tokens(messages: Sequence[Message], count: TokenCounter) -> int:
     """Count the tokens of messages, overhead included."""
     return sum(count(message.content) + MESSAGE_OVERHEAD_TOKENS for message in messages)
+
+
+def _measure(character: Character, parts: PromptParts, total: int, count: TokenCounter) -> dict[PartName, int]:
+    """Count the tokens of each part. Separators and the messages' overhead count as part of the instructions."""
+    sizes: dict[PartName, int] = {}
+    for name, text in list_sections(character, parts):
+        if text:
+            lines = map(parts.format_line, parts.window) if name == "window" else (text,)
+            sizes[name] = sizes.get(name, 0) + sum(map(count, lines))
+    sizes["instructions"] = max(sizes.get("instructions", 0) + total - sum(sizes.values()), 0)
+    return sizes
 
 
 def shared_prefix_ratio(before: Prompt, after: Prompt, count: TokenCounter = estimate_tokens) -> float:
@@ -174,38 +196,59 @@ def _role(line: Line) -> Literal["user", "assistant"]:
     return "assistant" if is_character_line(line) else "user"
 
 
+def list_sections(character: Character, parts: PromptParts) -> list[Section]:
+    """Return the sections of a prompt, each with the part that it belongs to; some may be empty."""
+    window: Section = ("window", "\n\n".join(map(parts.format_line, parts.window)))
+    prefix = _list_prefix_sections(character, parts.sample, parts.pinned, parts.rules)
+    return [*prefix, window, *_list_last_sections(character, parts)]
+
+
 def build_prefix(character: Character, sample: str = "", pinned: str = "", rules: str = RULES) -> str:
     """Build the part of the prompt that stays the same from turn to turn."""
+    return _join_sections(_list_prefix_sections(character, sample, pinned, rules))
+
+
+def _list_prefix_sections(character: Character, sample: str, pinned: str, rules: str) -> list[Section]:
+    """Return the sections of the part that stays the same; some may be empty."""
     name = character.name
     filled_rules = replace(character, nickname="").fill_names(rules)  # a nickname is only for the card's texts
     instructions = character.fill_names(character.instructions.strip() or "{{original}}")
-    opening = instructions.replace("{{original}}", filled_rules)
-    return _join(
-        opening,
-        format_part(f"About {name}", character.fill_names(character.description)),
-        format_part("The situation", character.fill_names(character.scenario)),
-        format_part(
-            f"How {name} talks, in dialogues made up for the purpose", character.fill_names(character.examples)
-        ),
-        _quoted_section(f"How {name} talks, in a reply of {name}'s own: keep to this style, not to its words", sample),
-        format_part(f"What {name} always bears in mind, said in earlier conversations", pinned),
-    )
+    made_up = f"How {name} talks, in dialogues made up for the purpose"
+    own_words = f"How {name} talks, in a reply of {name}'s own: keep to this style, not to its words"
+    return [
+        ("instructions", instructions.replace("{{original}}", filled_rules)),
+        ("character", format_part(f"About {name}", character.fill_names(character.description))),
+        ("character", format_part("The situation", character.fill_names(character.scenario))),
+        ("examples", format_part(made_up, character.fill_names(character.examples))),
+        ("examples", _quoted_section(own_words, sample)),
+        ("pinned", format_part(f"What {name} always bears in mind, said in earlier conversations", pinned)),
+    ]
 
 
 def build_last_message(character: Character, parts: PromptParts) -> str:
     """Build the last message: the parts that change every turn, and the newest line."""
-    name, now = character.name, parts.now
+    return _join_sections(_list_last_sections(character, parts))
+
+
+def _list_last_sections(character: Character, parts: PromptParts) -> list[Section]:
+    name = character.name
+    memories: Section = ("memories", build_memory_section(parts, name))
+    sections: list[Section] = [
+        ("notes", _quoted_section(f"{name}'s notes", parts.notes)),
+        ("lore", format_part(f"What {name} knows of what is being talked about", parts.lore)),
+        ("reminder", format_part(f"What {name} could bring up, if the moment is right", parts.reminder)),
+        ("scene", _format_scene(character, parts.now)),
+        ("scene", character.fill_names(character.reminder)),
+        ("message", _format_newest_line(character, parts.newest)),
+    ]
+    sections.insert(len(sections) if parts.memories_last else 2, memories)
+    return sections
+
+
+def _format_scene(character: Character, now: datetime) -> str:
+    """Render the time and the place of a reply."""
     place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
-    return _join(
-        _quoted_section(f"{name}'s notes", parts.notes),
-        format_part(f"What {name} knows of what is being talked about", parts.lore),
-        "" if parts.memories_last else build_memory_section(parts, name),
-        format_part(f"What {name} could bring up, if the moment is right", parts.reminder),
-        f"(It is {now:%A}, {now.day} {now:%B} {now.year:04d}, {now:%H:%M}{place}.)",
-        character.fill_names(character.reminder),
-        _format_newest_line(character, parts.newest),
-        build_memory_section(parts, name) if parts.memories_last else "",
-    )
+    return f"(It is {now:%A}, {now.day} {now:%B} {now.year:04d}, {now:%H:%M}{place}.)"
 
 
 def _format_newest_line(character: Character, line: Line | None) -> str:
@@ -235,6 +278,10 @@ def _quoted_section(title: str, text: str) -> str:
     return f"[{title}]\n{indent(text, all_rows=False)}" if text else ""
 
 
+def _join_sections(sections: Sequence[Section]) -> str:
+    return _join(*(text for _, text in sections))
+
+
 def _join(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
@@ -251,7 +298,7 @@ def _trim(
     if len(parts.window) > PROTECTED_LINES:
         return "window", character, _drop_oldest(parts, over, PROTECTED_LINES, count)
     if parts.context and parts.context.text:
-        return "remembered", character, replace(parts, context=_shrink_memories(parts.context, over, count))
+        return "memories", character, replace(parts, context=_shrink_memories(parts.context, over, count))
     if parts.lore:
         return "lore", character, replace(parts, lore="")
     if parts.notes:
@@ -261,11 +308,11 @@ def _trim(
     if character.examples:
         return "examples", replace(character, examples=""), parts
     if parts.sample:
-        return "sample", character, replace(parts, sample="")
+        return "examples", character, replace(parts, sample="")
     if parts.pinned:
         return "pinned", character, replace(parts, pinned="")
     if parts.newest and len(parts.newest.text) > 2 * len(ELLIPSIS):
-        return "newest line", character, replace(parts, newest=_shorten(parts.newest, over, count))
+        return "message", character, replace(parts, newest=_shorten(parts.newest, over, count))
     return "", character, parts
 
 

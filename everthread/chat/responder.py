@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import lru_cache
 
 from everthread.bank import evidence
-from everthread.chat import character_library, lorebook, offline_reply, pins, style_sample
+from everthread.bank.settings import recall_from
+from everthread.chat import character_library, lorebook, offline_reply, pins, prompt_record, style_sample
 from everthread.chat.character import Character
-from everthread.chat.character_banks import recall_from
 from everthread.chat.conversation import Conversation
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
 from everthread.chat.reminders import Reminders
@@ -191,12 +191,14 @@ class Responder:
             format_line=self._line_formatter.format,
         )
         prompt, sampling = build_prompt(character, parts, self._tokens.prompt, self._count), self._sampling
+        recalled = evidence.build_metadata(context, prompt=prompt_record.build_record(prompt, pinned, notes))
         reader = self._memory.reader
         others = {*self.participants, character.person, *(line.speaker for line in self._conversation.lines)}
 
         def save(text: str, truncation: Truncation, refused: bool) -> Line:
-            metadata = {**reply_metadata(llm.name, truncation, refused), **evidence.build_metadata(context)}
-            return self._save(text, metadata, replaces, reminder_seq)
+            return self._save(
+                text, {**reply_metadata(llm.name, truncation, refused), **recalled}, replaces, reminder_seq
+            )
 
         reply = Reply(
             context,

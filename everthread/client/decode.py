@@ -79,6 +79,8 @@ def evidence(data: Json) -> Evidence:
         corrections={int(seq): line(corrected) for seq, corrected in data["corrections"].items()},
         forgotten=data["forgotten"],
         others=data["others"],
+        shared={bank: lines(items) for bank, items in data["shared"].items()},
+        prompt=data["prompt"],
     )
 
 

@@ -224,8 +224,9 @@ def line_event(line: Line) -> dict[str, object]:
 
 
 def context_event(reply: Reply) -> dict[str, object]:
-    """Return the data of `context`: what was recalled for a reply."""
-    return {**_context_to_json(reply.context), "offer": reply.reminder, "notes": reply.notes}
+    """Return the data of `context`: what was recalled for a reply, and the tokens of each part of its prompt."""
+    sizes = reply.prompt.sizes if reply.prompt else {}
+    return {**_context_to_json(reply.context), "offer": reply.reminder, "notes": reply.notes, "prompt": dict(sizes)}
 
 
 def _context_to_json(context: Context) -> dict[str, object]:

@@ -193,7 +193,8 @@ class EvidenceView(View):
 
     A hit whose line or unit has `retracted_at` was set aside since; corrections: the corrected lines by the numbers of
     the original ones. kept: lines that stayed in context from earlier turns. forgotten: how many were forgotten since.
-    others: the number of hits by the name of another bank.
+    others: the number of hits by the name of another bank; shared: the lines of those banks that this one still recalls
+    from and the key may read. prompt: the tokens of each part of the prompt; empty if they are not recorded.
     """
 
     seq: int
@@ -204,12 +205,32 @@ class EvidenceView(View):
     corrections: dict[int, LineView]
     forgotten: int
     others: dict[str, int]
+    shared: dict[str, list[LineView]]
+    prompt: dict[str, int]
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def corrects(self) -> dict[int, int]:
         """For each corrected line of a passage, the number of the line whose position it takes."""
         return corrected_positions(line for hit in self.hits for line in hit.passage)
+
+
+class PromptPartView(View):
+    """A part of a prompt. text is empty if it can't be put together any more; is_current: it is that of today."""
+
+    name: str
+    tokens: int
+    text: str
+    is_current: bool
+
+
+class ReplyPromptView(View):
+    """The prompt of a reply, part by part in its order. cut: the parts that were shortened or left out to fit."""
+
+    seq: int
+    tokens: int
+    parts: list[PromptPartView]
+    cut: list[str]
 
 
 def corrected_positions(lines: Iterable[Line | LineView]) -> dict[int, int]:

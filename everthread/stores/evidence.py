@@ -2,12 +2,14 @@
 
 It is part of the reply's metadata and contains no text: numbers of lines, ids of units, and measurements.
 
-    {"memories": 2, "relevance": 0.9, "tokens": 120, "forgotten": 1, "kept": [3], "others": {"bank": 2}, "hits": [
+    {"memories": 2, "relevance": 0.9, "tokens": 120, "forgotten": 1, "kept": [3], "others": {"bank": 2},
+     "shared": {"bank": [5, 6]}, "prompt": {"sizes": [["instructions", 210], …], …}, "hits": [
         {"seq": 12, "passage": [11, 12, 13], "score": 2.1, "relevance": 0.7, "signals": {"cosine": 0.6}},
         {"kind": "summary", "id": 4, "written": 1714983600000000, "span": [1, 9], "score": …}]}
 
 "memories" counts the passages as they were; hits whose passages overlap are one. "forgotten" counts the hits and kept
-lines that were removed since. Metadata can be imported, so each value may be anything; invalid parts are ignored.
+lines that were removed since. "shared" has numbers of other banks' lines, and "prompt" is written by
+`chat.prompt_record`. Metadata can be imported, so each value may be anything; invalid parts are ignored.
 """
 
 from __future__ import annotations
@@ -55,6 +57,18 @@ def count_memories(metadata: Metadata) -> int | None:
         return None
     count = record.get("memories")
     return count if type(count) is int and count >= 0 else len(list(list_hits(record)))
+
+
+def get_prompt(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part of a record that describes the whole prompt; empty if that is not recorded."""
+    prompt = record.get("prompt")
+    return prompt if isinstance(prompt, Mapping) else {}
+
+
+def get_prompt_sizes(record: Mapping[str, Any]) -> dict[str, int]:
+    """Return the tokens of each part of the prompt, in its order; empty if they are not recorded."""
+    pairs = [pair for pair in _items(get_prompt(record), "sizes") if isinstance(pair, list) and len(pair) == 2]
+    return {name: size for name, size in pairs if isinstance(name, str) and type(size) is int and size >= 0}
 
 
 def add_record(metadata: str, record: JSONValue) -> str:

@@ -1261,7 +1261,7 @@ def test_memories_of_other_banks_are_cut_first(memory: Memory, others: Memory) -
     newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
     uncut = build_prompt(CAPTAIN, PromptParts((), newest, NOON, context=context), 8192)
     less = build_prompt(CAPTAIN, PromptParts((), newest, NOON, context=context), uncut.tokens - 5)
-    assert less.cut == ("remembered",)
+    assert less.cut == ("memories",)
     assert "in the bank bob" in uncut.messages[-1].content
     assert "in the bank bob" not in less.messages[-1].content
     assert "We were to take" in less.messages[-1].content

@@ -164,14 +164,14 @@ def test_parts_over_the_budget_are_cut_in_the_documented_order() -> None:
     order: list[str] = []
     for budget in range(everything, bare - 1, -1):
         order += [part for part in build_prompt(CAPTAIN, FULL, budget).cut if part not in order]
-    assert order == ["reminder", "window", "remembered", "notes", "examples", "sample"]
+    assert order == ["reminder", "window", "memories", "notes", "examples"]
 
 
 def test_the_last_lines_of_the_window_are_cut_after_memories() -> None:
     turn = replace(FULL, reminder="")
     least = build_prompt(CAPTAIN, replace(turn, window=turn.window[-PROTECTED_LINES:], context=None), 100_000).tokens
     prompt = build_prompt(CAPTAIN, turn, least)
-    assert prompt.cut == ("window", "remembered")
+    assert prompt.cut == ("window", "memories")
     assert "An old thing" not in whole(prompt)
     assert format_line(turn.window[-PROTECTED_LINES]) in whole(prompt)
     assert format_line(turn.window[-PROTECTED_LINES - 1]) not in whole(prompt)
@@ -181,7 +181,7 @@ def test_the_least_relevant_memory_is_cut_first() -> None:
     many = remembered(*(line(90 + n, f"thing{n} " * 10, days=n + 1) for n in range(8)))
     turn = PromptParts([], line(1, "a"), NOW, context=many)
     prompt = build_prompt(CAPTAIN, turn, build_prompt(CAPTAIN, turn, 100_000).tokens - 60)
-    assert prompt.cut == ("remembered",)
+    assert prompt.cut == ("memories",)
     assert "thing0" in whole(prompt)
     assert "thing7" not in whole(prompt)
 
@@ -190,7 +190,7 @@ def test_a_line_longer_than_the_budget_loses_its_middle() -> None:
     long = line(1, "BEGIN " + "middle " * 5000 + "END")
     prompt = build_prompt(CAPTAIN, PromptParts([], long, NOW), 1000)
     assert prompt.tokens <= 1000
-    assert prompt.cut == ("examples", "newest line")
+    assert prompt.cut == ("examples", "message")
     assert "Nora: BEGIN" in whole(prompt)
     assert "\n  […]\n" in whole(prompt)
     assert whole(prompt).endswith("END")

@@ -212,6 +212,11 @@ def test_incognito_saves_nothing(page: Page, url: str) -> None:
     say_and_wait(page, "A secret about the surprise.")
     assert web.get(f"{url}/api/v1/banks/private").json()["lines"] == 0
     expect(page.locator(".unsaved")).to_have_count(2)
+    page.get_by_text("Instructions").click()
+    expect(page.locator(".prompt")).to_contain_text("Nothing said in incognito is saved, so only the size is known.")
+    page.reload()
+    page.locator(".from-character").get_by_role("button", name="What this reply was given").click()
+    expect(page.locator("#panel")).to_contain_text("known only until the page is reloaded")
     page.get_by_label("Incognito").click()
     expect(page.locator(".line")).to_have_count(0)
     expect(page.locator("#notices")).to_contain_text("is gone")

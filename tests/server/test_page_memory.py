@@ -180,6 +180,17 @@ def test_the_memories_of_a_reply_are_shown_as_they_were_with_later_changes_marke
     expect(page.locator("#panel")).to_contain_text("1 memory forgotten since")
     assert set(page.locator(".hit .why").all_inner_texts()) <= set(why)
     expect(oils).to_have_count(0)
+    prompt = page.get_by_role("region", name="The whole prompt")
+    expect(prompt).to_contain_text("everything the model was given for this reply")
+    parts = prompt.locator("summary")
+    names = ["Instructions", "Character", "Memories", "Something to bring up", "Time and place", "Your message"]
+    expect(parts).to_have_text([re.compile(rf"^{name} [\d,]+ tokens, \d+%$") for name in names])
+    parts.last.focus()
+    page.keyboard.press("Enter")
+    expect(prompt.locator(".part-text").last).to_contain_text("What stands in the hall, is it a blue bicycle?")
+    prompt.locator(".prompt-bar .memories").click()
+    expect(prompt.locator(".part-text").nth(2)).to_contain_text("A blue bicycle it is, for the hall.")
+    expect(prompt).not_to_contain_text("Mia oils")
     bought.get_by_role("button", name="Pin", exact=True).click()  # pins the correction
     expect(bought.get_by_role("button", name="Pinned")).to_be_visible()
     check_accessibility(page)

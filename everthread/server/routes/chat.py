@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import StreamingResponse
 
-from everthread.chat.character_banks import recall_from
+from everthread.bank.settings import recall_from
 from everthread.chat.chat import Chat
 from everthread.memory import Memory
 from everthread.server import path_segments, problems

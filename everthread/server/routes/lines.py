@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from everthread.bank.line_keys import check_source_key
 from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.bank.line_window import read_window
+from everthread.chat.prompt_record import ReplyPrompt, read_prompt
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency, IdempotentRequest, key_conflict
@@ -24,6 +25,7 @@ from everthread.server.permissions import (
     ReadMemory,
     WriteLazyMemory,
     WriteMemory,
+    permitted_banks,
 )
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forget_once
@@ -36,6 +38,7 @@ from everthread.server.schemas import (
     Page,
     PathSeq,
     ReceiptView,
+    ReplyPromptView,
     TextBody,
 )
 from everthread.stores.conditions import parse_condition_text
@@ -187,9 +190,22 @@ def line(memory: ReadMemory, seq: PathSeq) -> Line:
 
 
 @router.get("/{seq}/evidence", response_model=EvidenceView)
-def evidence(memory: ReadMemory, seq: PathSeq) -> Evidence:
+def evidence(request: Request, memory: ReadMemory, seq: PathSeq) -> Evidence:
     """Get the memories that a reply was given, as they were then."""
-    return memory.evidence(seq)
+    return _read_evidence(request, memory, seq)
+
+
+@router.get("/{seq}/prompt", response_model=ReplyPromptView)
+def prompt(request: Request, memory: ReadMemory, seq: PathSeq) -> ReplyPrompt:
+    """Get the prompt of a reply, part by part, as far as its texts are stored."""
+    return read_prompt(memory, _read_evidence(request, memory, seq))
+
+
+def _read_evidence(request: Request, memory: Memory, seq: int) -> Evidence:
+    """Return the evidence of a reply, without the lines of banks that the key may not read."""
+    evidence = memory.evidence(seq)
+    readable = permitted_banks(request, "read", evidence.shared)
+    return replace(evidence, shared={bank: evidence.shared[bank] for bank in readable})
 
 
 @router.patch("/{seq}", response_model=LineView)

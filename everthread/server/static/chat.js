@@ -68,6 +68,7 @@ export class ChatView {
     on("bank", () => (this.bankHasLines = null));
     on("route", () => (this.queued = null));
     on("person-named", () => this.reload());
+    on("sharing-changed", () => this.contexts.clear());
     on("reconnected", () => this.transient?.kind === "partial" && (this.transient = null));
     on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));
     window.addEventListener("focus", this.refresh);

@@ -13,7 +13,8 @@ export function arrivingContext(data, question) {
   const others = Object.fromEntries((data.others ?? []).map(({ bank, hits }) => [bank, hits.length]));
   const hits = normalizeHits(data.hits);
   const memories = mergeHits(hits, data.corrects).length;
-  return { ...data, hits, memories, kept, others, shared: data.others, corrections: {}, forgotten: 0, question };
+  const shared = data.others ?? [];
+  return { ...data, hits, memories, kept, others, shared, corrections: {}, forgotten: 0, question };
 }
 
 export class EvidenceCache {
@@ -44,19 +45,25 @@ export class EvidenceCache {
   async load(reply, prompt, lines) {
     const known = this.contexts.get(reply.seq);
     if (known) return known;
-    const isStored = reply.memories !== null && reply.seq > 0;
-    const context = await (isStored ? get(bankPath(`/lines/${reply.seq}/evidence`)) : recallAgain(prompt, lines));
-    const hits = normalizeHits(context.hits);
-    const rest = isStored ? {} : { kept: [], others: {}, corrections: {}, forgotten: 0, recalledAgain: true };
-    return this.set(reply.seq, { ...context, ...rest, hits, question: prompt?.text });
+    if (reply.seq < 0) return { ...NOTHING, unsaved: true };
+    const context = await (reply.memories === null ? recallAgain(prompt, lines) : readEvidence(reply));
+    return this.set(reply.seq, { ...context, hits: normalizeHits(context.hits), question: prompt?.text });
   }
 }
 
+const NOTHING = { hits: [], kept: [], others: {}, shared: [], corrections: {}, forgotten: 0 };
+
+async function readEvidence({ seq }) {
+  const evidence = await get(bankPath(`/lines/${seq}/evidence`));
+  return { ...evidence, shared: Object.entries(evidence.shared).map(([bank, lines]) => ({ bank, lines })) };
+}
+
 /** What is recalled for a message today, as of its time. */
-function recallAgain(prompt, lines) {
+async function recallAgain(prompt, lines) {
   const exclude = lines.map((line) => line.seq).filter((seq) => seq > 0);
   const { budget } = replyOptions();
-  return post(bankPath("/context"), { query: prompt.text, as_of: prompt.said_at, exclude, ...(budget && { budget }) });
+  const query = { query: prompt.text, as_of: prompt.said_at, exclude, ...(budget && { budget }) };
+  return { ...NOTHING, ...(await post(bankPath("/context"), query)), others: {}, recalledAgain: true };
 }
 
 /** Merge hits whose passages share a line into one card, the best first. corrects: for each corrected line, by seq, the
@@ -88,7 +95,7 @@ export function withoutLines(context, seqs) {
     .map((hit) => ({ ...hit, passage: hit.passage.filter(isLeft) }));
   const kept = context.kept.filter(isLeft);
   const gone = context.hits.length - hits.length + context.kept.length - kept.length;
-  return { ...context, hits, kept, forgotten: context.forgotten + gone };
+  return { ...context, hits, kept, forgotten: context.forgotten + gone, promptRead: undefined };
 }
 
 /** A context in which a line is marked as corrected. */
@@ -99,5 +106,5 @@ export function withCorrection(context, old, line) {
     Object.entries(context.corrections).map(([seq, shown]) => [seq, shown.seq === old ? line : shown]),
   );
   const isShown = hits.some((hit) => hit.line.seq === old || hit.passage.some((shown) => shown.seq === old));
-  return { ...context, hits, corrections: isShown ? { ...corrections, [old]: line } : corrections };
+  return { ...context, hits, promptRead: undefined, corrections: isShown ? { ...corrections, [old]: line } : corrections };
 }

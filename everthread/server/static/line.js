@@ -120,6 +120,7 @@ export function lineActions(line, { last, chat }) {
   const alone = !chat.isGroup; // in a group the other banks would keep what is changed here
   return [
     isReply && chat.promptOf(line) && memoriesButton(line, chat),
+    isReply && line.memories === 0 && line.metadata.model && promptButton(line, chat),
     isReply &&
       alone &&
       last &&
@@ -151,6 +152,12 @@ export function memoriesButton(line, chat, prompt = chat.promptOf(line)) {
     "aria-pressed": String(chat.inspected === line.seq),
   });
 }
+
+/** The button that shows the prompt of a reply that was given no memories. */
+const promptButton = (line, chat) =>
+  lineButton(line, "memory", "What this reply was given", () => chat.inspect(line), {
+    "aria-pressed": String(chat.inspected === line.seq),
+  });
 
 export const memoryCount = (number) => (number === 1 ? "1 memory" : `${number.toLocaleString()} memories`);
 

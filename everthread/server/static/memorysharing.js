@@ -4,6 +4,7 @@ import { get, patch } from "./api.js";
 import { countOf } from "./dates.js";
 import { openDialog } from "./dialogs.js";
 import { button, h, textElement } from "./dom.js";
+import { emit } from "./events.js";
 import { showNotice, withErrors } from "./notices.js";
 
 const settingsPath = (bank) => `/banks/${encodeURIComponent(bank)}/settings`;
@@ -20,6 +21,7 @@ export async function chooseSharing(own, banks) {
       const hidden = shared.filter((id) => !others.some((bank) => bank.id === id));
       const chosen = others.filter((_, index) => boxes[index].querySelector("input").checked).map(({ id }) => id);
       await patch(settingsPath(own.id), { recall_from: [...hidden, ...chosen] });
+      emit("sharing-changed");
       close();
       showNotice("Saved. It takes effect with the next reply.");
     });
@@ -35,7 +37,7 @@ export async function chooseSharing(own, banks) {
         "p",
         { class: "small" },
         `${name} may then speak of what was said there. Nothing you tell ${name} is added to those chats. You can stop `,
-        "sharing at any time; replies that were already given stay as they are.",
+        "sharing at any time: replies that were already given stay, and no longer show what they were given from there.",
       ),
       h(
         "div",

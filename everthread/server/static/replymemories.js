@@ -9,6 +9,7 @@ import { memoryCount, quotedText } from "./line.js";
 import { showNotice, withErrors } from "./notices.js";
 import { reasonsInWords } from "./reasons.js";
 import { relevanceDetails } from "./relevance.js";
+import { promptPicture } from "./promptpicture.js";
 import { rerender } from "./rerender.js";
 import { hashOf } from "./router.js";
 import { sharedMemories } from "./sharedmemories.js";
@@ -16,12 +17,15 @@ import { sharedMemories } from "./sharedmemories.js";
 const RECALLED_AGAIN =
   "This reply was stored by a version that did not save its memories. These are found today, as of that time.";
 
+const UNSAVED = "Nothing is saved in incognito: what this reply was given is known only until the page is reloaded.";
+
 export class ReplyMemoriesPanel {
   constructor(chat) {
     this.chat = chat;
     this.context = null;
+    this.of = null; // the seq of the reply
     this.onChange = () => {};
-    on("context", (detail) => this.setContext(detail?.context ?? null));
+    on("context", (detail) => ((this.of = detail?.of ?? null), this.setContext(detail?.context ?? null)));
     on("pins", () => this.onChange());
     on("forgotten", (seqs) => this.context && this.setContext(withoutLines(this.context, seqs)));
     on("corrected", ({ old, line }) => this.context && this.setContext(withCorrection(this.context, old, line)));
@@ -33,7 +37,8 @@ export class ReplyMemoriesPanel {
   }
 
   show(panel) {
-    rerender(panel, this.context ? [this.memories(), sharedMemories({ others: this.context.shared })] : emptyPanel());
+    const { context } = this;
+    rerender(panel, context ? [this.memories(), sharedMemories(context.shared), promptPicture(context, this.of)] : emptyPanel());
   }
 
   memories() {
@@ -93,14 +98,16 @@ export class ReplyMemoriesPanel {
 }
 
 /** How many memories a reply was given, and where those are that are not shown. */
-function summaryOf({ hits, corrects, forgotten, others, shared }) {
+function summaryOf({ hits, corrects, forgotten, others, shared, unsaved }) {
+  if (unsaved) return UNSAVED;
   const shown = mergeHits(hits, corrects ?? {}).length;
+  const hidden = Object.entries(others).filter(([bank]) => !shared.some((other) => other.bank === bank));
   const parts = [
     shown > 0 && memoryCount(shown),
-    ...Object.entries(shared ? {} : others).map(([bank, count]) => `${memoryCount(count)} from ${bank}`),
+    ...hidden.map(([bank, count]) => `${memoryCount(count)} from ${bank}, which is not shared any more`),
     forgotten > 0 && `${memoryCount(forgotten)} forgotten since`,
   ].filter(Boolean);
-  return parts.join(" · ") || (shared?.length ? "" : "This reply was given no memories.");
+  return parts.join(" · ") || (shared.length ? "" : "This reply was given no memories.");
 }
 
 const emptyPanel = () =>

@@ -7,8 +7,11 @@ import { quotedText } from "./line.js";
 
 const characters = new Map(); // promises of the names of banks' characters, by the banks' ids
 
-/** A list for each of the other banks. others: their contexts. */
-export const sharedMemories = ({ others = [] }) => others.map(({ bank, lines }) => [bankHeading(bank), quotes(lines)]);
+const FORGOTTEN = "What this reply was given from there has been forgotten since.";
+
+/** A list for each of the other banks. shared: the banks, each with its lines. */
+export const sharedMemories = (shared) =>
+  shared.map(({ bank, lines }) => [bankHeading(bank), lines.length ? quotes(lines) : h("p", { class: "small" }, FORGOTTEN)]);
 
 function bankHeading(bank) {
   const heading = h("h2", { dir: "auto" }, `From ${bank}`);
@@ -36,6 +39,7 @@ const quotes = (lines) =>
         { class: "hit" },
         h("header", { class: "byline" }, longDate(line.said_at)),
         h("p", { class: "passage" }, quotedText(line)),
+        line.retracted_at && h("p", { class: "small changed" }, "Set aside since"),
       ),
     ),
   );

@@ -139,7 +139,20 @@ def test_a_reply_emits_its_line_context_pieces_and_end(begin: Begin) -> None:
     received = site.ask("reply", {"text": "Who moved to Lisbon?"})
     assert names(received) == ["line", "context", "piece", "done"]
     assert received[0][1]["line"]["text"] == "Who moved to Lisbon?"
-    parts = {"text", "tokens", "relevance", "hits", "lines", "units", "corrects", "bank", "others", "offer", "notes"}
+    parts = {
+        "text",
+        "tokens",
+        "relevance",
+        "hits",
+        "lines",
+        "units",
+        "corrects",
+        "bank",
+        "others",
+        "offer",
+        "notes",
+        "prompt",
+    }
     assert set(received[1][1]) == parts
     done = received[-1][1]
     assert text(received) == done["text"] == done["line"]["text"] == "It is Mia who moved there."
