@@ -23,8 +23,9 @@ from dataclasses import replace
 
 from everthread.bank import validation
 from everthread.bank.line_versions import find_versions
+from everthread.bank.sharing import stop_sharing
 from everthread.errors import BadQuery
-from everthread.stores.base import LineStore, Scope
+from everthread.stores.base import Scope, Store
 from everthread.types import Receipt, now
 
 
@@ -48,8 +49,9 @@ def parse_scope(
     return "bank", None
 
 
-def forget(store: LineStore, bank: str, scope: Scope, name: str | int | None) -> Receipt:
-    """Delete a scope. A line is deleted with its copies, the lines that it corrects, and its corrections.
+def forget(store: Store, bank: str, scope: Scope, name: str | int | None) -> Receipt:
+    """Delete a scope. A line is deleted with its copies, the lines that it corrects, and its corrections. Other banks
+    stop sharing a deleted bank.
 
     Returns:
         One receipt for all versions.
@@ -57,6 +59,8 @@ def forget(store: LineStore, bank: str, scope: Scope, name: str | int | None) ->
     Raises:
         NotFound: the bank has nothing of this name.
     """
+    if scope == "bank":
+        stop_sharing(store, bank)
     versions = find_versions(store, bank, name) if scope == "line" and isinstance(name, int) else [name]
     receipts = [store.forget(bank, scope, version, now()) for version in versions]
     seqs = tuple(span for receipt in receipts for span in receipt.seqs)

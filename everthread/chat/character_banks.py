@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from itertools import count
 
-from everthread.bank.settings import recall_from
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
-from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME, SETTING_RECALL_FROM
-from everthread.errors import BankDamaged, BankTooNew, NotFound
+from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME
+from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.stores.base import Store
 from everthread.stores.limits import MAX_BANK_ID_CHARS
@@ -120,15 +118,3 @@ def give_character(memory: Memory, character: Character, beside: str) -> None:
     if (home := _find_home(beside, settings)) != memory.bank:
         memory.set_setting(SETTING_HOME, home)
     memory.set_setting(SETTING_CHARACTER, character.to_json())
-
-
-def stop_sharing(store: Store, bank: str) -> None:
-    """Remove a forgotten bank from the setting `recall_from` of the same person's banks: a new bank of that id is not
-    shared."""
-    home = bank.partition("/")[0]
-    for other in store.banks():
-        if other == home or other.startswith(f"{home}/"):
-            with suppress(BankDamaged, BankTooNew, NotFound):  # NotFound: it was forgotten in the meantime
-                banks = recall_from(store.settings(other))
-                if bank in banks:
-                    store.set_setting(other, SETTING_RECALL_FROM, [name for name in banks if name != bank] or None)

@@ -118,9 +118,7 @@ def forget_everything(
     require(request, "forget", bank)  # not by `ForgetMemory`: a repeated request finds no bank
 
     def forget() -> Receipt:
-        receipt = services.get_memory(bank).forget(everything=True)
-        character_banks.stop_sharing(services.store, bank)
-        return receipt
+        return services.get_memory(bank).forget(everything=True)
 
     return forget_once(idempotency, conversations, bank, forget, close=True)
 

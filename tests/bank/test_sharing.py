@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from everthread.bank.settings import recall_from
+from everthread.memory import Memory
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(tmp_path)
+    yield store
+    store.close()
+
+
+def open_memory(store: SQLiteStore, bank: str) -> Memory:
+    return Memory.open(bank, store=store, embedder=HashEmbedder(64))
+
+
+def test_a_forgotten_bank_is_no_longer_shared_even_if_one_of_its_name_is_created_again(store: SQLiteStore) -> None:
+    open_memory(store, "nora").observe("The gold is in the barn.", speaker="Nora")
+    for bank, shared in (("nora/captain", ["nora"]), ("ida", ["ben", "nora"]), ("ben", [])):
+        open_memory(store, bank).set_setting("recall_from", shared)
+    open_memory(store, "nora").forget(everything=True)
+    assert [recall_from(store.settings(bank)) for bank in ("nora/captain", "ida", "ben")] == [[], ["ben"], []]
+    assert "recall_from" not in store.settings("nora/captain")
+    assert not store.exists("nora")
+
+
+def test_a_bank_that_cannot_be_read_does_not_keep_another_from_being_forgotten(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as store:
+        store.create("broken")
+        open_memory(store, "nora").observe("Hello.", speaker="Nora")
+    next(tmp_path.glob("broken*")).write_bytes(b"no database" * 1000)
+    with closing(SQLiteStore(tmp_path)) as store:
+        open_memory(store, "nora").forget(everything=True)
+        assert store.banks() == ["broken"]
+
+
+def test_a_bank_of_which_a_part_was_forgotten_stays_shared(store: SQLiteStore) -> None:
+    memory = open_memory(store, "nora")
+    line = memory.observe("The gold is in the barn.", speaker="Nora")
+    open_memory(store, "ida").set_setting("recall_from", ["nora"])
+    memory.forget(seq=line.seq)
+    assert recall_from(store.settings("ida")) == ["nora"]
+
+
+@pytest.mark.parametrize("value", [None, "nora", 1, {"nora": True}, [1, None]])
+def test_a_setting_that_lists_no_banks_shares_none(value: object) -> None:
+    assert recall_from({"recall_from": value}) == []  # type: ignore[dict-item]
