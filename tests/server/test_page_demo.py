@@ -34,38 +34,38 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
     page, errors = context.new_page(), list[str]()
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
     page.goto(f"{url}/#/mine")
-    page.get_by_role("button", name="Try it with a sample life").click()
+    page.get_by_role("button", name="Mit einem Beispielleben ausprobieren").click()
     expect(page.locator("#demo h2")).to_contain_text("Jonas")
     expect(page.locator("#message")).not_to_be_visible()
 
     page.get_by_role("button", name=QUESTION).click()
     expect(page.locator("#demo .lit")).to_have_text(ANSWER)
-    expect(page.locator("#demo .lead")).to_have_text("On 13. April 2025 you said:")
+    expect(page.locator("#demo .lead")).to_have_text("Am 13. April 2025 hast du gesagt:")
     expect(page.locator("#demo .dim")).to_have_text("EverUnd, fährt er sich gut?")
     expect(page.locator("#panel")).to_contain_text(ANSWER)
 
-    page.get_by_role("link", name="Show it in its chat").click()
+    page.get_by_role("link", name="Im Chat zeigen").click()
     expect(page.locator(".line.target")).to_contain_text(ANSWER)
     page.go_back()
     expect(page.locator("#demo .lit")).to_have_text(ANSWER)
 
-    page.get_by_role("button", name="Now forget it").click()
-    expect(page.locator("#demo .receipt")).to_contain_text("message 50, for good")
-    expect(page.locator("#demo .from-character").last).to_contain_text("Nothing comes back.")
+    page.get_by_role("button", name="Jetzt vergiss das").click()
+    expect(page.locator("#demo .receipt")).to_contain_text("Nachricht 50, endgültig")
+    expect(page.locator("#demo .from-character").last).to_contain_text("Nichts kommt zurück.")
     expect(page.locator("body")).not_to_contain_text("90.000")
     page.get_by_role("button", name="Wo waren wir im Urlaub?").click()
     expect(page.locator("#demo .lit")).to_contain_text("Rügen")
     page.set_viewport_size({"width": 390, "height": 844})
     check_accessibility(page)
 
-    page.get_by_role("button", name="Leave the demo").click()
+    page.get_by_role("button", name="Demo verlassen").click()
     expect(page.locator("#message")).to_be_visible()
     assert page.url.endswith("#/mine")
     assert web.get(f"{url}/api/v1/banks/demo").status_code == 404
     assert errors == []
 
     web.post(f"{url}/api/v1/banks/demo/lines", json={"text": "My own."}).raise_for_status()
-    page.get_by_role("button", name="Try it with a sample life").click()
+    page.get_by_role("button", name="Mit einem Beispielleben ausprobieren").click()
     expect(page.locator("#notices")).to_contain_text("bank 'demo' holds messages of its own")
     assert web.delete(f"{url}/api/v1/banks/demo").json()["lines"] == 1
     context.close()

@@ -3,22 +3,27 @@
 
 import { longDate } from "./dates.js";
 import { h, textElement } from "./dom.js";
-import { memoriesButton, speakerName } from "./line.js";
+import { isUnnamed, memoriesButton } from "./line.js";
+import { t } from "./words.js";
 
 /** The answer to a person's line. person: the name of the person. */
 export const recalledAnswer = (line, answer, chat, person) =>
   h(
     "article",
-    { class: "line from-character recalled", "aria-label": "From memory" },
-    textElement("p", `${whenAndWho(answer, person)}:`, { class: "small source" }),
+    { class: "line from-character recalled", "aria-label": t("answer.label") },
+    textElement("p", sourceOf(answer, person), { class: "small source" }),
     textElement("blockquote", answer.text, { class: "line-text" }),
     h("footer", { class: "actions" }, memoriesButton(line, chat, line)),
   );
 
-function whenAndWho(line, person) {
-  const when = line.undated ? "Once" : `On ${longDate(line.said_at)}`;
-  if (line.role === "assistant") return `${when} I said`;
-  const isPerson = line.speaker === person || speakerName(line) === "You";
-  const asked = /[?？؟]\s*$/.test(line.text);
-  return `${when} ${isPerson ? (asked ? "you asked me" : "you told me") : `${line.speaker} said`}`;
+function sourceOf(line, person) {
+  const { speaker, undated } = line;
+  const key = `answer.${kindOf(line, person)}${undated ? "_undated" : ""}`;
+  return t(key, { speaker, date: undated ? "" : longDate(line.said_at) });
+}
+
+function kindOf(line, person) {
+  if (line.role === "assistant") return "i_said";
+  if (line.speaker !== person && !isUnnamed(line)) return "they_said";
+  return /[?？؟]\s*$/.test(line.text) ? "you_asked" : "you_told";
 }

@@ -1,6 +1,7 @@
 // The REST API client. All of the page's requests go through here.
 
 import { route } from "./router.js";
+import { t } from "./words.js";
 
 const API_ROOT = "/api/v1";
 const KEY_STORAGE = "everthread key";
@@ -10,7 +11,7 @@ let promptForKey = async () => null;
 /** An error from the server's problem document (RFC 9457); kind is its type without the prefix. */
 export class Problem extends Error {
   constructor(document) {
-    super(document.detail || document.title || "The server could not do that.");
+    super(document.detail || document.title || t("error.refused"));
     const { option, path, message } = document;
     this.option = option ?? null; // with which the server would do it
     this.summary = option === "format" ? `${path}: ${message}` : null; // without a remedy that only API clients have
@@ -58,7 +59,7 @@ async function send(url, request) {
     return await fetch(url, { credentials: "omit", ...request });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    const detail = "The server can't be reached. Nothing you typed is lost; check that it is running and try again.";
+    const detail = t("error.unreachable");
     throw new Problem({ detail, type: "urn:everthread:unreachable" });
   }
 }
@@ -69,7 +70,7 @@ async function problemOf(response) {
   } catch {
     return new Problem({
       status: response.status,
-      detail: `The server returned status ${response.status} without an explanation.`,
+      detail: t("error.status", { status: response.status }),
     });
   }
 }

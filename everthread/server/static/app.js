@@ -15,9 +15,9 @@ import { applyHash, navigate, route } from "./router.js";
 import { t } from "./words.js";
 
 const VIEWS = [
-  ["sessions", "Chats", "sessions"],
-  ["chat", "Chat", "chat"],
-  ["memory", "Memory", "memory"],
+  ["sessions", t("view.sessions"), "sessions"],
+  ["chat", t("view.chat"), "chat"],
+  ["memory", t("view.memory"), "memory"],
 ];
 const SESSIONS_PATH = "/sessions?limit=50&archived=false";
 const OVERLAYS_DELAY_MS = 1_000; // after the page is complete; then its dialogs are loaded before one is opened
@@ -136,7 +136,7 @@ on(
 );
 on("conversation-ended", (ending) => {
   navigate({});
-  if (!ending.receipt) showNotice("Remembered. Your next message starts a new chat.");
+  if (!ending.receipt) showNotice(t("header.remembered"));
 });
 
 // ---- header
@@ -145,13 +145,13 @@ on("conversation-ended", (ending) => {
 function showBank(character, person = "") {
   fill(byId("bank"), textElement("b", character), " ", textElement("span", person));
   byId("bank").title = route.bank;
-  byId("bank").setAttribute("aria-label", `${character} ${person}: switch to other chats`);
+  byId("bank").setAttribute("aria-label", t("header.switch", { character, person }));
 }
 
 on("state", ({ character, incognito, lines, model, group }) => {
   const name = character.nickname || character.name;
   showBank(name, withPerson({ id: route.bank, character: character.name, person: character.person }));
-  const expand = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person ?? "you");
+  const expand = (text) => (text ?? "").replaceAll("{{char}}", name).replaceAll("{{user}}", character.person ?? t("header.you"));
   document.title = `${name} · Everthread`;
   byId("character-name").textContent = name;
   byId("location").textContent = expand(character.location);
@@ -161,22 +161,22 @@ on("state", ({ character, incognito, lines, model, group }) => {
     byId("chat-actions"),
     group.length > 0 &&
       iconButton("people", t("group.participants"), async () => (await loadOverlays()).editParticipants(chat)),
-    iconButton("scene", "Scene: character, location, your name", async () => (await loadOverlays()).editScene(chat)),
+    iconButton("scene", t("header.scene"), async () => (await loadOverlays()).editScene(chat)),
     serverInfo?.incognito !== false &&
       !group.length &&
-      iconButton("mask", "Incognito: save nothing", () => setIncognito(chat, !incognito), {
+      iconButton("mask", t("header.incognito"), () => setIncognito(chat, !incognito), {
         "aria-pressed": String(incognito),
       }),
-    button("New chat", newChat, { class: "quiet", title: "Start another chat (Ctrl+Shift+O)", disabled: !lines.length }),
+    button(t("header.new_chat"), newChat, { class: "quiet", title: t("header.new_chat_hint"), disabled: !lines.length }),
   );
 });
 
 function showModel(model) {
   byId("model").hidden = false;
   const shortName = model?.replace(/:latest$/, "").replace(/^.*\//, ""); // without its maker
-  fill(byId("model"), h("span", {}, shortName ?? "No model"));
+  fill(byId("model"), h("span", {}, shortName ?? t("header.no_model")));
   byId("model").title = model ?? "";
-  byId("model").setAttribute("aria-label", model ? `Model ${model}: change` : "No model: connect one");
+  byId("model").setAttribute("aria-label", model ? t("header.change_model", { model }) : t("header.connect"));
 }
 
 const showAvatar = withErrors(async (name) => {

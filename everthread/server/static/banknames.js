@@ -1,5 +1,7 @@
 // Who talks with whom in a bank, in words.
 
+import { t } from "./words.js";
+
 const UNNAMED = "user"; // of a person who has given no name
 const DEFAULT_BANK = "default";
 
@@ -11,7 +13,7 @@ export function homeOf(id, character) {
 
 /** "with Laura". A person without a name is known by the bank's id. */
 export function withPerson({ id, character, person = UNNAMED }) {
-  if (person !== UNNAMED) return `with ${person}`;
+  if (person !== UNNAMED) return t("bank.with", { person });
   const home = homeOf(id, character) ?? id;
-  return [DEFAULT_BANK, ""].includes(home) ? "with you" : `in ${home}`;
+  return [DEFAULT_BANK, ""].includes(home) ? t("bank.with_you") : t("bank.in", { bank: home });
 }

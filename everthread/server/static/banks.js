@@ -3,12 +3,13 @@
 import { getAll, put } from "./api.js";
 import { avatar } from "./avatars.js";
 import { withPerson } from "./banknames.js";
-import { countOf, shortDate } from "./dates.js";
+import { shortDate } from "./dates.js";
 import { openDialog } from "./dialogs.js";
 import { button, fill, h, textElement } from "./dom.js";
 import { withErrors } from "./notices.js";
 import { getPref } from "./prefs.js";
 import { navigate, route } from "./router.js";
+import { t } from "./words.js";
 
 const refusedBanks = new Set(); // by the present key
 
@@ -22,21 +23,21 @@ export async function findAllowedBank() {
 }
 
 function askBankName() {
-  return openDialog("Which bank is this key for?", (close) => {
-    const field = h("input", { dir: "auto", required: true, autofocus: true, "aria-label": "The bank's name" });
+  return openDialog(t("bank.which"), (close) => {
+    const field = h("input", { dir: "auto", required: true, autofocus: true, "aria-label": t("settings.bank_name") });
     const submit = (event) => (event.preventDefault(), close(field.value.trim() || null));
     return [
       textElement(
         "p",
-        `This key can't open the bank ${route.bank}. Ask the person who created it for the name of its bank.`,
+        t("bank.not_this", { bank: route.bank }),
       ),
-      h("form", { class: "field", on: { submit } }, field, h("button", { type: "submit" }, "Open")),
+      h("form", { class: "field", on: { submit } }, field, h("button", { type: "submit" }, t("bank.open"))),
     ];
   });
 }
 
 export function openBanks() {
-  return openDialog("Chats by character", (close) => {
+  return openDialog(t("bank.title"), (close) => {
     const list = h("ul", { class: "banks" });
     const open = (bank) => (close(), navigate({ bank }));
     const draw = withErrors(async () => {
@@ -49,7 +50,7 @@ export function openBanks() {
     const field = h("input", {
       dir: "auto",
       required: true,
-      "aria-label": "Name of the new bank",
+      "aria-label": t("bank.new_name"),
       placeholder: "alice/captain-nemo",
     });
     const create = withErrors(async (event) => {
@@ -63,18 +64,18 @@ export function openBanks() {
       h(
         "p",
         { class: "small" },
-        "Each character remembers its own chats with you, in a bank of its own. Another character knows of them only if " +
-          "you share them, under “Memory” in the gallery.",
+        t("bank.about"),
       ),
       list,
-      h("form", { class: "field", on: { submit: create } }, field, h("button", { type: "submit" }, "Create")),
+      h("form", { class: "field", on: { submit: create } }, field, h("button", { type: "submit" }, t("bank.create"))),
     ];
   });
 }
 
 function bankItem(bank, open) {
-  const when = bank.last_said_at ? `, last ${shortDate(bank.last_said_at)}` : "";
-  const size = h("span", { class: "small size" }, `${countOf(bank.lines, "message")}${when}`);
+  const messages = t("count.messages", { count: bank.lines });
+  const last = bank.last_said_at && t("bank.size", { messages, date: shortDate(bank.last_said_at) });
+  const size = h("span", { class: "small size" }, last || messages);
   const names = h(
     "span",
     { class: "who" },

@@ -5,6 +5,7 @@ import { button, byId, fill, h } from "./dom.js";
 import { emit, on } from "./events.js";
 import { withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
+import { t } from "./words.js";
 
 const DEFAULT_SPEAKER = "user"; // of a person who has given no name
 const MAX_MODELS = 4; // offered here; the header's window has all
@@ -30,12 +31,12 @@ function finish(name) {
 export function beginning(data) {
   if (!data.first && !isUnderWay) return null;
   const known = STEPS.filter((step) => finishedSteps().includes(step.name) || step.isNeeded(data));
-  const card = h("section", { class: "beginning", "aria-label": "First steps" });
+  const card = h("section", { class: "beginning", "aria-label": t("beginning.title") });
   const drawNext = () => {
     const step = known.find(({ name }) => !finishedSteps().includes(name));
     if (!step) return card.remove();
     const next = () => (finish(step.name), drawNext());
-    const count = known.length > 1 && h("p", { class: "small" }, `${known.indexOf(step) + 1} of ${known.length}`);
+    const count = known.length > 1 && h("p", { class: "small" }, t("beginning.step", { number: known.indexOf(step) + 1, total: known.length }));
     fill(card, count, step.draw(next));
     if (isUnderWay) requestAnimationFrame(() => focusFirst(card));
     return card;
@@ -51,7 +52,7 @@ function focusFirst(box) {
 const skip = (label, next) => button(label, next, { class: "link" });
 
 function nameStep(next) {
-  const field = h("input", { dir: "auto", autocomplete: "given-name", maxlength: 60, placeholder: "Your name" });
+  const field = h("input", { dir: "auto", autocomplete: "given-name", maxlength: 60, placeholder: t("beginning.your_name") });
   const save = withErrors(async (event) => {
     event.preventDefault();
     const person = field.value.trim();
@@ -62,34 +63,34 @@ function nameStep(next) {
   return h(
     "form",
     { class: "name-form", on: { submit: save } },
-    h("label", {}, h("span", { class: "question" }, "What should I call you?"), field),
-    h("button", { type: "submit" }, "Save"),
-    skip("Skip", next),
+    h("label", {}, h("span", { class: "question" }, t("beginning.name")), field),
+    h("button", { type: "submit" }, t("beginning.save")),
+    skip(t("beginning.skip"), next),
   );
 }
 
 function historyStep(next) {
-  const file = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files of earlier chats" });
+  const file = h("input", { type: "file", multiple: true, hidden: true, "aria-label": t("beginning.files") });
   file.addEventListener("change", () => file.files.length && emit("files-chosen", [...file.files]));
   return [
-    h("h3", { class: "question" }, "Do you have earlier chats to bring along?"),
-    h("p", { class: "small" }, "Drop their export anywhere on this page, or choose the file. Nothing leaves this machine."),
-    h("div", { class: "bar" }, button("Choose a file", () => file.click()), file, skip("Start without them", next)),
+    h("h3", { class: "question" }, t("beginning.history")),
+    h("p", { class: "small" }, t("beginning.drop")),
+    h("div", { class: "bar" }, button(t("beginning.choose_file"), () => file.click()), file, skip(t("beginning.no_history"), next)),
   ];
 }
 
 function modelStep(next) {
-  const box = h("div", { class: "beginning" }, h("p", { class: "small", role: "status" }, "Looking for models …"));
+  const box = h("div", { class: "beginning" }, h("p", { class: "small", role: "status" }, t("models.looking")));
   const draw = async () => {
     const { ollama, set_by: setBy } = await get("/model").catch(() => ({}));
     if (setBy || !ollama) return next(); // this person can't choose it
-    const more = ollama.models.length ? "Another model" : "Connect a model";
+    const more = ollama.models.length ? t("beginning.other_model") : t("settings.connect");
     const models = ollama.models.slice(0, MAX_MODELS).map((name) => modelChip(name, ollama.url));
     fill(
       box,
-      h("h3", { class: "question" }, "Which model should write the replies?"),
+      h("h3", { class: "question" }, t("beginning.which_model")),
       h("p", { class: "small" }, modelHint(ollama)),
-      h("div", { class: "bar" }, models, button(more, () => emit("models-wanted")), skip("None for now", next)),
+      h("div", { class: "bar" }, models, button(more, () => emit("models-wanted")), skip(t("beginning.no_model"), next)),
     );
     return focusFirst(box);
   };
@@ -98,18 +99,15 @@ function modelStep(next) {
 }
 
 function modelHint({ models, is_running: isRunning }) {
-  const without = "Without one, replies quote what you said before.";
-  if (models.length) return `These run on this computer, in Ollama. ${without}`;
-  return isRunning
-    ? `Ollama runs on this computer, but has no model yet. ${without}`
-    : `It can run on this computer, or at a service that you have a key for. ${without}`;
+  if (models.length) return t("beginning.local_models");
+  return t(isRunning ? "beginning.no_local_model" : "beginning.no_ollama");
 }
 
 function modelChip(name, url) {
   const label = name.replace(/:latest$/, "");
   const connect = withErrors(async () => {
     chip.disabled = true;
-    chip.textContent = `Starting ${label} …`;
+    chip.textContent = t("models.starting_one", { model: label });
     try {
       await put("/model", { url, model: name, key: "" });
       emit("model-changed");

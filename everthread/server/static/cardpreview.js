@@ -1,8 +1,9 @@
 // How the first message and the example dialogues of a card read, with the names filled in.
 
 import { fill, h, textElement } from "./dom.js";
+import { t } from "./words.js";
 
-const PERSON = "you";
+const PERSON = t("header.you");
 const PLACEHOLDERS = /\{\{(char|user)\}\}|<(char|bot|user)>/gi;
 const DIALOGUE_START = /^\s*<START>\s*$/im;
 const SPEAKER = /^\s*([^:\n]{1,60}):\s*/;
@@ -30,7 +31,7 @@ export function showPreview(box, { name, nickname, greeting, examples }) {
   const dialogues = [`{{char}}: ${greeting}`.trimEnd(), ...examples.split(DIALOGUE_START)]
     .map((dialogue) => parseMessages(fillNames(dialogue, shown), shown))
     .filter((messages) => messages.some(({ text }) => text.trim()));
-  if (!dialogues.length) fill(box, h("p", { class: "small" }, "Write a first message or an example to see it here."));
+  if (!dialogues.length) fill(box, h("p", { class: "small" }, t("card.preview_empty")));
   else fill(box, dialogues.map(dialogueElement));
 }
 
@@ -42,7 +43,7 @@ const dialogueElement = (messages) =>
       h(
         "p",
         { class: speaker === PERSON ? "from-you" : "from-it" },
-        textElement("b", speaker === PERSON ? "You" : speaker, { class: "small" }),
+        textElement("b", speaker === PERSON ? t("line.you") : speaker, { class: "small" }),
         textElement("span", text),
       ),
     ),

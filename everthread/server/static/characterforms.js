@@ -8,24 +8,25 @@ import { emit } from "./events.js";
 import { LorebookFields } from "./lorebook.js";
 import { showNotice, withErrors } from "./notices.js";
 import { PortraitField } from "./portrait.js";
+import { t } from "./words.js";
 
 const CARD_FIELDS = [
-  ["name", "Name", 1],
-  ["description", "Description: personality and voice", 6],
-  ["greeting", "First message", 3],
-  ["location", "Location", 1],
-  ["scenario", "Scenario", 3],
-  ["examples", "Example dialogues", 5],
+  ["name", t("card.name"), 1],
+  ["description", t("card.description"), 6],
+  ["greeting", t("card.greeting"), 3],
+  ["location", t("card.location"), 1],
+  ["scenario", t("card.scenario"), 3],
+  ["examples", t("card.examples"), 5],
 ];
 const ADVANCED_FIELDS = [
-  ["nickname", "Nickname, shown instead of the name", 1],
-  ["instructions", "System prompt, replacing the default", 4],
-  ["reminder", "Reminder after the chat history", 2],
+  ["nickname", t("card.nickname"), 1],
+  ["instructions", t("card.instructions"), 4],
+  ["reminder", t("card.reminder"), 2],
 ];
 const SCENE_FIELDS = [
-  ["person", "Your name", 1],
-  ["location", "Location", 1],
-  ["description", "Description: personality and voice", 8],
+  ["person", t("beginning.your_name"), 1],
+  ["location", t("card.location"), 1],
+  ["description", t("card.description"), 8],
 ];
 
 function formField([name, label, rows], values) {
@@ -38,7 +39,7 @@ const readForm = (form) => Object.fromEntries([...new FormData(form)].map(([name
 /** Edit a character of the gallery. fresh: whether it is created by saving. more(close) returns further buttons. Resolves
  * to true if it was changed. */
 export function editCharacter(character, { fresh = false, more = () => null } = {}) {
-  const title = character.name ? `Edit ${character.name}` : "New character";
+  const title = character.name ? t("card.edit", { name: character.name }) : t("card.new");
   const portrait = new PortraitField(character.name);
   const lorebook = new LorebookFields(character.card);
   return openDialog(
@@ -63,12 +64,12 @@ export function editCharacter(character, { fresh = false, more = () => null } = 
         CARD_FIELDS.slice(2).map(cardField),
         previewOf(() => form),
         lorebook.element,
-        h("details", {}, h("summary", {}, "More"), ADVANCED_FIELDS.map(cardField)),
+        h("details", {}, h("summary", {}, t("card.more")), ADVANCED_FIELDS.map(cardField)),
         h(
           "div",
           { class: "bar editor-end" },
           more(close),
-          h("button", { type: "submit", class: "primary" }, fresh ? "Create character" : "Save"),
+          h("button", { type: "submit", class: "primary" }, fresh ? t("card.create") : t("card.save")),
         ),
       );
       form.elements.name.required = true;
@@ -86,8 +87,8 @@ export function editCharacter(character, { fresh = false, more = () => null } = 
 }
 
 const PLACEHOLDERS = [
-  ["{{char}}", "the character's name"],
-  ["{{user}}", "your name"],
+  ["{{char}}", t("card.insert_name")],
+  ["{{user}}", t("card.insert_person")],
 ];
 
 function placeholderButtons(label) {
@@ -100,9 +101,9 @@ function placeholderButtons(label) {
   const field = label.querySelector("span").textContent;
   return h(
     "div",
-    { class: "placeholders", role: "group", "aria-label": `Insert into ${field}` },
+    { class: "placeholders", role: "group", "aria-label": t("card.insert_into", { field }) },
     PLACEHOLDERS.map(([text, meaning]) =>
-      button(text, () => insert(text), { class: "link", title: `Insert ${meaning}` }),
+      button(text, () => insert(text), { class: "link", title: meaning }),
     ),
   );
 }
@@ -111,7 +112,7 @@ function placeholderButtons(label) {
 function previewOf(getForm) {
   const box = h("div", { class: "preview" });
   const show = () => showPreview(box, { nickname: "", ...readForm(getForm()) });
-  const details = h("details", {}, h("summary", {}, "Preview of the first message and the examples"), box);
+  const details = h("details", {}, h("summary", {}, t("card.preview")), box);
   details.addEventListener("toggle", () => {
     if (!details.open) return getForm().removeEventListener("input", show);
     getForm().addEventListener("input", show);
@@ -124,15 +125,15 @@ function previewOf(getForm) {
 export function editScene(chat) {
   const { person } = chat.state.character;
   const character = { ...chat.state.character, person: person === "user" ? "" : person };
-  const name = [character.nickname ? "nickname" : "name", "Character's name", 1]; // the one that is shown
-  return openDialog("Scene", (close) => {
+  const name = [character.nickname ? "nickname" : "name", t("card.its_name"), 1]; // the one that is shown
+  return openDialog(t("card.scene"), (close) => {
     const save = withErrors(async (event) => {
       event.preventDefault();
       const { person, ...changes } = readForm(form);
       await patch(bankPath("/character"), person ? { ...changes, person } : changes);
       await chat.reload();
       close(true);
-      showNotice("Saved. It takes effect with the next reply.");
+      showNotice(t("card.saved"));
     });
     const form = h(
       "form",
@@ -141,8 +142,8 @@ export function editScene(chat) {
       h(
         "div",
         { class: "bar end" },
-        button("Cancel", () => close()),
-        h("button", { type: "submit", class: "primary" }, "Save"),
+        button(t("settings.cancel"), () => close()),
+        h("button", { type: "submit", class: "primary" }, t("card.save")),
       ),
     );
     form.elements[name[0]].required = true;

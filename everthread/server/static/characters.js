@@ -5,20 +5,20 @@ import { avatar, characterPath, listCharacters } from "./avatars.js";
 import { askChoice, openDialog } from "./dialogs.js";
 import { acceptDrops, button, download, fill, h, textElement, truncate } from "./dom.js";
 import { editCharacter } from "./characterforms.js";
-import { countOf, shortDate } from "./dates.js";
+import { shortDate } from "./dates.js";
 import { emit } from "./events.js";
 import { startGroup } from "./groupforms.js";
 import { chooseSharing } from "./memorysharing.js";
 import { showNotice, withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
-import { t } from "./words.js";
+import { formatNumber, ONE_DECIMAL, parts, t } from "./words.js";
 
 const MAX_CARD_BYTES = 8 << 20; // the server's limit
 const MAX_TILE_CHARS = 180; // of a description
 
 export function openGallery(chat) {
   return openDialog(
-    "Characters",
+    t("index.characters"),
     (close, body) => {
       const grid = h("ul", { class: "gallery" });
       const draw = withErrors(async () => {
@@ -31,7 +31,7 @@ export function openGallery(chat) {
       const file = h("input", {
         type: "file",
         accept: ".json,.png,application/json,image/png",
-        "aria-label": "A character card",
+        "aria-label": t("gallery.card"),
         hidden: true,
       });
       const importAll = withErrors(async (files) => {
@@ -50,12 +50,11 @@ export function openGallery(chat) {
           h(
             "p",
             { class: "drop" },
-            "Drop a character card here (PNG or JSON), or ",
-            button("choose a file", () => file.click(), { class: "link" }),
+            parts("gallery.drop", { choose: button(t("gallery.choose"), () => file.click(), { class: "link" }) }),
             file,
           ),
           button(t("group.title"), withErrors(async () => (await startGroup()) && close())),
-          button("New character", withErrors(create)),
+          button(t("card.new"), withErrors(create)),
         ),
       ];
     },
@@ -80,28 +79,28 @@ function characterTile(character, banks, { chat, close, draw }) {
   const { name, description } = character;
   const bank = ownBank(name, banks);
   const active = chat.state?.character.name === name;
-  const told = description.replaceAll(/\{\{char\}\}/gi, name).replaceAll(/\{\{user\}\}/gi, "you");
+  const told = description.replaceAll(/\{\{char\}\}/gi, name).replaceAll(/\{\{user\}\}/gi, t("header.you"));
   return h(
     "li",
     { class: `tile${active ? " selected" : ""}` },
     avatar(name),
     textElement("h3", name),
     textElement("p", truncate(told, MAX_TILE_CHARS), { class: "small told" }),
-    h("p", { class: "small met" }, active ? "Active here" : bank?.lines ? lastTalk(bank) : "No chats yet"),
+    h("p", { class: "small met" }, active ? t("gallery.active") : bank?.lines ? lastTalk(bank) : t("gallery.no_chats")),
     h(
       "div",
       { class: "bar" },
       button(
-        "Chat",
+        t("gallery.chat"),
         withErrors(async () => (await startChat(name), close())),
-        { "aria-label": `Chat with ${name}` },
+        { "aria-label": t("gallery.chat_with", { name }) },
       ),
       tileActions(character, banks, { bank, draw }),
     ),
   );
 }
 
-const lastTalk = ({ lines, last_said_at: last }) => `${countOf(lines, "message")}, last ${shortDate(last)}`;
+const lastTalk = ({ lines, last_said_at: last }) => t("bank.size", { messages: t("count.messages", { count: lines }), date: shortDate(last) });
 
 function tileActions(character, banks, { bank, draw }) {
   const { name, builtin } = character;
@@ -110,8 +109,8 @@ function tileActions(character, banks, { bank, draw }) {
   const sharable = bank && banks.some(({ id, lines }) => id !== bank.id && lines);
   const share = () => chooseSharing(bank, banks);
   return [
-    button("Edit", withErrors(edit), { class: "link", "aria-label": `Edit ${name}` }),
-    sharable && button("Memory", withErrors(share), { class: "link", "aria-label": `What ${name} remembers` }),
+    button(t("gallery.edit"), withErrors(edit), { class: "link", "aria-label": t("card.edit", { name }) }),
+    sharable && button(t("gallery.memory"), withErrors(share), { class: "link", "aria-label": t("gallery.remembers", { name }) }),
   ];
 }
 
@@ -119,22 +118,22 @@ function tileActions(character, banks, { bank, draw }) {
 function cardActions({ name, builtin, has_picture }, close) {
   const removeCard = async () => {
     const confirmed = await askChoice(
-      `Remove ${name}?`,
-      "The character's card is removed. Its chats stay where they are.",
+      t("gallery.remove_question", { name }),
+      t("gallery.remove_effect"),
       [
-        ["Remove", true],
-        ["Cancel", false],
+        [t("gallery.remove"), true],
+        [t("settings.cancel"), false],
       ],
     );
     if (confirmed) (await remove(characterPath(name)), emit("characters", name), close(true));
   };
   return [
     button(
-      "Export card",
+      t("gallery.export"),
       withErrors(() => exportCard({ name, has_picture })),
       { class: "link" },
     ),
-    !builtin && button("Remove", withErrors(removeCard), { class: "link" }),
+    !builtin && button(t("gallery.remove"), withErrors(removeCard), { class: "link" }),
   ];
 }
 
@@ -142,7 +141,7 @@ function cardActions({ name, builtin, has_picture }, close) {
 async function startChat(name) {
   const { id } = await put(bankPath(`/characters/${encodeURIComponent(name)}`)).catch((error) => {
     if (error.status === 403)
-      error.message = `Your access key doesn't cover your chats with ${name}. Ask the person who created it for one that does.`;
+      error.message = t("gallery.key", { name });
     throw error;
   });
   navigate({ bank: id });
@@ -156,9 +155,7 @@ async function exportCard({ name, has_picture: png }) {
 
 export async function importCard(file) {
   if (file.size > MAX_CARD_BYTES)
-    throw new Error(
-      `${file.name} is ${(file.size / 2 ** 20).toFixed(1)} MB; a card may be at most 8 MB. Use a smaller picture.`,
-    );
+    throw new Error(t("gallery.too_large", { file: file.name, size: formatNumber(file.size / 2 ** 20, ONE_DECIMAL) }));
   const type = /\.png$/i.test(file.name) || file.type === "image/png" ? "image/png" : "application/json";
   const character = await postCard(file, type).catch((error) => {
     error.message = `${file.name}: ${error.message}`;
@@ -166,7 +163,7 @@ export async function importCard(file) {
   });
   if (!character) return null;
   emit("characters", character.name);
-  showNotice(`${character.name} was added. Choose “Chat” in the gallery to start.`);
+  showNotice(t("gallery.added", { name: character.name }));
   return character;
 }
 
@@ -177,12 +174,12 @@ async function postCard(file, type) {
   } catch (error) {
     if (error.option !== "force") throw error;
     const choice = await askChoice(
-      "Replace this character?",
-      `The gallery already has the character of ${file.name}. If you keep both, the new one gets a number.`,
+      t("gallery.replace_question"),
+      t("gallery.exists", { file: file.name }),
       [
-        ["Replace", "replace"],
-        ["Keep both", "rename"],
-        ["Cancel", null],
+        [t("gallery.replace"), "replace"],
+        [t("gallery.keep_both"), "rename"],
+        [t("settings.cancel"), null],
       ],
     );
     return choice && post(`/characters?${choice}=true`, file, { type });

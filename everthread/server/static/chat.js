@@ -16,11 +16,10 @@ import { route, shownSession } from "./router.js";
 import { ScrollFollower } from "./scroll.js";
 import { endChat, endQuestion, transientReply } from "./transient.js";
 import { welcomeScreen } from "./welcome.js";
+import { t } from "./words.js";
 
 const DRAWN_LINES = 80; // of a long chat at first, and more each time that one scrolls up to them
-const EDIT_HINT = "Saving sets aside what came after this message. You can restore it until you send something new.";
-const EDIT_HINT_INCOGNITO = "Saving deletes what came after this message: nothing is saved in incognito.";
-const CONNECTION_LOST = "The connection was lost. Once the server is back, you will see how far the reply got.";
+const CONNECTION_LOST = t("error.connection_lost");
 
 export class ChatView {
   constructor() {
@@ -267,7 +266,7 @@ export class ChatView {
 
   async edit(line) {
     const last = this.state.lines.at(-1);
-    const hint = last.seq !== line.seq && (this.state.incognito ? EDIT_HINT_INCOGNITO : EDIT_HINT);
+    const hint = last.seq !== line.seq && t(this.state.incognito ? "chat.edit_hint_incognito" : "chat.edit_hint");
     const text = await editInPlace(this.elementOf(line.seq), line, hint);
     if (text === null) return;
     const before = this.state.lines.at(-1);
@@ -385,7 +384,7 @@ export class ChatView {
     this.setState(state);
     if (line && context) this.selectReply(line.seq, context);
     if (problem) showError(new Problem(problem));
-    else if (done?.refused) showNotice("The model declined to answer. Rephrase your message, or regenerate the reply.");
+    else if (done?.refused) showNotice(t("chat.refused"));
     emit("sessions-changed");
   }
 
@@ -458,7 +457,7 @@ export class ChatView {
 
   /** What a question about forgetting adds while a reply is arriving. */
   get stopWarning() {
-    return this.pending ? " It also stops the reply in progress, which may quote it." : "";
+    return this.pending ? t("chat.also_stops") : "";
   }
 
   forgetLine(line) {
@@ -572,7 +571,7 @@ export class ChatView {
     const { question, session } = this.state;
     if (!question || this.pending || this.queued) return null;
     const { unclear } = this;
-    return this.elements.get("question", [session, question, unclear], () => endQuestion(question, this, unclear));
+    return this.elements.get("question", [session, question, unclear], () => endQuestion(this, unclear));
   }
 
   welcome() {

@@ -2,6 +2,7 @@
 
 import { copyText } from "./clipboard.js";
 import { button, h } from "./dom.js";
+import { t } from "./words.js";
 
 const MAX_HIGHLIGHTED_CHARS = 20_000;
 const MAX_NAME_CHARS = 30;
@@ -14,11 +15,11 @@ let loading = null;
 /** The box of a `code` element, whose class names its language. */
 export function codeBlock(code) {
   const language = (/language-(\S+)/.exec(code.className)?.[1] ?? "").slice(0, MAX_NAME_CHARS);
-  const copy = button("Copy", async () => {
-    copy.textContent = (await copyText(code.textContent)) ? "Copied" : "Not copied";
-    setTimeout(() => (copy.textContent = "Copy"), COPIED_MS);
+  const copy = button(t("code.copy"), async () => {
+    copy.textContent = (await copyText(code.textContent)) ? t("code.copied") : t("code.not_copied");
+    setTimeout(() => (copy.textContent = t("code.copy")), COPIED_MS);
   });
-  copy.setAttribute("aria-label", language ? `Copy ${language} code` : "Copy code");
+  copy.setAttribute("aria-label", language ? t("code.copy_language", { language }) : t("code.copy_code"));
   return h(
     "figure",
     { class: "code", dir: "ltr" },

@@ -7,6 +7,7 @@ import { PinnedPanel } from "./pinned.js";
 import { ReplyMemoriesPanel } from "./replymemories.js";
 import { SessionList } from "./sessions.js";
 import { TimelinePanel } from "./timeline.js";
+import { t } from "./words.js";
 
 export { avatar } from "./avatars.js";
 
@@ -24,10 +25,10 @@ class MemoryColumn {
   constructor(chat) {
     this.box = byId("panel");
     this.tabs = [
-      ["Memory", new ReplyMemoriesPanel(chat)],
-      ["Notes", new NotesPanel()],
-      ["Pinned", new PinnedPanel(chat)],
-      ["Timeline", new TimelinePanel()],
+      [t("tab.memory"), new ReplyMemoriesPanel(chat)],
+      [t("tab.notes"), new NotesPanel()],
+      [t("tab.pinned"), new PinnedPanel(chat)],
+      [t("tab.timeline"), new TimelinePanel()],
     ];
     this.buttons = this.tabs.map(([label], index) => this.tabButton(label, index));
     fill(byId("tabs"), this.buttons);

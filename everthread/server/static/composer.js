@@ -5,9 +5,7 @@ import { emit, on } from "./events.js";
 import { getDraft, saveDraft } from "./prefs.js";
 import { route } from "./router.js";
 import { STARTERS } from "./welcome.js";
-
-const END_HINT = "Ends this chat, to be remembered or forgotten";
-const RESTORE_HINT = "Restores the messages that were set aside; possible until you send something new";
+import { t } from "./words.js";
 
 export class Composer {
   constructor(chat) {
@@ -93,7 +91,7 @@ export class Composer {
   setReplying(replying) {
     this.replying = replying;
     const send = byId("send");
-    send.textContent = replying ? "Stop" : "Send";
+    send.textContent = replying ? t("composer.stop") : t("index.send");
     send.classList.toggle("stop", replying);
     byId("follow-ups").hidden = replying;
   }
@@ -108,11 +106,11 @@ export class Composer {
     fill(
       byId("follow-ups"),
       next && alone && button(next, () => emit("say", next), { class: "link" }),
-      alone && unanswered && !answers[lines.at(-1).seq] && button("Retry", () => this.chat.answer(), { class: "link" }),
-      alone && lines.some((line) => line.role === "user") && button("Undo", () => this.chat.undo(), { class: "link" }),
-      alone && lines.length > 0 && button("End chat", () => this.chat.end(), { class: "link", title: END_HINT }),
+      alone && unanswered && !answers[lines.at(-1).seq] && button(t("composer.retry"), () => this.chat.answer(), { class: "link" }),
+      alone && lines.some((line) => line.role === "user") && button(t("composer.undo"), () => this.chat.undo(), { class: "link" }),
+      alone && lines.length > 0 && button(t("composer.end"), () => this.chat.end(), { class: "link", title: t("composer.end_hint") }),
       this.chat.discarded &&
-        button("Restore previous version", () => this.chat.restore(), { class: "link", title: RESTORE_HINT }),
+        button(t("composer.restore"), () => this.chat.restore(), { class: "link", title: t("composer.restore_hint") }),
     );
     fill(byId("usage"), usageLine(usage));
   }
@@ -121,10 +119,8 @@ export class Composer {
 function usageLine(usage) {
   const total = (usage?.prompt ?? 0) + (usage?.completion ?? 0);
   const parts = [];
-  if (total) parts.push(`${total.toLocaleString()} tokens so far${usage.estimated ? ", estimated" : ""}`);
-  if (usage?.cost !== null && usage?.cost !== undefined) parts.push(`cost ${usage.cost.toFixed(4)}`);
-  const title = total
-    ? `${usage.prompt.toLocaleString()} prompt tokens, ${usage.completion.toLocaleString()} reply tokens in this chat`
-    : "";
+  if (total) parts.push(t(usage.estimated ? "composer.tokens_estimated" : "composer.tokens", { count: total }));
+  if (usage?.cost !== null && usage?.cost !== undefined) parts.push(t("composer.cost", { cost: usage.cost.toFixed(4) }));
+  const title = total ? t("composer.token_kinds", { prompt: usage.prompt, completion: usage.completion }) : "";
   return h("span", { title }, parts.join(" · "));
 }

@@ -45,6 +45,3 @@ export function timeAgo(iso) {
   relativeFormat ??= new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
   return relativeFormat.format(Math.trunc(days / length), unit);
 }
-
-/** 1 message, 12 messages, 1,200 messages. */
-export const countOf = (number, noun) => `${number.toLocaleString()} ${noun}${number === 1 ? "" : "s"}`;

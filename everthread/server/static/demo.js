@@ -1,24 +1,25 @@
 // The demo: a bank with a sample life, three questions, the line that answers each, and a button that forgets it.
 
 import { bankPath, get, post, remove } from "./api.js";
-import { countOf, dateTime, longDate } from "./dates.js";
+import { dateTime, longDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { arrivingContext } from "./evidence.js";
 import { emit, on } from "./events.js";
 import { clearNotice, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { hashOf, navigate, route } from "./router.js";
+import { language, languages, t } from "./words.js";
 
 export const DEMO_BANK = "demo";
 const BUDGET_TOKENS = 150; // of recalled lines; only the first is shown
-const LANGUAGES = { en: "English", de: "Deutsch", zh: "中文" };
+const LANGUAGES = ["en", "de", "zh"];
 
 let demo = null;
 
 /** Fill the bank of the demo with the sample life of a language, and go there. */
 export async function startDemo(language = preferredLanguage()) {
   if (route.bank !== DEMO_BANK) setPref("bankBeforeDemo", route.bank);
-  showNotice("Reading two years of messages …", { lasting: true });
+  showNotice(t("demo.reading"), { lasting: true });
   try {
     await post(`/banks/${DEMO_BANK}/sample`, { language });
   } finally {
@@ -42,20 +43,17 @@ const isDemoRoute = () => route.bank === DEMO_BANK && route.view === "talk";
 on("route", () => isDemoRoute() || demo?.show(false));
 on("forgotten", (seqs) => demo?.removeLines(seqs));
 
-function preferredLanguage() {
-  const language = navigator.language.slice(0, 2);
-  return language in LANGUAGES ? language : "en";
-}
+const preferredLanguage = () => (LANGUAGES.includes(language) ? language : "en");
 
 class Demo {
   constructor(sample) {
     this.ask = withErrors(this.ask.bind(this));
     this.forget = withErrors(this.forget.bind(this));
     this.leave = withErrors(this.leave.bind(this));
-    this.log = h("div", { class: "log", role: "log", "aria-label": "Answers" });
+    this.log = h("div", { class: "log", role: "log", "aria-label": t("demo.answers") });
     this.box = h(
       "section",
-      { id: "demo", class: "scroll", "aria-label": "Demo", tabindex: "0" },
+      { id: "demo", class: "scroll", "aria-label": t("demo.title"), tabindex: "0" },
       this.introduction(sample),
       this.log,
     );
@@ -81,38 +79,35 @@ class Demo {
   // ---- drawing
 
   introduction({ person, lines, first_said_at, last_said_at, questions }) {
-    const span = `from ${longDate(first_said_at)} to ${longDate(last_said_at)}`;
+    const messages = t("count.messages", { count: lines });
+    const values = { messages, person, from: longDate(first_said_at), to: longDate(last_said_at) };
     return h(
       "header",
       { class: "welcome" },
-      h("h2", {}, `Two years of ${person}’s life.`),
-      textElement(
-        "p",
-        `${countOf(lines, "message")} with a companion, ${span}. Nobody marked what matters in them, ` +
-          `and no model is involved. You are ${person}: ask.`,
-      ),
+      h("h2", {}, t("demo.life", { person })),
+      textElement("p", t("demo.about", values)),
       h(
         "div",
-        { class: "chips", role: "group", "aria-label": "Questions" },
+        { class: "chips", role: "group", "aria-label": t("demo.questions") },
         questions.map(({ text }) => button(text, () => this.ask(text), { class: "chip", dir: "auto" })),
       ),
     );
   }
 
-  controls({ language }) {
-    const field = { id: "demo-question", dir: "auto", autocomplete: "off", maxlength: 500, "aria-label": "Your question" };
-    const others = Object.keys(LANGUAGES).filter((other) => other !== language);
-    this.field = h("input", { ...field, placeholder: "Or ask a question of your own" });
+  controls(sample) {
+    const field = { id: "demo-question", dir: "auto", autocomplete: "off", maxlength: 500, "aria-label": t("demo.your_question") };
+    const others = LANGUAGES.filter((other) => other !== sample.language);
+    this.field = h("input", { ...field, placeholder: t("demo.own_question") });
     return [
       h(
         "div",
         { class: "bar" },
         others.map((other) =>
-          button(LANGUAGES[other], withErrors(startDemo.bind(null, other)), { class: "link", lang: other }),
+          button(languages[other], withErrors(startDemo.bind(null, other)), { class: "link", lang: other }),
         ),
-        button("Leave the demo", this.leave, { class: "leave", title: "Deletes the sample and its bank" }),
+        button(t("demo.leave"), this.leave, { class: "leave", title: t("demo.leave_hint") }),
       ),
-      h("div", { class: "field" }, this.field, h("button", { type: "submit", class: "primary" }, "Ask")),
+      h("div", { class: "field" }, this.field, h("button", { type: "submit", class: "primary" }, t("demo.ask"))),
     ];
   }
 
@@ -130,13 +125,13 @@ class Demo {
     if (text) this.ask(text);
   }
 
-  async ask(text, ifNothing = "I don’t remember anything about that.") {
+  async ask(text, ifNothing = t("demo.no_memory")) {
     const started = performance.now();
     const context = await post(bankPath("/context"), { query: text, budget: BUDGET_TOKENS });
     const milliseconds = Math.max(1, Math.round(performance.now() - started));
     const hit = context.hits.find(({ line }) => line);
     const question = h("article", { class: "line from-person" }, textElement("div", text, { class: "line-text" }));
-    const answer = replyElement(`${milliseconds} ms`, hit ? this.answer(hit, text) : h("p", {}, ifNothing));
+    const answer = replyElement(t("demo.time", { milliseconds }), hit ? this.answer(hit, text) : h("p", {}, ifNothing));
     this.append(question, answer);
     const shown = { ...context, hits: hit ? [hit] : [], lines: hit ? hit.passage : [] };
     emit("context", { context: arrivingContext(shown, text), of: null });
@@ -147,9 +142,9 @@ class Demo {
   answer(hit, question) {
     const { line } = hit;
     const place = hashOf({ view: "read", session: line.session, seq: line.seq });
-    const forget = button("Now forget it", () => this.forget(line, question, forget), { class: "primary" });
+    const forget = button(t("demo.forget"), () => this.forget(line, question, forget), { class: "primary" });
     return [
-      h("p", { class: "lead" }, `On ${longDate(line.said_at)} ${line.role === "user" ? "you" : line.speaker} said:`),
+      h("p", { class: "lead" }, saidOn(line)),
       h(
         "div",
         { class: "quoted" },
@@ -162,7 +157,7 @@ class Demo {
           ),
         ),
       ),
-      h("div", { class: "bar" }, forget, h("a", { href: place }, "Show it in its chat")),
+      h("div", { class: "bar" }, forget, h("a", { href: place }, t("demo.show"))),
     ];
   }
 
@@ -173,7 +168,7 @@ class Demo {
     const articles = this.answersWith(line.seq);
     emit("forgotten", new Set([line.seq]));
     for (const article of articles) fill(article, receiptElement(receipt));
-    const answer = await this.ask(question, "Nothing comes back.");
+    const answer = await this.ask(question, t("demo.nothing"));
     answer.focus({ preventScroll: true });
   }
 
@@ -184,7 +179,7 @@ class Demo {
   /** Remove forgotten lines from the answers. */
   removeLines(seqs) {
     for (const seq of seqs) {
-      for (const article of this.answersWith(seq)) fill(article, h("p", { class: "lead" }, "This message is forgotten."));
+      for (const article of this.answersWith(seq)) fill(article, h("p", { class: "lead" }, t("demo.forgotten")));
       for (const line of this.log.querySelectorAll(`.dim[data-seq="${seq}"]`)) line.remove();
     }
   }
@@ -195,9 +190,12 @@ class Demo {
     setPref("known", null);
     this.close();
     navigate({ bank: getPref("bankBeforeDemo") ?? "default" });
-    showNotice("The demo is deleted.");
+    showNotice(t("demo.deleted"));
   }
 }
+
+const saidOn = ({ role, said_at, speaker }) =>
+  t(role === "user" ? "demo.you_said" : "answer.they_said", { date: longDate(said_at), speaker });
 
 const replyElement = (time, content) =>
   h(
@@ -209,18 +207,18 @@ const replyElement = (time, content) =>
 
 function receiptElement({ seqs, forgotten_at }) {
   const rows = [
-    ["Forgotten", dateTime(forgotten_at)],
-    ["Removed", `message ${seqs[0][0]}, for good`],
+    [t("receipt.forgotten"), dateTime(forgotten_at)],
+    [t("receipt.removed"), t("demo.removed", { number: seqs[0][0] })],
   ];
   return h(
     "div",
     { class: "receipt" },
-    h("h3", {}, "Receipt"),
+    h("h3", {}, t("demo.receipt")),
     h(
       "dl",
       { class: "facts" },
       rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
     ),
-    h("p", { class: "small" }, "It holds no word of what was said."),
+    h("p", { class: "small" }, t("demo.no_word")),
   );
 }

@@ -1,11 +1,12 @@
 // Questions, receipts, and the frame of every dialog. Escape closes a dialog.
 
-import { countOf, dateTime } from "./dates.js";
+import { dateTime } from "./dates.js";
 import { button, download, fill, h, textElement, truncate } from "./dom.js";
 import { speakerName } from "./line.js";
+import { t } from "./words.js";
 
 const MAX_QUOTED_CHARS = 600;
-const SCOPE_LABELS = { session: "one chat", bank: "everything in this bank" };
+const SCOPE_LABELS = { session: t("receipt.chat"), bank: t("receipt.bank") };
 
 /** Open a dialog. make(close, body) returns its contents. Resolves to the value passed to close, null if dismissed. */
 export function openDialog(title, make, { wide = false } = {}) {
@@ -17,9 +18,9 @@ export function openDialog(title, make, { wide = false } = {}) {
       box.close();
     };
     const body = h("div", { class: "body" });
-    const dismiss = button("×", () => close(), { class: "icon", "aria-label": "Close" });
+    const dismiss = button("×", () => close(), { class: "icon", "aria-label": t("dialog.close") });
     const notice = h("p", { class: "dialog-notice", dir: "auto", hidden: true }); // notices.js fills it
-    box.append(h("header", { role: "none" }, h("h2", {}, title), dismiss), notice, body);
+    box.append(h("header", { role: t("receipt.none") }, h("h2", {}, title), dismiss), notice, body);
     fill(body, make(close, body));
     box.addEventListener("click", (event) => event.target === box && close());
     box.addEventListener("close", () => (box.remove(), resolve(outcome)));
@@ -53,11 +54,11 @@ export function askChoice(title, text, answers, line = null) {
 /** Ask whether to forget a whole conversation. more: a sentence to add. */
 export const confirmForget = (more) =>
   askChoice(
-    "Forget this chat?",
-    `Every message in it is permanently removed, with everything noted from it. This can't be undone.${more}`,
+    t("dialog.forget_chat"),
+    t("dialog.forget_chat_effect") + more,
     [
-      ["Forget it all", true],
-      ["Keep it", false],
+      [t("dialog.forget_all"), true],
+      [t("dialog.keep"), false],
     ],
   );
 
@@ -73,7 +74,7 @@ export function editText(title, line, hint) {
       quotedLine(line),
       h("p", { class: "small" }, hint),
       field,
-      h("div", { class: "bar end" }, button("Save", save, { class: "primary" })),
+      h("div", { class: "bar end" }, button(t("dialog.save"), save, { class: "primary" })),
     ];
   });
 }
@@ -81,16 +82,16 @@ export function editText(title, line, hint) {
 export function showReceipt(proof) {
   const ranges = proof.seqs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
   const rows = [
-    ["Forgotten", dateTime(proof.forgotten_at)],
-    ["Removed", [countOf(proof.lines, "message"), SCOPE_LABELS[proof.scope]].filter(Boolean).join(": ")],
-    ["Message numbers", ranges || "none"],
-    ["Bank (SHA-256 of its name)", proof.bank],
+    [t("receipt.forgotten"), dateTime(proof.forgotten_at)],
+    [t("receipt.removed"), [t("count.messages", { count: proof.lines }), SCOPE_LABELS[proof.scope]].filter(Boolean).join(": ")],
+    [t("receipt.numbers"), ranges || t("receipt.none")],
+    [t("receipt.bank_hash"), proof.bank],
   ];
-  return openDialog("Forgotten", (close) => [
+  return openDialog(t("receipt.forgotten"), (close) => [
     h(
       "p",
       {},
-      "Permanently removed from storage. This receipt records what was removed, without a word of what was said.",
+      t("receipt.about"),
     ),
     h(
       "dl",
@@ -100,19 +101,19 @@ export function showReceipt(proof) {
     h(
       "div",
       { class: "bar end" },
-      button("Save receipt", () => download(new Blob([JSON.stringify(proof, null, 2)]), "everthread-receipt.json")),
-      button("Done", () => close(), { class: "primary" }),
+      button(t("receipt.save"), () => download(new Blob([JSON.stringify(proof, null, 2)]), "everthread-receipt.json")),
+      button(t("receipt.done"), () => close(), { class: "primary" }),
     ),
   ]);
 }
 
 /** Ask for an access key. refused: whether the server has refused the one of this tab. */
 export function askKey(refused) {
-  return openDialog("Enter your access key", (close) => {
+  return openDialog(t("key.title"), (close) => {
     const field = h("input", {
       type: "password",
       autocomplete: "off",
-      "aria-label": "Key",
+      "aria-label": t("key.key"),
       placeholder: "et_…",
       autofocus: true,
     });
@@ -120,14 +121,14 @@ export function askKey(refused) {
     return h(
       "form",
       { on: { submit } },
-      h("p", {}, refused ? "This access key is not valid. Check it, or ask for a new one." : "This server is private."),
+      h("p", {}, refused ? t("key.invalid") : t("key.private")),
       field,
       h(
         "p",
         { class: "small" },
-        "The person who runs this server can give you a key. It is kept until you close this tab.",
+        t("key.about"),
       ),
-      h("div", { class: "bar end" }, h("button", { type: "submit", class: "primary" }, "Continue")),
+      h("div", { class: "bar end" }, h("button", { type: "submit", class: "primary" }, t("key.continue"))),
     );
   });
 }

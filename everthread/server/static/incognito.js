@@ -6,11 +6,7 @@ import { button, byId, fill } from "./dom.js";
 import { on } from "./events.js";
 import { showNotice, withErrors } from "./notices.js";
 import { shownSession } from "./router.js";
-
-const ON_TEXT = "Incognito: nothing you say now is saved.";
-const ENDED_TEXT =
-  "Incognito has ended: the server was restarted, or it was turned off elsewhere. What was said in it is gone. " +
-  "Nothing more is sent until you choose. ";
+import { t } from "./words.js";
 
 /** Turn incognito on or off. Turning it off discards what was said in it. */
 export const setIncognito = withErrors(async (chat, enabled) => {
@@ -18,7 +14,7 @@ export const setIncognito = withErrors(async (chat, enabled) => {
   const state = await post(chatPath("/incognito", shownSession()), { on: enabled });
   if (!enabled) chat.leaveIncognito();
   chat.setState(state);
-  if (lost) showNotice("What was said in incognito is gone: it was never saved.");
+  if (lost) showNotice(t("incognito.lost"));
 });
 
 /** Keep the ribbon above the chat up to date. available: returns whether the server offers incognito. */
@@ -31,19 +27,19 @@ export function mountRibbon(chat, available) {
     if (shown === now) return; // redrawing would take the focus off its buttons
     shown = now;
     box.hidden = !incognito && !ended;
-    fill(box, incognito && ON_TEXT, ended && [ENDED_TEXT, ribbonChoices(chat, available())]);
+    fill(box, incognito && t("incognito.on"), ended && [t("incognito.ended"), " ", ribbonChoices(chat, available())]);
   });
 }
 
 const ribbonChoices = (chat, available) => [
   button(
-    "Continue without incognito",
+    t("incognito.continue"),
     () => (chat.leaveIncognito(), chat.setState(chat.state), byId("message").focus()),
     { class: "link" },
   ),
   available && [
     " · ",
-    button("Turn incognito back on", async () => (await setIncognito(chat, true), byId("message").focus()), {
+    button(t("incognito.again"), async () => (await setIncognito(chat, true), byId("message").focus()), {
       class: "link",
     }),
   ],

@@ -2,26 +2,18 @@
 
 import { openDialog } from "./dialogs.js";
 import { h } from "./dom.js";
+import { t } from "./words.js";
 
-const KEYS = [
-  ["Ctrl K", "Search"],
-  ["Ctrl Shift O", "New chat"],
-  ["Enter", "Send"],
-  ["Shift Enter", "New line"],
-  ["↑", "Edit your last message, in an empty message box"],
-  ["← →", "Versions of the last reply, in an empty message box"],
-  ["Esc", "Close a dialog; leave an earlier chat"],
-  ["?", "This list"],
-];
+const KEYS = ["search", "new_chat", "send", "new_line", "edit_last", "versions", "close", "list"];
 
 export const openKeys = () =>
-  openDialog("Keys", () =>
+  openDialog(t("keys.title"), () =>
     h(
       "dl",
       { class: "keys" },
-      KEYS.map(([keys, meaning]) => [
-        h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))),
-        h("dd", {}, meaning),
+      KEYS.map((name) => [
+        h("dt", {}, t(`keys.${name}_keys`).split(" ").map((key) => h("kbd", {}, key))),
+        h("dd", {}, t(`keys.${name}`)),
       ]),
     ),
   );

@@ -1,10 +1,11 @@
 // A line of a conversation as an element, with its actions.
 
 import { copyText } from "./clipboard.js";
-import { clockTime, countOf, dateTime, longDate } from "./dates.js";
+import { clockTime, dateTime, longDate } from "./dates.js";
 import { button, fill, h, iconButton, textElement, truncate } from "./dom.js";
 import { MarkdownStream, renderMarkdown } from "./markdown.js";
 import { showNotice } from "./notices.js";
+import { t } from "./words.js";
 
 const FOLD_ABOVE_CHARS = 8_000; // longer texts are folded
 const FOLDED_CHARS = 4_000; // of a folded text that are shown
@@ -24,7 +25,7 @@ export function lineElement(line, actions = [], fromPerson = line.role !== "assi
     lineText(line),
     h(
       "footer",
-      { class: "actions", role: "group", "aria-label": `Actions for this message by ${speakerName(line)}` },
+      { class: "actions", role: "group", "aria-label": t("line.actions", { speaker: speakerName(line) }) },
       actions,
     ),
   );
@@ -42,8 +43,8 @@ function lineText(line) {
     fill(box, render(line.text));
     box.closest(".line").focus({ preventScroll: true });
   };
-  const size = countOf(line.text.length, "character");
-  fill(box, render(`${beginning} …`), h("p", {}, button(`Show all: ${size}`, show, { class: "link" })));
+  const size = t("count.characters", { count: line.text.length });
+  fill(box, render(`${beginning} …`), h("p", {}, button(t("line.show_all", { size }), show, { class: "link" })));
   return box;
 }
 
@@ -65,26 +66,29 @@ export const quotedText = (line) => [
   textElement("span", truncate(line.text, MAX_QUOTED_CHARS)),
 ];
 
+/** Whether a line was said by a person who has given no name. */
+export const isUnnamed = (line) => line.role === "user" && line.speaker === "user";
+
 /** A speaker's name; "You" for a person who has given none. */
-export const speakerName = (line) => (line.role === "user" && line.speaker === "user" ? "You" : line.speaker);
+export const speakerName = (line) => (isUnnamed(line) ? t("line.you") : line.speaker);
 
 function lineHeader(line) {
   const when = h("time", { datetime: line.said_at, title: dateTime(line.said_at) }, clockTime(line.said_at));
-  const marks = [line.seq < 0 && h("span", {}, "incognito"), line.metadata?.partial && cutLabel(line.metadata.cut)];
+  const marks = [line.seq < 0 && h("span", {}, t("line.incognito")), line.metadata?.partial && cutLabel(line.metadata.cut)];
   return h("header", { class: "byline" }, textElement("span", speakerName(line), { class: "speaker" }), when, marks);
 }
 
 const CUT_LABELS = {
-  stopped: ["stopped", "Stopped before it was complete"],
-  broken: ["interrupted", "The connection to the model was lost before it was complete"],
-  length: ["length limit", "It reached the maximum length of a reply"],
+  stopped: [t("line.stopped"), t("line.stopped_hint")],
+  broken: [t("line.broken"), t("line.broken_hint")],
+  length: [t("line.length"), t("line.length_hint")],
 };
 
 /** Why a reply is incomplete, as far as that was recorded. */
 function cutLabel(cut) {
   const [name, title] = Object.hasOwn(CUT_LABELS, cut ?? "")
     ? CUT_LABELS[cut]
-    : ["cut short", "It ended before it was complete"];
+    : [t("line.cut"), t("line.cut_hint")];
   return h("span", { title }, name);
 }
 
@@ -126,40 +130,40 @@ export function lineActions(line, { last, chat }) {
       last &&
       chat.model &&
       chat.state.swipes.length < 2 &&
-      iconButton("regenerate", "Regenerate", () => chat.regenerate()),
-    isReply && lineButton(line, "copy", "Copy message", () => copyMessage(line)),
-    alone && lineButton(line, "edit", "Edit message", () => chat.edit(line)),
+      iconButton("regenerate", t("line.regenerate"), () => chat.regenerate()),
+    isReply && lineButton(line, "copy", t("line.copy"), () => copyMessage(line)),
+    alone && lineButton(line, "edit", t("line.edit"), () => chat.edit(line)),
     alone &&
-      !last && lineButton(line, "branch", "Continue from here; later messages are set aside", () => chat.branch(line)),
+      !last && lineButton(line, "branch", t("line.branch"), () => chat.branch(line)),
     saved &&
-      lineButton(line, "pin", pinned ? "Unpin message" : "Pin message: always in context", () => chat.togglePin(line), {
+      lineButton(line, "pin", pinned ? t("line.unpin") : t("line.pin"), () => chat.togglePin(line), {
         "aria-pressed": String(pinned),
       }),
-    saved && lineButton(line, "forget", "Forget message", () => chat.forgetLine(line)),
+    saved && lineButton(line, "forget", t("line.forget"), () => chat.forgetLine(line)),
   ].filter(Boolean);
 }
 
 const copyMessage = async (line) =>
-  showNotice((await copyText(line.text)) ? "Copied." : "The message could not be copied; select its text instead.");
+  showNotice((await copyText(line.text)) ? t("line.copied") : t("line.not_copied"));
 
 /** The button that shows what a reply was given; null for a reply that was given nothing. */
 export function memoriesButton(line, chat, prompt = chat.promptOf(line)) {
   if (line.memories === 0) return null;
-  const label = line.memories ? memoryCount(line.memories) : "Memories";
+  const label = line.memories ? memoryCount(line.memories) : t("line.memories");
   return button(label, () => chat.inspect(line, prompt), {
     class: "link recall-link",
-    title: line.memories ? "What this reply was given from memory" : "What would be recalled for this reply today",
+    title: line.memories ? t("line.given") : t("line.would_recall"),
     "aria-pressed": String(chat.inspected === line.seq),
   });
 }
 
 /** The button that shows the prompt of a reply that was given no memories. */
 const promptButton = (line, chat) =>
-  lineButton(line, "memory", "What this reply was given", () => chat.inspect(line), {
+  lineButton(line, "memory", t("line.inspect"), () => chat.inspect(line), {
     "aria-pressed": String(chat.inspected === line.seq),
   });
 
-export const memoryCount = (number) => (number === 1 ? "1 memory" : `${number.toLocaleString()} memories`);
+export const memoryCount = (number) => t("count.memories", { count: number });
 
 /** ‹ 2/3 › for the versions of the last reply; null if there is only one. */
 export function swipeControls(state, chat) {
@@ -171,10 +175,10 @@ export function swipeControls(state, chat) {
     iconButton(name, label, () => chat.swipe(step), { disabled: step < 0 && index === 0 });
   return h(
     "span",
-    { class: "swipes", role: "group", "aria-label": "Versions of this reply; switch with the arrow keys" },
-    arrow("Previous reply", "previous", -1),
+    { class: "swipes", role: "group", "aria-label": t("line.versions") },
+    arrow(t("line.previous"), "previous", -1),
     h("span", { class: "count" }, `${index + 1}/${all.length}`),
-    arrow(index === all.length - 1 ? "Regenerate" : "Next reply", "next", 1),
+    arrow(index === all.length - 1 ? t("line.regenerate") : t("line.next"), "next", 1),
   );
 }
 
@@ -182,7 +186,7 @@ export function swipeControls(state, chat) {
 export function editInPlace(element, line, hint) {
   return new Promise((resolve) => {
     const text = element.querySelector(".line-text");
-    const field = h("textarea", { dir: "auto", class: "line-text", "aria-label": "Message text", value: line.text });
+    const field = h("textarea", { dir: "auto", class: "line-text", "aria-label": t("line.text"), value: line.text });
     const close = (outcome) => (box.replaceWith(text), resolve(outcome));
     const save = () => close(field.value.trim() && field.value !== line.text ? field.value.trim() : null);
     const box = h(
@@ -193,8 +197,8 @@ export function editInPlace(element, line, hint) {
       h(
         "div",
         { class: "bar" },
-        button("Save", save, { class: "primary" }),
-        button("Cancel", () => close(null)),
+        button(t("dialog.save"), save, { class: "primary" }),
+        button(t("settings.cancel"), () => close(null)),
       ),
     );
     field.addEventListener("keydown", (event) => {

@@ -4,9 +4,7 @@ import { bankPath, patch, put, remove } from "./api.js";
 import { emit } from "./events.js";
 import { loadOverlays } from "./lazy.js";
 import { showNotice } from "./notices.js";
-
-const CORRECT_HINT =
-  "The original is set aside and never recalled again. Your correction takes its place and keeps its date.";
+import { t } from "./words.js";
 
 export async function togglePin(line, pinned) {
   const { items } = await (pinned ? remove : put)(bankPath(`/pins/${line.seq}`));
@@ -19,11 +17,11 @@ export async function forgetLine(line, more) {
   const copies = await findCopies(line);
   const others = alsoForgets(copies.map(({ member }) => member));
   const confirmed = await askChoice(
-    "Forget this message?",
-    `It is permanently removed from everywhere it was stored. This can't be undone.${others}${more}`,
+    t("change.forget_question"),
+    t("change.forget_effect") + others + more,
     [
-      ["Forget it", true],
-      ["Keep it", false],
+      [t("change.forget"), true],
+      [t("dialog.keep"), false],
     ],
     line,
   );
@@ -36,9 +34,9 @@ export async function forgetLine(line, more) {
 
 export async function correctLine(line) {
   const { editText } = await loadOverlays();
-  const text = await editText("Correct this memory", line, CORRECT_HINT);
+  const text = await editText(t("change.correct"), line, t("change.correct_hint"));
   if (text === null || text === line.text) return;
   const corrected = await patch(bankPath(`/lines/${line.seq}`), { text });
   emit("corrected", { old: line.seq, line: corrected });
-  showNotice("Corrected.");
+  showNotice(t("change.corrected"));
 }

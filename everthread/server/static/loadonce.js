@@ -2,6 +2,7 @@
 
 import { Problem } from "./api.js";
 import { h } from "./dom.js";
+import { t } from "./words.js";
 
 /** A function that loads a module and its style sheet once, or throws Problem; after a failure it tries again. */
 export function loadOnce(load, href) {
@@ -12,7 +13,7 @@ export function loadOnce(load, href) {
       () => {
         loading = null;
         const detail =
-          "Part of the page could not be loaded because the server can't be reached. Check that it is running.";
+          t("error.not_loaded");
         throw new Problem({ detail, type: "urn:everthread:unreachable" });
       },
     );

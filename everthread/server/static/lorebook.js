@@ -1,6 +1,7 @@
 // The lorebook of a card: texts that a character is given while their keywords are in the chat.
 
 import { button, h } from "./dom.js";
+import { t } from "./words.js";
 
 /** Fields for the entries of a card's lorebook. Everything else in the card and in its entries is preserved. */
 export class LorebookFields {
@@ -13,14 +14,14 @@ export class LorebookFields {
     this.element = h(
       "details",
       { class: "lorebook" },
-      h("summary", {}, "Lorebook"),
+      h("summary", {}, t("lore.title")),
       h(
         "p",
         { class: "small" },
-        "Places, people and things of its world. The character is given a text while one of its keywords is in the chat.",
+        t("lore.about"),
       ),
       this.list,
-      button("Add entry", add),
+      button(t("lore.add"), add),
     );
   }
 
@@ -31,8 +32,8 @@ export class LorebookFields {
   /** Add an entry, and return its element. */
   add(entry) {
     const number = this.list.childElementCount + 1;
-    const keys = field("input", `Keywords of entry ${number}`, (entry.keys ?? []).join(", "), "lighthouse, lamp");
-    const content = field("textarea", `Text of entry ${number}`, entry.content ?? "", "It is lit at dusk.");
+    const keys = field("input", t("lore.keys", { number }), (entry.keys ?? []).join(", "), t("lore.keys_example"));
+    const content = field("textarea", t("lore.text", { number }), entry.content ?? "", t("lore.text_example"));
     const enabled = h("input", { type: "checkbox", checked: entry.enabled !== false });
     const row = { entry, keys, content, enabled };
     const remove = () => {
@@ -47,8 +48,8 @@ export class LorebookFields {
       h(
         "div",
         { class: "bar" },
-        h("label", { class: "choice" }, enabled, h("span", {}, "In use")),
-        button("Remove", remove, { class: "link", "aria-label": `Remove entry ${number}` }),
+        h("label", { class: "choice" }, enabled, h("span", {}, t("lore.in_use"))),
+        button(t("gallery.remove"), remove, { class: "link", "aria-label": t("lore.remove", { number }) }),
       ),
     );
     this.rows.push(row);

@@ -3,6 +3,7 @@
 import { Problem, readEvents, request } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { withErrors } from "./notices.js";
+import { formatNumber, ONE_DECIMAL, t } from "./words.js";
 
 const SUGGESTED = "llama3.2";
 const BYTES_PER_GB = 1e9;
@@ -30,8 +31,8 @@ export function modelDownload(done) {
       fill(box, form);
     }
   });
-  const label = h("label", {}, h("span", { class: "small" }, "Download another model"), field);
-  const form = h("form", { class: "name-form", on: { submit: start } }, label, h("button", { type: "submit" }, "Download"));
+  const label = h("label", {}, h("span", { class: "small" }, t("download.other")), field);
+  const form = h("form", { class: "name-form", on: { submit: start } }, label, h("button", { type: "submit" }, t("download.start")));
   fill(box, form);
   return box;
 }
@@ -45,14 +46,14 @@ async function followDownload(model, signal, show) {
 }
 
 function progressBar(name, stop) {
-  const label = h("span", { class: "small", role: "status" }, `Downloading ${name} …`);
-  const bar = h("progress", { "aria-label": `Download of ${name}` });
-  const gigabytes = (bytes) => (bytes / BYTES_PER_GB).toFixed(1);
+  const label = h("span", { class: "small", role: "status" }, t("download.running", { model: name }));
+  const bar = h("progress", { "aria-label": t("download.label", { model: name }) });
+  const gigabytes = (bytes) => formatNumber(bytes / BYTES_PER_GB, ONE_DECIMAL);
   const show = ({ completed, total }) => {
     if (!total) return;
     bar.max = total;
     bar.value = completed;
-    label.textContent = `Downloading ${name}: ${gigabytes(completed)} of ${gigabytes(total)} GB`;
+    label.textContent = t("download.progress", { model: name, done: gigabytes(completed), total: gigabytes(total) });
   };
-  return { element: h("div", { class: "progress" }, label, bar, button("Stop", stop)), show };
+  return { element: h("div", { class: "progress" }, label, bar, button(t("composer.stop"), stop)), show };
 }

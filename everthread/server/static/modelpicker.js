@@ -7,11 +7,10 @@ import { emit } from "./events.js";
 import { modelDownload } from "./modeldownload.js";
 import { withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
-
-const NO_MODEL = "No model is connected. Replies quote what you said before, and nothing leaves this machine.";
+import { t } from "./words.js";
 
 export function openModels() {
-  return openDialog("Language model", (close, body) => {
+  return openDialog(t("models.title"), (close, body) => {
     const draw = withErrors(async () => {
       const connection = await get("/model").catch((error) => {
         if (error.status === 403) return null;
@@ -20,7 +19,7 @@ export function openModels() {
       fill(body, connection ? connectionParts(connection, draw) : await choiceParts());
     });
     draw();
-    return h("p", { class: "small" }, "Looking for models …");
+    return h("p", { class: "small" }, t("models.looking"));
   });
 }
 
@@ -28,18 +27,18 @@ function connectionParts(connection, draw) {
   const { model, set_by: setBy } = connection;
   const changed = () => (emit("model-changed"), draw());
   if (setBy) {
-    const remedy = `It is set by ${setBy}. To choose one here, remove that setting and restart the server.`;
-    return [model ? currentModel(connection) : h("p", {}, NO_MODEL), h("p", { class: "small" }, remedy)];
+    const remedy = t("models.set_by", { setting: setBy });
+    return [model ? currentModel(connection) : h("p", {}, t("models.none")), h("p", { class: "small" }, remedy)];
   }
   return [
-    model ? currentModel(connection, changed) : h("p", {}, NO_MODEL),
+    model ? currentModel(connection, changed) : h("p", {}, t("models.none")),
     ollamaSection(connection, changed, draw),
     serverSection(connection, changed),
   ];
 }
 
 function currentModel({ model, url, ollama }, changed) {
-  const where = url === ollama.url ? " on this computer" : url && ` at ${url}`;
+  const where = url === ollama.url ? " " + t("models.here") : url && " " + t("models.at", { url });
   const disconnect = withErrors(async () => {
     await remove("/model");
     changed();
@@ -48,7 +47,7 @@ function currentModel({ model, url, ollama }, changed) {
     "div",
     { class: "current-model" },
     h("p", {}, textElement("b", shortName(model)), textElement("span", where, { class: "small" })),
-    changed && button("Disconnect", disconnect),
+    changed && button(t("models.disconnect"), disconnect),
   );
 }
 
@@ -58,11 +57,11 @@ const shortName = (name) => name.replace(/:latest$/, "");
 /** Without permission to change the server's model: choose among those of its server, for this browser. */
 async function choiceParts() {
   const { items, default: usual } = await get("/models").catch(() => ({ items: [], default: null }));
-  const choices = [["", `Server default (${usual})`], ...items.map((name) => [name, name])];
+  const choices = [["", t("settings.server_default_is", { name: usual })], ...items.map((name) => [name, name])];
   const choose = (name) => (setPref("model", name || null), emit("model-changed"));
   return [
-    h("p", {}, "The person who runs this server connects its model."),
-    items.length > 1 && select("Model for my replies", choices, getPref("model") ?? "", choose),
+    h("p", {}, t("models.not_yours")),
+    items.length > 1 && select(t("models.mine"), choices, getPref("model") ?? "", choose),
   ];
 }
 
@@ -85,26 +84,27 @@ function ollamaSection({ model, url, ollama }, changed, draw) {
   return h(
     "section",
     {},
-    h("h3", {}, "Ollama on this computer"),
+    h("h3", {}, t("models.ollama")),
     ollama.is_running
       ? [
-          ollama.models.length ? list : h("p", { class: "small" }, "It runs, but has no model yet."),
+          ollama.models.length ? list : h("p", { class: "small" }, t("models.ollama_empty")),
           modelDownload(draw),
         ]
       : h(
           "p",
           { class: "small" },
-          "Ollama runs models for free, on your own computer. It isn't running: get it from ollama.com and start it. ",
-          button("Look again", draw, { class: "link" }),
+          t("models.ollama_off"),
+          " ",
+          button(t("models.look_again"), draw, { class: "link" }),
         ),
   );
 }
 
 export function modelItem(name, ollama, isCurrent, changed) {
-  const state = h("span", { class: "small" }, isCurrent ? "Connected" : "");
+  const state = h("span", { class: "small" }, isCurrent ? t("models.connected") : "");
   const connect = async () => {
     item.disabled = true;
-    state.textContent = "Starting …";
+    state.textContent = t("models.starting");
     await withErrors(async () => (await connectModel({ url: ollama.url, model: name, key: "" }), changed()))();
     item.disabled = false;
     if (!isCurrent) state.textContent = "";
@@ -119,7 +119,7 @@ function serverSection({ model, url, has_key: hasKey, ollama }, changed) {
   const isOwn = url !== null && url !== ollama.url;
   const fields = {
     url: h("input", { inputmode: "url", placeholder: "api.openai.com", value: isOwn ? url : "", ...PLAIN }),
-    key: h("input", { type: "password", placeholder: isOwn && hasKey ? "Stored; leave empty to keep it" : "", ...PLAIN }),
+    key: h("input", { type: "password", placeholder: isOwn && hasKey ? t("models.stored_key") : "", ...PLAIN }),
     model: h("input", { list: "server-models", value: isOwn ? model : "", ...PLAIN }),
   };
   const names = h("datalist", { id: "server-models" });
@@ -139,33 +139,33 @@ function serverSection({ model, url, has_key: hasKey, ollama }, changed) {
         for (const each of buttons) each.disabled = false;
       }
     });
-  const test = run("Testing …", async () => {
+  const test = run(t("models.testing"), async () => {
     const { items } = await post("/model/test", body());
     fill(names, (items ?? []).map((name) => h("option", { value: name })));
     if (items?.length === 1) fields.model.value = items[0];
     return testResult(items);
   });
-  const connect = run("Asking the model for a first reply …", async () => {
+  const connect = run(t("models.asking"), async () => {
     await connectModel({ ...body(), model: fields.model.value.trim() });
     changed();
     return "";
   });
   const buttons = [
-    button("Test", test),
-    h("button", { type: "submit", class: "primary" }, "Connect"),
+    button(t("models.test"), test),
+    h("button", { type: "submit", class: "primary" }, t("models.connect")),
   ];
   for (const field of [fields.url, fields.model]) field.required = true;
   return h(
     "details",
     { open: isOwn || !ollama.is_running },
-    h("summary", {}, "Another server"),
+    h("summary", {}, t("models.other_server")),
     h(
       "form",
       { class: "fields", on: { submit: (event) => (event.preventDefault(), connect()) } },
-      h("p", { class: "small" }, "Any service with an OpenAI-compatible API. It receives your messages and memories."),
-      field("Address", fields.url),
-      field("Key, if it needs one", fields.key),
-      field("Model", fields.model),
+      h("p", { class: "small" }, t("models.other_hint")),
+      field(t("models.address"), fields.url),
+      field(t("models.key"), fields.key),
+      field(t("settings.model"), fields.model),
       names,
       status,
       h("div", { class: "bar end" }, buttons),
@@ -178,9 +178,9 @@ const PLAIN = { autocomplete: "off", spellcheck: "false", autocapitalize: "off",
 const field = (label, input) => h("label", {}, h("span", {}, label), input);
 
 function testResult(items) {
-  if (items === null) return "The server answers, but doesn't list its models. Enter the model's name.";
-  if (!items.length) return "The server answers, but has no models.";
-  return items.length === 1 ? "It works. It has one model." : `It works. Choose one of its ${items.length} models.`;
+  if (items === null) return t("models.unlisted");
+  if (!items.length) return t("models.no_models");
+  return t("models.works", { count: items.length });
 }
 
 /** The address with its scheme: plain HTTP for this computer and the local network, encrypted for all others. */

@@ -4,6 +4,7 @@ import { bankPath, get, put } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { on } from "./events.js";
 import { showNotice, withErrors } from "./notices.js";
+import { t } from "./words.js";
 
 export class NotesPanel {
   constructor() {
@@ -28,21 +29,21 @@ export class NotesPanel {
 
   show(panel) {
     this.shown = this.text;
-    this.field = h("textarea", { class: "notes", rows: 14, dir: "auto", "aria-label": "Notes", value: this.text });
+    this.field = h("textarea", { class: "notes", rows: 14, dir: "auto", "aria-label": t("notes.title"), value: this.text });
     const hint =
-      "What the character noted as chats outgrew its context. It reads this before each reply; correct what is wrong.";
+      t("notes.hint");
     const save = withErrors(() => this.save());
     fill(
       panel,
       h("p", { class: "small" }, hint),
       this.field,
-      h("div", { class: "bar end" }, button("Save notes", save, { class: "primary" })),
+      h("div", { class: "bar end" }, button(t("notes.save"), save, { class: "primary" })),
     );
   }
 
   async save() {
     const { text } = await put(bankPath("/notes"), { text: this.field.value });
     this.text = this.shown = text;
-    showNotice("Notes saved.");
+    showNotice(t("notes.saved"));
   }
 }

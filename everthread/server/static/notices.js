@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { button, byId, fill, h } from "./dom.js";
 import { emit, on } from "./events.js";
+import { t } from "./words.js";
 
 const NOTICE_MS = 8_000;
 const RETRY_DELAY_MS = 3_000; // between two checks whether the server is back
@@ -23,7 +24,7 @@ export function showNotice(text, { lasting = false } = {}) {
   showsUnreachable = false;
   showInDialog(text, "status");
   placeNotices();
-  const dismiss = button("×", clearNotice, { class: "icon", "aria-label": "Dismiss" });
+  const dismiss = button("×", clearNotice, { class: "icon", "aria-label": t("dialog.dismiss") });
   fill(byId("notices"), h("div", {}, h("span", { dir: "auto" }, text), dismiss));
   if (!lasting) hideTimer = setTimeout(clearNotice, NOTICE_MS);
 }

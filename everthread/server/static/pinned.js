@@ -7,6 +7,7 @@ import { emit, on } from "./events.js";
 import { quotedText } from "./line.js";
 import { withErrors } from "./notices.js";
 import { hashOf } from "./router.js";
+import { t } from "./words.js";
 
 export class PinnedPanel {
   constructor(chat) {
@@ -33,17 +34,17 @@ export class PinnedPanel {
     if (version !== this.version) ((this.version = version), this.read());
     fill(
       panel,
-      h("h3", {}, "In every chat"),
-      h("p", { class: "small" }, "Pinned messages are always in the character's context."),
+      h("h3", {}, t("pinned.every")),
+      h("p", { class: "small" }, t("pinned.every_hint")),
       passageList(
-        this.pinned.map((line) => passageItem([line], "Unpin", () => this.chat.togglePin(line))),
-        "Nothing is pinned.",
+        this.pinned.map((line) => passageItem([line], t("pinned.unpin"), () => this.chat.togglePin(line))),
+        t("pinned.nothing"),
       ),
-      h("h3", {}, "In this chat"),
-      h("p", { class: "small" }, "Memories that were recalled earlier and are still in context."),
+      h("h3", {}, t("pinned.this")),
+      h("p", { class: "small" }, t("pinned.this_hint")),
       passageList(
-        this.buffer.map((item) => passageItem(item.lines, "Remove", () => this.removePassage(item))),
-        "Nothing here yet.",
+        this.buffer.map((item) => passageItem(item.lines, t("gallery.remove"), () => this.removePassage(item))),
+        t("pinned.empty"),
       ),
     );
   }

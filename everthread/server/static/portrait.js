@@ -4,6 +4,7 @@ import { request } from "./api.js";
 import { avatar, characterPath } from "./avatars.js";
 import { acceptDrops, button, fill, h } from "./dom.js";
 import { withErrors } from "./notices.js";
+import { t } from "./words.js";
 
 const WIDTH_PX = 600;
 const HEIGHT_PX = 720;
@@ -16,10 +17,10 @@ export class PortraitField {
   constructor(name) {
     this.crop = null;
     this.frame = h("div", { class: "portrait" }, avatar(name || "?"));
-    this.zoom = h("input", { type: "range", min: 1, max: MAX_ZOOM, step: 0.01, value: "1", "aria-label": "Zoom" });
+    this.zoom = h("input", { type: "range", min: 1, max: MAX_ZOOM, step: 0.01, value: "1", "aria-label": t("portrait.zoom") });
     this.zoom.addEventListener("input", () => this.crop.setZoom(Number(this.zoom.value)));
-    this.controls = h("label", { class: "zoom", hidden: true }, h("span", {}, "Zoom"), this.zoom);
-    const file = h("input", { type: "file", accept: "image/*", hidden: true, "aria-label": "A picture" });
+    this.controls = h("label", { class: "zoom", hidden: true }, h("span", {}, t("portrait.zoom")), this.zoom);
+    const file = h("input", { type: "file", accept: "image/*", hidden: true, "aria-label": t("portrait.file") });
     file.addEventListener("change", () => this.choose(file.files[0]));
     this.choose = withErrors(this.choose.bind(this));
     this.element = h(
@@ -27,7 +28,7 @@ export class PortraitField {
       { class: "portrait-field" },
       this.frame,
       this.controls,
-      button("Choose picture", () => file.click()),
+      button(t("portrait.choose"), () => file.click()),
       file,
     );
     acceptDrops(this.element, ([dropped]) => this.choose(dropped));
@@ -36,7 +37,7 @@ export class PortraitField {
   async choose(file) {
     if (!file) return;
     const image = await createImageBitmap(file).catch(() => {
-      throw new Error(`${file.name} isn't a picture that this browser can read. Choose a PNG, JPEG or WebP file.`);
+      throw new Error(t("portrait.unreadable", { file: file.name }));
     });
     this.crop = new Crop(image);
     this.zoom.value = "1";
@@ -61,7 +62,7 @@ class Crop {
       height: HEIGHT_PX,
       tabindex: "0",
       role: "img",
-      "aria-label": "The picture. Drag it, or move it with the arrow keys.",
+      "aria-label": t("portrait.canvas"),
     });
     this.canvas.addEventListener("pointerdown", (event) => this.canvas.setPointerCapture(event.pointerId));
     this.canvas.addEventListener("pointermove", (event) => this.onDrag(event));

@@ -1,7 +1,8 @@
 // Why a memory was found, in words: who said it, what it has in common with the question, and how long ago it was.
 
 import { timeAgo } from "./dates.js";
-import { speakerName } from "./line.js";
+import { isUnnamed } from "./line.js";
+import { joinList, t } from "./words.js";
 
 const NEUTRAL_COSINE = 0.2; // about the mean of unrelated texts; also stands for an unknown cosine
 const COSINE_TOLERANCE = 0.005;
@@ -13,19 +14,19 @@ const MAX_ENDING_CHARS = 3; // by which two forms of a word may differ
 /** The reasons for a hit, as a list of phrases. question: what was said. */
 export function reasonsInWords({ kind, line, signals }, question = "") {
   const { cosine = NEUTRAL_COSINE, bm25_window, day, month, time } = signals;
-  const shared = sharedWords(question, line.text).map((word) => `“${word}”`);
+  const shared = sharedWords(question, line.text).map((word) => t("reason.quoted", { word }));
   const reasons = [
-    cosine >= CLOSE_COSINE ? "close in meaning" : cosine > NEUTRAL_COSINE + COSINE_TOLERANCE && "related in meaning",
-    shared.length ? `both mention ${shared.join(" and ")}` : bm25_window > 0 && "words in common",
-    day > 0 ? "said on the day you asked about" : month > 0 && "said in the month you asked about",
-    time > 0 && "says when",
+    cosine >= CLOSE_COSINE ? t("reason.close") : cosine > NEUTRAL_COSINE + COSINE_TOLERANCE && t("reason.related"),
+    shared.length ? t("reason.mention", { words: joinList(shared) }) : bm25_window > 0 && t("reason.words"),
+    day > 0 ? t("reason.day") : month > 0 && t("reason.month"),
+    time > 0 && t("reason.time"),
   ].filter(Boolean);
-  const source = kind === "line" ? saidBy(line) : `from a ${kind}`;
+  const source = kind === "line" ? saidBy(line) : t("reason.from", { kind });
   const age = line.undated ? [] : [timeAgo(line.said_at)];
-  return [source, ...(reasons.length ? reasons : ["loosely related"]), ...age];
+  return [source, ...(reasons.length ? reasons : [t("reason.loose")]), ...age];
 }
 
-const saidBy = (line) => (speakerName(line) === "You" ? "you said it" : `${line.speaker} said it`);
+const saidBy = (line) => (isUnnamed(line) ? t("reason.you") : t("reason.they", { speaker: line.speaker }));
 
 /** The longest words of a question that a text has too, also in another form ("sail", "sails"). */
 export function sharedWords(question, text) {

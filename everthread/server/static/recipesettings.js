@@ -3,8 +3,7 @@
 import { bankPath, get, patch, put } from "./api.js";
 import { button, fill, h, select } from "./dom.js";
 import { withErrors } from "./notices.js";
-
-const NO_VALUE = "none";
+import { t } from "./words.js";
 
 export function recipeSettings(serverInfo) {
   const box = h("div", { class: "recipe" });
@@ -23,18 +22,18 @@ export function recipeSettings(serverInfo) {
 }
 
 function recipeSelect(all, serverInfo, current, draw) {
-  const choices = [["", `Server default (${serverInfo.recipe})`], ...all.map((recipe) => [recipe.name, recipe.name])];
+  const choices = [["", t("settings.server_default_is", { name: serverInfo.recipe })], ...all.map((recipe) => [recipe.name, recipe.name])];
   const setRecipe = withErrors(async (name) => {
     draw(await put(bankPath("/recipe"), { name: name || null }));
   });
-  return select("Recipe", choices, current.kept ? current.name : "", setRecipe);
+  return select(t("settings.recipe"), choices, current.kept ? current.name : "", setRecipe);
 }
 
 function optionFields(current, draw) {
   return h(
     "details",
     { class: "options" },
-    h("summary", {}, `Options of ${current.name}`),
+    h("summary", {}, t("settings.options", { recipe: current.name })),
     current.options.map((option) => optionField(option, current, draw)),
   );
 }
@@ -56,7 +55,7 @@ function optionField(option, current, draw) {
       message.textContent = error.message;
     }
   };
-  const reset = button("reset", () => save(option.usual), { class: "link", "aria-label": `Reset ${option.name}` });
+  const reset = button(t("settings.reset"), () => save(option.usual), { class: "link", "aria-label": t("settings.reset_recipe_option", { option: option.name }) });
   const show = () => {
     writeValue(control, option);
     reset.hidden = isEqual(option.value, option.usual);
@@ -76,7 +75,7 @@ function optionField(option, current, draw) {
 
 function optionInput(option) {
   if (option.type === "bool") return h("input", { type: "checkbox" });
-  if (option.type === "texts") return h("textarea", { rows: 2, dir: "auto", placeholder: "One text per line" });
+  if (option.type === "texts") return h("textarea", { rows: 2, dir: "auto", placeholder: t("settings.one_per_line") });
   if (option.choices.length)
     return h(
       "select",
@@ -86,7 +85,7 @@ function optionInput(option) {
   if (option.type === "str") return h("input", { dir: "auto", autocomplete: "off" });
   const { low, high } = option;
   const step = option.type === "int" ? 1 : "any";
-  const required = option.optional ? { placeholder: NO_VALUE } : { required: true };
+  const required = option.optional ? { placeholder: t("settings.none") } : { required: true };
   return h("input", { type: "number", min: low, max: high, step, ...required });
 }
 
@@ -105,9 +104,9 @@ function readValue(control, { type }) {
 
 function rangeHint({ type, low, high }) {
   if (type !== "int" && type !== "float") return "";
-  if (low !== null && high !== null) return ` From ${low} to ${high}.`;
-  if (low !== null) return ` At least ${low}.`;
-  return high === null ? "" : ` At most ${high}.`;
+  if (low !== null && high !== null) return ` ${t("settings.from_to", { low, high })}`;
+  if (low !== null) return ` ${t("settings.at_least", { low })}`;
+  return high === null ? "" : ` ${t("settings.at_most", { high })}`;
 }
 
 const isEqual = (one, other) => JSON.stringify(one) === JSON.stringify(other);

@@ -1,7 +1,7 @@
 // What one reply was given from memory: a card for each memory, quoted in full, with the reasons why it was found.
 
 import { bufferPath, get, put } from "./api.js";
-import { countOf, dateTime, longDate } from "./dates.js";
+import { dateTime, longDate } from "./dates.js";
 import { button, h, icon, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { mergeHits, withCorrection, withoutLines } from "./evidence.js";
@@ -13,11 +13,7 @@ import { promptPicture } from "./promptpicture.js";
 import { rerender } from "./rerender.js";
 import { hashOf } from "./router.js";
 import { sharedMemories } from "./sharedmemories.js";
-
-const RECALLED_AGAIN =
-  "This reply was stored by a version that did not save its memories. These are found today, as of that time.";
-
-const UNSAVED = "Nothing is saved in incognito: what this reply was given is known only until the page is reloaded.";
+import { parts, t } from "./words.js";
 
 export class ReplyMemoriesPanel {
   constructor(chat) {
@@ -45,14 +41,14 @@ export class ReplyMemoriesPanel {
     const { hits, kept, recalledAgain, corrects } = this.context;
     return [
       h("p", { class: "small" }, summaryOf(this.context)),
-      recalledAgain && h("p", { class: "small" }, RECALLED_AGAIN),
+      recalledAgain && h("p", { class: "small" }, t("memory.recalled_again")),
       hits.length > 0 &&
         h(
           "ol",
           { class: "hits" },
           mergeHits(hits, corrects ?? {}).map((card) => this.card(card)),
         ),
-      kept.length > 0 && [h("h3", {}, "Kept from earlier replies"), neighbours(kept)],
+      kept.length > 0 && [h("h3", {}, t("memory.kept")), neighbours(kept)],
     ];
   }
 
@@ -73,7 +69,7 @@ export class ReplyMemoriesPanel {
       textElement("p", reasonsInWords(hit, question).join(" · "), { class: "small why" }),
       isLine && (!line.retracted_at || current !== line) && this.actions(current, pinned),
       around.length > 0 &&
-        h("details", {}, h("summary", {}, `${countOf(around.length, "message")} around it`), neighbours(around, hits)),
+        h("details", {}, h("summary", {}, t("memory.around", { count: around.length })), neighbours(around, hits)),
       relevanceDetails(hit),
     );
   }
@@ -81,17 +77,17 @@ export class ReplyMemoriesPanel {
   actions(line, pinned) {
     return h(
       "footer",
-      { class: "actions always-visible", role: "group", "aria-label": "Actions for this memory" },
-      button(pinned ? "Pinned" : "Pin", () => this.chat.togglePin(line), {
+      { class: "actions always-visible", role: "group", "aria-label": t("memory.actions") },
+      button(pinned ? t("memory.pinned") : t("memory.pin"), () => this.chat.togglePin(line), {
         class: "link",
         "aria-pressed": String(pinned),
-        title: "In context in every chat, until you unpin it",
+        title: t("memory.pin_hint"),
       }),
-      button("Correct", () => this.chat.correctLine(line), { class: "link" }),
-      button("Forget", () => this.chat.forgetLine(line), { class: "link" }),
-      button("Keep in context", () => keepInContext(line, this.chat.state.session), {
+      button(t("memory.correct"), () => this.chat.correctLine(line), { class: "link" }),
+      button(t("memory.forget"), () => this.chat.forgetLine(line), { class: "link" }),
+      button(t("memory.keep"), () => keepInContext(line, this.chat.state.session), {
         class: "link",
-        title: "In context for the rest of this chat",
+        title: t("memory.keep_hint"),
       }),
     );
   }
@@ -99,38 +95,38 @@ export class ReplyMemoriesPanel {
 
 /** How many memories a reply was given, and where those are that are not shown. */
 function summaryOf({ hits, corrects, forgotten, others, shared, unsaved }) {
-  if (unsaved) return UNSAVED;
+  if (unsaved) return t("memory.unsaved");
   const shown = mergeHits(hits, corrects ?? {}).length;
   const hidden = Object.entries(others).filter(([bank]) => !shared.some((other) => other.bank === bank));
   const parts = [
     shown > 0 && memoryCount(shown),
-    ...hidden.map(([bank, count]) => `${memoryCount(count)} from ${bank}, which is not shared any more`),
-    forgotten > 0 && `${memoryCount(forgotten)} forgotten since`,
+    ...hidden.map(([bank, count]) => t("memory.no_longer_shared", { memories: memoryCount(count), bank })),
+    forgotten > 0 && t("memory.forgotten_since", { memories: memoryCount(forgotten) }),
   ].filter(Boolean);
-  return parts.join(" · ") || (shared.length ? "" : "This reply was given no memories.");
+  return parts.join(" · ") || (shared.length ? "" : t("memory.none"));
 }
 
 const emptyPanel = () =>
   h(
     "div",
     { class: "empty" },
-    h("p", {}, "The memories behind each reply appear here: quoted, dated, and with the reason."),
-    h("p", { class: "small" }, "Choose “memories” under any reply that has some."),
+    h("p", {}, t("memory.empty")),
+    h("p", { class: "small" }, t("memory.choose")),
   );
 
 const whenLink = (line) => {
   const href = hashOf({ view: "read", session: line.session, seq: line.seq });
-  return h("a", { href, title: "Open the chat at this message" }, longDate(line.said_at));
+  return h("a", { href, title: t("memory.open") }, longDate(line.said_at));
 };
 
-const pinMark = () => h("span", { class: "pin" }, icon("pin"), h("span", { class: "visually-hidden" }, "pinned"));
+const pinMark = () => h("span", { class: "pin" }, icon("pin"), h("span", { class: "visually-hidden" }, t("memory.pin_mark")));
 
 /** What happened to a memory since the reply; null if nothing did. */
 function changeNote({ kind, line }, corrections) {
   const correction = corrections[line.seq];
   if (!line.retracted_at) return null;
-  if (!correction) return h("p", { class: "small changed" }, kind === "line" ? "Set aside since" : "Rewritten since");
-  return h("p", { class: "small changed" }, "Corrected since: ", textElement("q", correction.text));
+  if (!correction) return h("p", { class: "small changed" }, kind === "line" ? t("memory.set_aside") : t("memory.rewritten"));
+  return h("p", { class: "small changed" }, parts("memory.corrected", { text: textElement("q", correction.text) }));
 }
 
 /** Lines around a memory; those that were found, too, stand out. */
@@ -150,5 +146,5 @@ const keepInContext = withErrors(async (line, session) => {
   const { items } = await get(path);
   const spans = items.map((item) => [item.first_seq, item.last_seq]);
   emit("buffer", (await put(path, { spans: [...spans, [line.seq, line.seq]] })).items);
-  showNotice("It stays in context for the rest of this chat. See “Pinned” for everything that does.");
+  showNotice(t("memory.stays"));
 });

@@ -6,6 +6,7 @@ import { h } from "./dom.js";
 import { addMathRules, drawFormulas } from "./mathematics.js";
 import MarkdownIt from "./vendor/markdown-it/markdown-it.esm.min.mjs";
 import "./vendor/dompurify/purify.min.js";
+import { t } from "./words.js";
 
 const LINK = /^(?:https?:\/\/|mailto:)/i;
 const MAX_NESTING = 24; // of quotes and lists
@@ -75,7 +76,7 @@ function imageLink(tokens, index) {
   const { escapeHtml } = markdown.utils;
   const url = tokens[index].attrGet("src");
   const host = URL.canParse(url) ? new URL(url).host : "";
-  return `<a class="image" href="${escapeHtml(url)}">${escapeHtml(`${tokens[index].content || "Image"} (${host})`)}</a>`;
+  return `<a class="image" href="${escapeHtml(url)}">${escapeHtml(`${tokens[index].content || t("text.image")} (${host})`)}</a>`;
 }
 
 /** Show "[x] " at the start of an item as a box that is checked. */
@@ -86,12 +87,12 @@ function showTask(item) {
   if (!found) return;
   const done = found[1] !== " ";
   text.data = text.data.trimStart().slice(found[0].length);
-  start.prepend(h("input", { type: "checkbox", checked: done, disabled: true, "aria-label": done ? "Done" : "To do" }));
+  start.prepend(h("input", { type: "checkbox", checked: done, disabled: true, "aria-label": done ? t("text.done") : t("text.to_do") }));
   item.classList.add("task");
 }
 
 function makeScrollable(table) {
-  const box = h("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" });
+  const box = h("div", { class: "table", tabindex: "0", role: "region", "aria-label": t("text.table") });
   table.replaceWith(box);
   box.append(table);
 }

@@ -7,6 +7,7 @@ import { speakerName } from "./line.js";
 import { announce, withErrors } from "./notices.js";
 import { hashOf } from "./router.js";
 import { highlight, isRelevant, searchPattern } from "./searchresults.js";
+import { formatNumber, t } from "./words.js";
 
 const LINES_PER_PAGE = 50;
 const MAX_SIMILAR = 20;
@@ -57,12 +58,12 @@ export class Search {
     const known = new Set(this.exact.map((line) => line.seq));
     const similar = this.similar.map((hit) => hit.line).filter((line) => !known.has(line.seq));
     const item = (line) => foundLine(line, words);
-    const count = `${this.exact.length.toLocaleString()}${this.next ? "+" : ""}`;
+    const count = `${formatNumber(this.exact.length)}${this.next ? "+" : ""}`;
     const parts = [
-      this.exact.length > 0 && resultList(`With these words: ${count}`, this.exact.map(item)),
-      !this.next && similar.length > 0 && resultList("Similar in meaning", similar.map(item)),
+      this.exact.length > 0 && resultList(t("search.exact", { count }), this.exact.map(item)),
+      !this.next && similar.length > 0 && resultList(t("search.similar"), similar.map(item)),
     ];
-    fill(this.box, parts.some(Boolean) ? parts : h("p", { class: "empty" }, "No results"));
+    fill(this.box, parts.some(Boolean) ? parts : h("p", { class: "empty" }, t("search.none")));
   }
 }
 

@@ -4,6 +4,7 @@ import { bankPath, get, getAll } from "./api.js";
 import { button, byId, fill, h } from "./dom.js";
 import { on } from "./events.js";
 import { withErrors } from "./notices.js";
+import { t } from "./words.js";
 
 export class SessionFilter {
   /** onChange: called when a filter was changed. */
@@ -19,13 +20,13 @@ export class SessionFilter {
     this.box = h(
       "details",
       { class: "filters" },
-      h("summary", { class: "small" }, "Filter"),
-      labelled("Said by (search)", this.speaker),
-      labelled("From", this.since),
-      labelled("To", this.until),
-      labelled("Tag", this.tag),
-      h("label", { class: "check" }, this.archived, "Archived chats"),
-      button("Clear", () => this.clear(), { class: "link" }),
+      h("summary", { class: "small" }, t("filter.title")),
+      labelled(t("filter.speaker"), this.speaker),
+      labelled(t("filter.from"), this.since),
+      labelled(t("filter.to"), this.until),
+      labelled(t("filter.tag"), this.tag),
+      h("label", { class: "check" }, this.archived, t("filter.archived")),
+      button(t("filter.clear"), () => this.clear(), { class: "link" }),
       this.tags,
     );
     const readSpeakers = withErrors(() => this.readSpeakers());
@@ -39,7 +40,7 @@ export class SessionFilter {
     const chosen = this.speaker.value;
     fill(
       this.speaker,
-      ["", ...speakers].map((name) => h("option", { value: name }, name || "anyone")),
+      ["", ...speakers].map((name) => h("option", { value: name }, name || t("filter.anyone"))),
     );
     this.speaker.value = speakers.includes(chosen) ? chosen : "";
   }

@@ -8,12 +8,13 @@ import { alsoForgets, forgetSessions, othersIn } from "./groupcopies.js";
 import { withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
 import { tagsOf } from "./sessionfilter.js";
+import { t } from "./words.js";
 
 export function openSessionOptions(session) {
   const { title, opening, metadata } = session;
-  return openDialog("Chat options", (close) => {
+  return openDialog(t("options.title"), (close) => {
     const name = h("input", { dir: "auto", value: title ?? "", placeholder: opening ?? "", autofocus: true });
-    const tags = h("input", { dir: "auto", value: tagsOf(session).join(", "), placeholder: "work, travel" });
+    const tags = h("input", { dir: "auto", value: tagsOf(session).join(", "), placeholder: t("options.tags_example") });
     const pinned = h("input", { type: "checkbox", checked: metadata.pinned === true });
     const archived = h("input", { type: "checkbox", checked: metadata.archived === true });
     const save = withErrors(async (event) => {
@@ -26,15 +27,15 @@ export function openSessionOptions(session) {
     return h(
       "form",
       { class: "fields", on: { submit: save } },
-      h("label", {}, h("span", {}, "Title (empty: the first message)"), name),
-      h("label", {}, h("span", {}, "Tags, separated by commas"), tags),
-      h("label", { class: "check" }, pinned, "Pin to the top of the list"),
-      h("label", { class: "check" }, archived, "Archive: hide it from the list; it is still remembered"),
+      h("label", {}, h("span", {}, t("options.name")), name),
+      h("label", {}, h("span", {}, t("options.tags")), tags),
+      h("label", { class: "check" }, pinned, t("options.pin")),
+      h("label", { class: "check" }, archived, t("options.archive")),
       h(
         "div",
         { class: "bar end" },
-        button("Delete…", () => deleteSession(session, close), { class: "danger" }),
-        h("button", { type: "submit", class: "primary" }, "Save"),
+        button(t("options.delete"), () => deleteSession(session, close), { class: "danger" }),
+        h("button", { type: "submit", class: "primary" }, t("dialog.save")),
       ),
     );
   });

@@ -2,13 +2,14 @@
 
 import { bankPath, get } from "./api.js";
 import { avatar } from "./avatars.js";
-import { countOf, monthName, shortDate } from "./dates.js";
+import { monthName, shortDate } from "./dates.js";
 import { byId, fill, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { withErrors } from "./notices.js";
 import { hashOf, navigate, route } from "./router.js";
 import { Search } from "./search.js";
 import { SessionFilter, tagsOf } from "./sessionfilter.js";
+import { t } from "./words.js";
 
 const SEARCH_DELAY_MS = 200; // after the last key
 const MAX_PORTRAITS = 5; // of a group chat
@@ -87,7 +88,7 @@ export class SessionList {
   render() {
     const groups = [];
     for (const session of this.items.filter(({ id }) => id !== this.current)) {
-      const name = session.metadata.pinned === true ? "Pinned" : monthName(session.last_at);
+      const name = session.metadata.pinned === true ? t("sessions.pinned") : monthName(session.last_at);
       if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
       groups.at(-1)[1].push(sessionItem(session));
     }
@@ -95,7 +96,7 @@ export class SessionList {
       this.box,
       !this.filter.isActive && this.currentChat(),
       groups.map(([name, items]) => [h("h2", { class: "small" }, name), h("ul", {}, items)]),
-      !this.items.length && h("p", { class: "empty" }, this.filter.isActive ? NO_MATCHES : NO_CHATS),
+      !this.items.length && h("p", { class: "empty" }, t(this.filter.isActive ? "sessions.no_match" : "sessions.empty")),
     );
   }
 
@@ -109,7 +110,7 @@ export class SessionList {
       h(
         "a",
         { class: "session", href: hashOf(), on: { click: () => shown && navigate() }, ...currentProps(shown) },
-        h("span", { class: "current-chat" }, "Current chat"),
+        h("span", { class: "current-chat" }, t("sessions.current")),
         session && groupPortraits(session),
         preview && textElement("span", preview, { class: "preview" }),
       ),
@@ -118,16 +119,13 @@ export class SessionList {
   }
 }
 
-const NO_CHATS = "Your chats appear here, newest first.";
-const NO_MATCHES = "No chats match these filters.";
-
 const currentProps = (current) => (current ? { "aria-current": "page" } : {});
 
-const nameOf = (session) => session.title || session.opening || session.summary || "Untitled chat";
+const nameOf = (session) => session.title || session.opening || session.summary || t("sessions.untitled");
 
 function optionsButton(session) {
   const open = () => emit("session-options", session);
-  return iconButton("more", `Options for chat: ${nameOf(session)}`, open, { "aria-haspopup": "dialog", title: "Options" });
+  return iconButton("more", t("sessions.options_of", { title: nameOf(session) }), open, { "aria-haspopup": "dialog", title: t("sessions.options") });
 }
 
 function sessionItem(session) {
@@ -142,7 +140,7 @@ function sessionItem(session) {
       { class: "session", href, ...currentProps(shown) },
       groupPortraits(session),
       textElement("span", nameOf(session), { class: "preview" }),
-      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${countOf(session.lines, "message")}`, tags),
+      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${t("count.messages", { count: session.lines })}`, tags),
     ),
     optionsButton(session),
   );

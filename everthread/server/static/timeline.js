@@ -1,10 +1,11 @@
 // The timeline: messages per month as a bar chart and as a table.
 
 import { bankPath, get } from "./api.js";
-import { countOf, monthName } from "./dates.js";
+import { monthName } from "./dates.js";
 import { button, fill, h, svg } from "./dom.js";
 import { emit, on } from "./events.js";
 import { withErrors } from "./notices.js";
+import { formatNumber, t } from "./words.js";
 
 const WIDTH = 320;
 const HEIGHT = 150;
@@ -33,9 +34,9 @@ export class TimelinePanel {
   show(panel) {
     if (this.items === null) return this.read();
     if (!this.items.length)
-      return fill(panel, h("p", { class: "empty" }, "Your messages, month by month, will appear here."));
+      return fill(panel, h("p", { class: "empty" }, t("timeline.empty")));
     const total = this.items.reduce((sum, item) => sum + item.lines, 0);
-    const text = `${countOf(total, "message")} since ${nameOf(this.items[0])}`;
+    const text = t("timeline.since", { messages: t("count.messages", { count: total }), month: nameOf(this.items[0]) });
     return fill(panel, h("p", { class: "small" }, text), chart(fillMonths(this.items)), monthTable(this.items));
   }
 }
@@ -67,7 +68,7 @@ function chart(months) {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       class: "timeline",
       role: "list",
-      "aria-label": `Messages per month, at most ${max.toLocaleString()}`,
+      "aria-label": t("timeline.label", { max }),
     },
     svg("line", { x1: 0, x2: WIDTH, y1: BASELINE, y2: BASELINE, class: "baseline", "aria-hidden": "true" }),
     bars,
@@ -93,14 +94,16 @@ function bar(item, x, step, max) {
 }
 
 function describeMonth(item) {
-  const { lines, sessions } = item;
-  return `${nameOf(item)}: ${lines ? `${countOf(lines, "message")} in ${countOf(sessions, "chat")}` : "no messages"}`;
+  const month = nameOf(item);
+  if (!item.lines) return t("timeline.no_messages", { month });
+  const messages = t("count.messages", { count: item.lines });
+  return t("timeline.month", { month, messages, chats: t("count.chats", { count: item.sessions }) });
 }
 
 const yearLabel = (item, x) => svg("text", { x, y: HEIGHT - 8, "aria-hidden": "true" }, item.month.slice(0, 4));
 
 function monthTable(items) {
-  const head = ["Month", "Messages", "Chats"].map((name) => h("th", { scope: "col" }, name));
+  const head = [t("timeline.month_head"), t("timeline.messages"), t("timeline.chats")].map((name) => h("th", { scope: "col" }, name));
   const rows = items
     .toReversed()
     .map((item) =>
@@ -110,16 +113,16 @@ function monthTable(items) {
         h(
           "th",
           { scope: "row" },
-          button(nameOf(item), () => emit("month", item.month), { class: "link", title: "Show the chats of this month" }),
+          button(nameOf(item), () => emit("month", item.month), { class: "link", title: t("timeline.open") }),
         ),
-        h("td", {}, item.lines.toLocaleString()),
-        h("td", {}, item.sessions),
+        h("td", {}, formatNumber(item.lines)),
+        h("td", {}, formatNumber(item.sessions)),
       ),
     );
   return h(
     "details",
     { open: items.length < OPEN_TABLE_ROWS },
-    h("summary", {}, "In numbers"),
+    h("summary", {}, t("timeline.numbers")),
     h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
   );
 }

@@ -9,6 +9,7 @@ import { dateSeparator, lineButton, lineElement, memoriesButton, personTest } fr
 import { withErrors } from "./notices.js";
 import { ElementCache, reconcile } from "./rerender.js";
 import { navigate, route } from "./router.js";
+import { t } from "./words.js";
 
 const LINES_AROUND = 80; // the line at which the reader arrives
 const MORE_LINES = 200; // around the first or the last line that is shown, when the reader comes near it
@@ -97,14 +98,14 @@ export class TranscriptView {
     return h(
       "div",
       { class: "transcript-head" },
-      h("p", {}, lines.length ? `Chat from ${longDate(lines[0].undated ? null : date)}` : "Nothing is left of this chat."),
+      h("p", {}, lines.length ? t("transcript.from", { date: longDate(lines[0].undated ? null : date) }) : t("transcript.nothing")),
       session?.summary && textElement("p", session.summary, { class: "small line-text" }),
       h(
         "div",
         { class: "bar" },
-        button("Back to current chat", () => navigate({}), { class: "primary" }),
-        button("Continue this chat", () => navigate({ view: "talk", session: route.session })),
-        button("Forget this chat", () => this.forget()),
+        button(t("transcript.back"), () => navigate({}), { class: "primary" }),
+        button(t("transcript.continue"), () => navigate({ view: "talk", session: route.session })),
+        button(t("transcript.forget"), () => this.forget()),
       ),
     );
   }
@@ -113,11 +114,11 @@ export class TranscriptView {
     const pinned = this.chat.pins.has(line.seq);
     return [
       line.memories > 0 && memoriesButton(line, this.chat, this.promptOf(line)),
-      lineButton(line, "edit", "Correct message", () => this.chat.correctLine(line)),
-      lineButton(line, "pin", pinned ? "Unpin message" : "Pin message", () => this.chat.togglePin(line), {
+      lineButton(line, "edit", t("transcript.correct"), () => this.chat.correctLine(line)),
+      lineButton(line, "pin", pinned ? t("line.unpin") : t("transcript.pin"), () => this.chat.togglePin(line), {
         "aria-pressed": String(pinned),
       }),
-      lineButton(line, "forget", "Forget message", () => this.chat.forgetLine(line)),
+      lineButton(line, "forget", t("line.forget"), () => this.chat.forgetLine(line)),
     ];
   }
 

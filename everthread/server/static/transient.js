@@ -5,22 +5,20 @@ import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
 import { loadOverlays } from "./lazy.js";
 import { memoryCount } from "./line.js";
-
-const ANSWER_HINT = "You can also type yes or no. Anything else continues the chat.";
-const UNCLEAR_ANSWER = "Please answer yes or no, or just continue the chat.";
+import { t } from "./words.js";
 
 /** Whether to remember the chat, asked after a goodbye. unclear: whether the last answer was neither yes nor no. */
-export const endQuestion = (question, chat, unclear) =>
+export const endQuestion = (chat, unclear) =>
   h(
     "article",
-    { class: "line from-character recall-only", "aria-label": "A question to you" },
-    textElement("div", `Goodbye! ${question}`, { class: "line-text" }),
-    h("p", { class: "small label" }, unclear ? UNCLEAR_ANSWER : ANSWER_HINT),
+    { class: "line from-character recall-only", "aria-label": t("ending.label") },
+    textElement("div", `${t("ending.goodbye")} ${t("ending.question")}`, { class: "line-text" }),
+    h("p", { class: "small label" }, t(unclear ? "ending.unclear" : "ending.hint")),
     h(
       "div",
       { class: "bar" },
-      button("Remember it", () => chat.end(true), { class: "primary" }),
-      button("Forget all of it", () => chat.end(false)),
+      button(t("ending.remember"), () => chat.end(true), { class: "primary" }),
+      button(t("ending.forget"), () => chat.end(false)),
     ),
   );
 
@@ -31,17 +29,13 @@ export async function endChat(remember, warning) {
   if (remember === false && !(await confirmForget(warning))) return null;
   const ending = await post(chatPath("/end"), { remember });
   if (ending.remembered !== null || !ending.question) return ending;
-  const agreed = await askChoice(ending.question, "You can also forget all of it, or single messages, later.", [
-    ["Remember it", true],
-    ["Forget all of it", false],
+  const agreed = await askChoice(t("ending.question"), t("chat.can_forget"), [
+    [t("ending.remember"), true],
+    [t("ending.forget"), false],
   ]);
   if (agreed === null || (!agreed && !(await confirmForget(warning)))) return null;
   return post(chatPath("/end"), { remember: agreed });
 }
-
-const LABELS = {
-  partial: () => "The reply got this far.",
-};
 
 /** A reply that is shown without being saved. kind: `recall_only` where there is no model, `partial` for what arrived
  * before the connection was lost. */
@@ -49,14 +43,14 @@ export function transientReply({ kind, text, context }, chat) {
   const inspect = () => (emit("context", { context, of: null }), emit("view", "memory"));
   return h(
     "article",
-    { class: "line from-character recall-only", "aria-label": "Unsaved reply" },
-    LABELS[kind] && h("p", { class: "small label" }, LABELS[kind]()),
+    { class: "line from-character recall-only", "aria-label": t("transient.label") },
+    kind === "partial" && h("p", { class: "small label" }, t("transient.partial")),
     textElement("div", text, { class: "line-text" }),
     h(
       "footer",
       { class: "actions" },
       context?.memories > 0 && button(memoryCount(context.memories), inspect, { class: "link recall-link" }),
-      chat.model && button("Retry", () => chat.answer(), { class: "link" }),
+      chat.model && button(t("composer.retry"), () => chat.answer(), { class: "link" }),
     ),
   );
 }

@@ -4,9 +4,10 @@ import { beginning } from "./beginning.js";
 import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
 import { renderMarkdown } from "./markdown.js";
+import { t } from "./words.js";
 
 /** Messages to begin with; each suggests the next. */
-export const STARTERS = ["My sister Mia moved to Lisbon.", "What did I tell you about my sister?", "Let's plan my week."];
+export const STARTERS = [t("welcome.starter_fact"), t("welcome.starter_question"), t("welcome.starter_plan")];
 
 /** first: whether the bank is empty as well. */
 export function welcomeScreen(data) {
@@ -17,8 +18,8 @@ export function welcomeScreen(data) {
     first && introduction(character),
     greeting && textElement("div", renderMarkdown(greeting), { class: "line-text greeting" }),
     offer &&
-      h("p", { class: "offer" }, h("span", { class: "small" }, "Something to come back to: "), textElement("q", offer)),
-    !first && !greeting && h("p", { class: "small" }, `New chat with ${character.nickname || character.name}.`),
+      h("p", { class: "offer" }, h("span", { class: "small" }, t("welcome.offer"), " "), textElement("q", offer)),
+    !first && !greeting && h("p", { class: "small" }, t("welcome.new", { name: character.nickname || character.name })),
     first && sampleOffer(),
     beginning(data),
     first && starterPrompts(),
@@ -28,14 +29,8 @@ export function welcomeScreen(data) {
 
 function introduction(character) {
   return [
-    h("h2", {}, "Someone to talk to, who remembers."),
-    h(
-      "p",
-      {},
-      `Everthread stores every chat with ${character.nickname || character.name} on this machine, for years, `,
-      "and finds what matters now. ",
-      "Beside each reply you see the memories it was given, and can correct them, pin them, or forget them for good.",
-    ),
+    h("h2", {}, t("welcome.title")),
+    h("p", {}, t("welcome.about", { name: character.nickname || character.name })),
   ];
 }
 
@@ -44,13 +39,13 @@ const sampleOffer = () =>
   h(
     "p",
     { class: "bar" },
-    button("Try it with a sample life", () => emit("demo-wanted")),
-    h("span", { class: "small" }, "Two years of someone’s messages, three questions. No model needed."),
+    button(t("welcome.sample"), () => emit("demo-wanted")),
+    h("span", { class: "small" }, t("welcome.sample_hint")),
   );
 
 function starterPrompts() {
   const chips = STARTERS.map((text) => button(text, () => emit("say", text), { class: "chip" }));
-  return h("div", { class: "chips", role: "group", "aria-label": "Ways to start" }, chips);
+  return h("div", { class: "chips", role: "group", "aria-label": t("welcome.starters") }, chips);
 }
 
 /** A way to connect a language model. */
@@ -58,6 +53,7 @@ export const connectHint = () =>
   h(
     "span",
     { class: "connect-hint" },
-    "No model is connected. ",
-    button("Connect a model", () => emit("models-wanted"), { class: "link" }),
+    t("welcome.no_model"),
+    " ",
+    button(t("settings.connect"), () => emit("models-wanted"), { class: "link" }),
   );

@@ -14,9 +14,11 @@ const PLACEHOLDER = /\{(\w+)\}/;
 let plurals = null;
 let numbers = null;
 
-export const formatNumber = (number) => (numbers ??= new Intl.NumberFormat(locale)).format(number);
+/** A number as the language writes it; options: those of Intl.NumberFormat. */
+export const formatNumber = (number, options) =>
+  (options ? new Intl.NumberFormat(locale, options) : (numbers ??= new Intl.NumberFormat(locale))).format(number);
 
-/** A text with its placeholders filled: t("search.results", {count: 3}). `count` chooses the plural form. */
+/** A text with its placeholders filled: t("count.messages", {count: 3}). `count` chooses the plural form. */
 export const t = (key, values) => parts(key, values).join("");
 
 /** A text as a list of its parts, for placeholders that stand for elements. */
@@ -36,6 +38,9 @@ function show(name, value) {
   if (value === undefined) return `{${name}}`;
   return typeof value === "number" ? formatNumber(value) : value;
 }
+
+/** Options of formatNumber for sizes: 1.0, 1.5. */
+export const ONE_DECIMAL = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
 
 /** "a and b", "a, b and c" */
 export const joinList = (items) => new Intl.ListFormat(locale).format(items);

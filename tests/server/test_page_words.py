@@ -1,0 +1,251 @@
+"""The words of the page: all of them are in the language files, and every language has each of them."""
+
+import re
+import string
+import unicodedata
+from collections.abc import Iterator
+
+import pytest
+import tree_sitter_javascript
+from tree_sitter import Language, Node, Parser
+
+from everthread.server.page_languages import DEFAULT_LANGUAGE, Text, read_languages
+from server.page_helpers import FILES
+
+PARSER = Parser(Language(tree_sitter_javascript.language()))
+SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FILES}
+SCRIPTS = {name: source for name, source in SOURCES.items() if name.endswith(".js")}
+LANGUAGES = {code: language.texts for code, language in read_languages().items()}
+ENGLISH = LANGUAGES[DEFAULT_LANGUAGE]
+TRANSLATIONS = sorted(LANGUAGES.keys() - {DEFAULT_LANGUAGE})
+
+PLURAL_FORMS = {"ja": {"other"}, "zh": {"other"}}
+SHORT = {
+    "view": 12,
+    "tab": 12,
+    "index.send": 12,
+    "composer.stop": 12,
+    "header.new_chat": 20,
+    "index.settings": 16,
+}  # widths
+UNTRANSLATED_KEYS = {"settings.version", "timeline.month"}
+
+SHOWN_ARGUMENTS = {  # of which functions a person reads, by their positions; -1: those after the second
+    "announce": {0},
+    "askChoice": {0, 1},
+    "button": {0},
+    "editText": {0, 2},
+    "Error": {0},
+    "fill": {1, -1},
+    "h": {-1},
+    "iconButton": {1},
+    "lineButton": {2},
+    "openDialog": {0},
+    "select": {0},
+    "showNotice": {0},
+    "svg": {-1},
+    "textElement": {1},
+}
+SHOWN_PROPERTIES = {"alt", "aria-label", "aria-description", "detail", "message", "placeholder", "textContent", "title"}
+TRANSPARENT = {  # parts of an expression whose value is that of the literal, or contains it
+    "array",
+    "binary_expression",
+    "parenthesized_expression",
+    "spread_element",
+    "template_string",
+    "template_substitution",
+    "ternary_expression",
+}
+HIDDEN_ARGUMENTS = {
+    "closest",
+    "get",
+    "getPref",
+    "includes",
+    "matches",
+    "parts",
+    "querySelector",
+    "querySelectorAll",
+    "setPref",
+    "t",
+}
+HIDDEN_PROPERTIES = {"accept", "class", "className", "d", "href", "info", "rel", "viewBox", "Accept", "Authorization"}
+UNTRANSLATED = {"Everthread", "· Everthread", "alice/captain-nemo", "api.openai.com", "et_…"}  # names and examples
+IDENTIFIERS = {  # of keys, headers, and in storage; names and markup of the Markdown library
+    "ArrowLeft",
+    "Content-Type",
+    "Idempotency-Key",
+    "everthread key",
+    "paragraph",
+    "reference",
+    "blockquote",
+    '<div class="math display">',
+    '<span class="',
+}
+PHRASE = re.compile(r"(?<![^\W_])[A-Z][a-z]+|[^\W\d_]{2,} +[^\W\d_]{2,}|[\u3040-\u30ff\u4e00-\u9fff]")
+
+
+def walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from walk(child)
+
+
+def text_of(node: Node | None) -> str:
+    return "" if node is None or node.text is None else node.text.decode()
+
+
+def callee_of(call: Node) -> str:
+    """Return the name of the function or method that is called, or of the class that is created."""
+    function = call.child_by_field_name("function") or call.child_by_field_name("constructor")
+    if function is not None and function.type == "member_expression":
+        function = function.child_by_field_name("property")
+    return text_of(function)
+
+
+def place_of(literal: Node) -> tuple[str, str, int]:
+    """Return what takes the value of a literal: a kind of place, its name, and the position of an argument."""
+    node = literal
+    while node.parent is not None and node.parent.type in TRANSPARENT and not is_compared(node.parent):
+        node = node.parent
+    parent = node.parent
+    assert parent is not None
+    if parent.type == "arguments" and parent.parent is not None:
+        return "argument", callee_of(parent.parent), parent.named_children.index(node)
+    if parent.type == "pair" and node != parent.child_by_field_name("key"):
+        return "property", text_of(parent.child_by_field_name("key")).strip('"'), 0
+    if parent.type == "assignment_expression":
+        return "property", text_of(parent.child_by_field_name("left")).rpartition(".")[2], 0
+    if parent.type == "member_expression":
+        return "member", text_of(parent.child_by_field_name("property")), 0
+    return parent.type, "", 0
+
+
+def is_compared(node: Node) -> bool:
+    return text_of(node.child_by_field_name("operator")) in ("===", "!==")
+
+
+def is_shown(kind: str, name: str, position: int) -> bool:
+    if kind == "argument":
+        positions = SHOWN_ARGUMENTS.get(name, set())
+        return position in positions or (-1 in positions and position >= 2)
+    return kind == "property" and name in SHOWN_PROPERTIES
+
+
+def is_hidden(kind: str, name: str) -> bool:
+    if kind in ("argument", "property"):
+        return name in (HIDDEN_ARGUMENTS if kind == "argument" else HIDDEN_PROPERTIES)
+    return kind in ("import_statement", "pair", "binary_expression") or (kind, name) == ("member", "split")
+
+
+def words_in(source: str) -> list[str]:
+    """Return the literals of a script that a person may read."""
+    found = []
+    for node in walk(PARSER.parse(source.encode()).root_node):
+        if node.type != "string_fragment" or node.parent is None:
+            continue
+        text, place = text_of(node).strip(), place_of(node.parent)
+        if text in UNTRANSLATED | IDENTIFIERS or is_hidden(*place[:2]):
+            continue
+        if PHRASE.search(text) or (is_shown(*place) and re.search(r"[^\W\d_]{2}", text)):
+            found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_a_script_contains_no_words_that_a_person_reads(name: str) -> None:
+    assert words_in(SCRIPTS[name]) == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'button("save", act)',
+        "h('p', {}, [done ? `read ${count}` : null])",
+        'h("input", { "aria-label": "name" })',
+        'box.title = "hint";',
+        'const HINT = "Choose one of them.";',
+        'const HINT = "什么";',
+        'throw new Error("not " + "found")',
+    ],
+)
+def test_words_in_a_script_are_found(script: str) -> None:
+    assert words_in(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'import { h } from "./Some thing.js";',
+        'h("p", { class: "small line text" }, t("a.b"))',
+        'if (event.key === "Enter") emit("sent");',
+        'box.querySelector("Two words");',
+    ],
+)
+def test_literals_that_no_person_reads_are_not_words(script: str) -> None:
+    assert words_in(script) == []
+
+
+def test_the_template_of_the_page_contains_no_words() -> None:
+    index = re.sub(
+        r"<!doctype html>|<title>Everthread</title>|\{\{[a-z_.]+\}\}|>Everthread<", "", SOURCES["index.html"]
+    )
+    shown = re.findall(r">([^<>]*[a-z]{2}[^<>]*)<", index)
+    shown += re.findall(r'(?:aria-label|placeholder|title|alt)="([^"]+)"', index)
+    assert shown == []
+
+
+def keys_in_scripts() -> tuple[set[str], set[str]]:
+    """Return the keys that the scripts and the templates use, and the beginnings of those that they compose."""
+    source = "\n".join(SOURCES.values())
+    used = set(re.findall(r"[\"({]([a-z]+\.[a-z_0-9]+)[\")}]", source)) & ENGLISH.keys()
+    wanted = set(re.findall(r"\b(?:t|parts)\(\s*\"([^\"]+)\"", source))
+    assert wanted <= ENGLISH.keys()
+    return used | wanted, set(re.findall(r"(?:\(|= )`([a-z]+\.)\$\{", source))
+
+
+def test_every_english_text_is_used() -> None:
+    used, beginnings = keys_in_scripts()
+    assert "measure." in beginnings
+    known = {key for key in ENGLISH if key in used or key.startswith(tuple(beginnings))}
+    assert set(ENGLISH) - known - {"language.name"} == set()
+
+
+def placeholders_in(text: Text) -> set[str]:
+    forms = [text] if isinstance(text, str) else text.values()
+    return {
+        name
+        for form in forms
+        for _, name, _, _ in string.Formatter().parse(form.replace("{{", "").replace("}}", ""))
+        if name
+    }
+
+
+def width_of(text: Text) -> int:
+    """Return the width of a text's longest form in Latin letters; an ideograph is as wide as two."""
+    forms = [text] if isinstance(text, str) else text.values()
+    return max(sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in form) for form in forms)
+
+
+@pytest.mark.parametrize("code", TRANSLATIONS)
+def test_a_language_has_every_text_with_its_placeholders_and_plural_forms(code: str) -> None:
+    texts, forms = LANGUAGES[code], PLURAL_FORMS.get(code, {"one", "other"})
+    assert texts.keys() == ENGLISH.keys()
+    for key, text in texts.items():
+        assert placeholders_in(text) == placeholders_in(ENGLISH[key]), key
+        assert isinstance(text, str) or text.keys() == forms, key
+        assert text, key
+        if forms != {"other"} and not isinstance(ENGLISH[key], str):
+            assert not isinstance(text, str), key
+
+
+@pytest.mark.parametrize("code", TRANSLATIONS)
+def test_a_translation_fits_where_the_english_text_does(code: str) -> None:
+    for key, text in LANGUAGES[code].items():
+        bound = SHORT.get(key) or SHORT.get(key.partition(".")[0]) or width_of(ENGLISH[key]) * 1.5 + 14
+        assert width_of(text) <= bound, (key, text)
+
+
+@pytest.mark.parametrize("code", TRANSLATIONS)
+def test_a_language_is_translated(code: str) -> None:
+    same = {key for key, text in LANGUAGES[code].items() if text == ENGLISH[key] and len(str(text)) > 20}
+    assert same <= UNTRANSLATED_KEYS
