@@ -85,7 +85,7 @@ class Conversation:
     def record(self, line: Line, recalled: Metadata) -> None:
         """Store what was recalled for a line in its metadata, as `evidence.build_metadata` returns it."""
         if not self.incognito:
-            self.memory.store.set_record(self.memory.bank, line.seq, recalled[META_RECALLED])
+            self.memory.store.set_records(self.memory.bank, {line.seq: recalled[META_RECALLED]})
         recorded = replace(line, metadata={**line.metadata, **recalled})
         self.lines = [recorded if old.seq == line.seq else old for old in self.lines]
 

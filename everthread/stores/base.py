@@ -292,8 +292,9 @@ class LineStore(Protocol):
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         """Return these lines, ascending by seq, without retracted, wordless and missing ones."""
 
-    def set_record(self, bank: str, seq: int, record: JSONValue) -> None:
-        """Store in a line's metadata what was recalled for it; nothing if the line is gone."""
+    def set_records(self, bank: str, records: Mapping[int, JSONValue]) -> None:
+        """Store in the metadata of lines what was recalled for them, by number; retracted and missing ones are left
+        out."""
 
     def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         """Return the lines under these keys, retracted ones too."""

@@ -149,7 +149,7 @@ def test_a_record_is_added_to_a_line_that_was_stored_before(memory: Memory) -> N
     gone = memory.observe("Never mind.")
     memory.retract(gone.seq)
     for seq in (line.seq, gone.seq, 99):
-        memory.store.set_record(memory.bank, seq, {"relevance": 0.5, "hits": [{"seq": 1, "passage": [1]}]})
+        memory.store.set_records(memory.bank, {seq: {"relevance": 0.5, "hits": [{"seq": 1, "passage": [1]}]}})
     assert [hit.line.text for hit in memory.evidence(line.seq).hits] == [SAID[0]]
     assert memory.get(line.seq).metadata["via"] == "page"  # type: ignore[union-attr]
     assert (

@@ -331,10 +331,10 @@ class PostgresStore(Store):
 
         return self._write(bank, write)
 
-    def set_record(self, bank: str, seq: int, record: JSONValue) -> None:
+    def set_records(self, bank: str, records: Mapping[int, JSONValue]) -> None:
         def write(db: Connection) -> None:
             bank_rows.lock_bank(db, bank, to_micros(now()))
-            evidence.set_record(db, bank, seq, record)
+            evidence.set_records(db, bank, records)
 
         self._write(bank, write)
 
@@ -383,12 +383,12 @@ class PostgresStore(Store):
         return self._write(bank, write, was_committed)
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
-        ids = self._write(
+        ids, tables = self._write(
             bank,
             lambda db: units.forget_chain(db, bank, kind, number),
-            lambda db, ids: units.is_gone(db, bank, kind, ids),
+            lambda db, forgotten: units.is_gone(db, bank, kind, forgotten[0]),
         )
-        self._vacuum.schedule(["unit", "unit_vector"], whole_bank=False)
+        self._vacuum.schedule(tables, whole_bank=False)
         return ids
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:

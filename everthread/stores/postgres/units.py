@@ -254,8 +254,11 @@ def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
     return ["unit", "unit_vector"] if removed else []
 
 
-def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]:
-    """Remove a unit and the units that it superseded; return their ids, its own first.
+def forget_chain(db: Connection, bank: str, kind: str, number: int) -> tuple[list[int], list[str]]:
+    """Remove a unit and the units that it superseded.
+
+    Returns:
+        Their ids, its own first, and the tables that lost rows or values.
 
     Raises:
         NotFound: there is no such unit, or it is retracted.
@@ -266,8 +269,8 @@ def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]
     _unlink(db, bank, refs, chain)
     ids = [ref.id for ref in chain]
     db.execute(f"DELETE FROM everthread.unit WHERE {_IS_IN_UNITS}", (bank, kind, ids))
-    evidence.remove_units(db, bank, kind, ids)
-    return ids
+    recorded = evidence.remove_units(db, bank, kind, ids)
+    return ids, ["unit", "unit_vector", *(["line"] if recorded else [])]
 
 
 def is_gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:

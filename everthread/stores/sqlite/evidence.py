@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from everthread.common.keys import META_RECALLED
 from everthread.stores import evidence
 from everthread.types import JSONValue
 
 
-def set_record(db: sqlite3.Connection, seq: int, record: JSONValue) -> None:
-    """Store what was recalled for a line, if the line is current."""
-    row = db.execute("SELECT metadata FROM line WHERE seq = ? AND retracted_at IS NULL", (seq,)).fetchone()
-    if row is not None:
-        db.execute("UPDATE line SET metadata = ? WHERE seq = ?", (evidence.add_record(row[0], record), seq))
+def set_records(db: sqlite3.Connection, records: Mapping[int, JSONValue]) -> None:
+    """Store what was recalled for lines, by their numbers; retracted and missing lines are left out."""
+    for seq, record in records.items():
+        row = db.execute("SELECT metadata FROM line WHERE seq = ? AND retracted_at IS NULL", (seq,)).fetchone()
+        if row is not None:
+            db.execute("UPDATE line SET metadata = ? WHERE seq = ?", (evidence.add_record(row[0], record), seq))
 
 
 def remove_lines(db: sqlite3.Connection, seqs: Sequence[int]) -> None:

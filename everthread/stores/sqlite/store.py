@@ -319,9 +319,9 @@ class SQLiteStore(Store):
         with self._bank(bank).file.write_transaction() as db:
             return sessions.set_metadata(db, bank, session, title, metadata)
 
-    def set_record(self, bank: str, seq: int, record: JSONValue) -> None:
+    def set_records(self, bank: str, records: Mapping[int, JSONValue]) -> None:
         with self._bank(bank).file.write_transaction() as db:
-            evidence.set_record(db, seq, record)
+            evidence.set_records(db, records)
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         with self._bank(bank).file.write_transaction() as db:

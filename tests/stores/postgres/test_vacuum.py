@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from hardship import postgres
 
-from everthread import Memory, NewLine
+from everthread import Memory, NewLine, NewUnit
 from everthread.cli.main import main
 from everthread.stores.postgres import schema, vacuum, vector_index
 from everthread.stores.postgres.connections import Database
@@ -126,6 +126,19 @@ def test_only_the_tables_that_lost_rows_are_vacuumed(url: str, store: PostgresSt
     memory.forget(session=CANARY)
     store.close()
     assert [vacuum_counts(url)[table] for table in ("session", "buffer", "session_metadata")] == [1, 1, 1]
+
+
+def test_the_lines_are_vacuumed_if_a_forgotten_unit_was_recalled_for_one(url: str, store: PostgresStore) -> None:
+    memory, expected = opened(store), {}
+    for seq in (1, 2):
+        line = memory.observe("Hello.")
+        unit = memory.add_unit(NewUnit("summary", "A greeting.", seq, seq, line.said_at))
+        if seq == 2:
+            memory.store.set_records(memory.bank, {seq: {"hits": [{"kind": "summary", "id": unit.id, "score": 2.5}]}})
+            expected["line"] = 1
+        memory.forget_unit("summary", unit.id)
+        store.close()
+        assert vacuum_counts(url) == {"unit": seq, "unit_vector": seq, **expected}
 
 
 def test_a_process_vacuums_immediately_but_not_again_within_the_pause(url: str, store: PostgresStore) -> None:
