@@ -10,7 +10,7 @@ the parts that its card makes up are those of today.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -24,6 +24,7 @@ from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.stores import evidence as records
+from everthread.stores.arrays import to_ranges
 from everthread.types import Context, Evidence, Filter, FoundUnit, Hit, JSONValue, Line, Unit
 
 OF_THE_CHARACTER = frozenset(("instructions", "character", "examples", "lore", "scene"))  # parts that a card makes up
@@ -60,23 +61,12 @@ def build_record(prompt: Prompt, pinned: Sequence[Line], notes: Unit | None) -> 
     """
     given: dict[str, JSONValue] = {
         "cut": list(prompt.cut),
-        "window": _to_ranges(line.seq for line in prompt.window if line.seq > 0),
+        "window": [[*span] for span in to_ranges(sorted(line.seq for line in prompt.window if line.seq > 0))],
         "pinned": [line.seq for line in pinned] if "pinned" in prompt.sizes else [],
         "notes": [notes.id, to_micros(notes.valid_from)] if notes and "notes" in prompt.sizes else [],
     }
     sizes: JSONValue = [[name, tokens] for name, tokens in prompt.sizes.items()]
     return {"sizes": sizes, **{name: value for name, value in given.items() if value}}
-
-
-def _to_ranges(seqs: Iterable[int]) -> list[JSONValue]:
-    """Return the ranges (first and last) of consecutive numbers."""
-    ranges: list[list[int]] = []
-    for seq in sorted(seqs):
-        if ranges and ranges[-1][1] == seq - 1:
-            ranges[-1][1] = seq
-        else:
-            ranges.append([seq, seq])
-    return [*ranges]
 
 
 def read_prompt(memory: Memory, evidence: Evidence, character: Character | None = None) -> ReplyPrompt:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Reader = Callable[[], Iterator[NewLine]]
 
 FORMATS = {  # the options of each module's `read`, apart from the path
-    "jsonl": ("tz", "skipped", "places", "sessions"),
+    "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
     "transcript": ("assistant", "tz"),
     "whatsapp": ("assistant", "tz", "skipped"),
@@ -44,6 +44,7 @@ def open_reader(
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
     sessions: dict[str, SessionLabel] | None = None,
+    evidence: bool = False,
 ) -> Reader:
     """Open a file of conversations.
 
@@ -56,6 +57,7 @@ def open_reader(
         skipped: filled with the number of entries without a line, by kind.
         places: filled with the place in the file of each line with its own key, by key.
         sessions: filled with the titles and the metadata of sessions, by id.
+        evidence: whether lines have the evidence of replies, as `importing.store_lines` expects it.
 
     Returns:
         A function that reads the file from its beginning at each call.
@@ -72,7 +74,7 @@ def open_reader(
         others = ", ".join(other for other, known in FORMATS.items() if name in known)
         what = f"format {format} has no option {name!r} (only {others} have it)"
         raise ConfigError(what, path=path, remedy="leave out {option}", option=name)
-    filled = {"skipped": skipped, "places": places, "sessions": sessions}
+    filled = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
     outputs = {name: value for name, value in filled.items() if name in options}
     return partial(import_module(f"everthread.transfer.{format}").read, path, **given, **outputs)
 

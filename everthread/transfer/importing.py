@@ -17,10 +17,12 @@ from typing import Any
 
 from everthread.bank.line_keys import key_history
 from everthread.bank.line_validation import clean_line, replace_unstorable
-from everthread.common.keys import META_KEY_FROM
+from everthread.common.keys import META_KEY_FROM, META_RECALLED
 from everthread.errors import BadFile
 from everthread.memory import BATCH_LINES, Memory
+from everthread.stores.evidence import get_record
 from everthread.transfer import formats
+from everthread.transfer.evidence import list_keys, to_seqs
 from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import SessionLabel, export_key, exported_seq
@@ -54,7 +56,8 @@ def check_file(path: Path, format: str | None = None, **options: Any) -> Checked
         ConfigError: an option is invalid.
     """
     skipped, places, sessions = Counter[str](), dict[str, str](), dict[str, SessionLabel]()
-    reader = formats.open_reader(path, format, skipped=skipped, places=places, sessions=sessions, **options)
+    outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions}
+    reader = formats.open_reader(path, format, evidence=True, **outputs, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
         what = f"the file contains no messages{format_skipped(left_out)}"
@@ -119,7 +122,9 @@ def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
     """Store the lines that are new to the bank, and apply the retractions and corrections of the others."""
     new = list(select_foreign_lines(memory, lines))
     stored = _find_by_key(memory, new)
-    memory.observe_many([line for line in new if _stored_key(line) not in stored])
+    added = [line for line in new if _stored_key(line) not in stored]
+    memory.observe_many([_without_evidence(line) for line in added])
+    _store_evidence(memory, [line for line in added if META_RECALLED in line.metadata])
     exported = [
         (line, existing) for line in lines if line.retracted_at and (existing := _find_exported(memory, line.key))
     ]
@@ -130,6 +135,21 @@ def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
             memory.replace_lines([existing.seq], [line])
         elif line.retracted_at is not None and _stored_words(line) == (existing.speaker, existing.text):
             memory.store.retract(memory.bank, existing.seq, line.retracted_at)
+
+
+def _without_evidence(line: NewLine) -> NewLine:
+    return replace(line, metadata={name: value for name, value in line.metadata.items() if name != META_RECALLED})
+
+
+def _store_evidence(memory: Memory, replies: Sequence[NewLine]) -> None:
+    """Store the evidence of new lines, with the numbers that the lines in it have in this bank."""
+    evidence = {_stored_key(line): get_record(line.metadata) or {} for line in replies if line.key}
+    keys = set(evidence).union(*map(list_keys, evidence.values()))
+    seqs = {key: line.seq for key, line in memory.store.get_by_key(memory.bank, sorted(keys)).items()}
+    exported = {key: line.seq for key in keys - seqs.keys() if (line := _find_exported(memory, key)) is not None}
+    records = {seqs[key]: to_seqs(record, seqs | exported) for key, record in evidence.items() if key in seqs}
+    if records:
+        memory.store.set_records(memory.bank, records)
 
 
 def select_foreign_lines(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]:

@@ -30,6 +30,7 @@ from everthread.bank.validation import check_session_metadata, check_title
 from everthread.common.keys import META_RECALLED
 from everthread.errors import BadInput
 from everthread.transfer.dates import parse_moment
+from everthread.transfer.evidence import to_keys
 from everthread.transfer.files import (
     KeyGenerator,
     check_line,
@@ -112,10 +113,11 @@ def read(
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
     sessions: dict[str, SessionLabel] | None = None,
+    evidence: bool = False,
 ) -> Iterator[NewLine]:
     """Yield the lines of a file; see `parse_objects`. `sessions` is filled with the labels of sessions, by id."""
     objects = _read_rows(path, {} if sessions is None else sessions)
-    return parse_objects(objects, path, tz=tz, skipped=skipped, places=places)
+    return parse_objects(objects, path, tz=tz, skipped=skipped, places=places, evidence=evidence)
 
 
 def _read_rows(path: Path, sessions: dict[str, SessionLabel]) -> Iterator[tuple[str, object]]:
@@ -149,6 +151,7 @@ def parse_objects(
     tz: tzinfo = UTC,
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
+    evidence: bool = False,
 ) -> Iterator[NewLine]:
     """Yield the lines of JSON objects.
 
@@ -161,6 +164,7 @@ def parse_objects(
         tz: the zone of times without an offset.
         skipped: counts messages "without words", such as tool calls and pictures, and "non-text parts".
         places: filled with the place of each line with its own key, by key.
+        evidence: whether lines have the evidence of replies, which names lines by their keys (`to_keys`).
 
     Raises:
         BadFile: a value is invalid.
@@ -168,7 +172,7 @@ def parse_objects(
     skipped, places = Counter() if skipped is None else skipped, {} if places is None else places
     places.clear()
     key_of = _LineKeys(path, places)
-    by_seq: dict[int | None, str] = {}  # the file's seq -> the line's key
+    by_seq: dict[int, str] = {}  # the file's seq -> the line's key
     for where, value in objects:
         if not isinstance(value, dict):
             raise file_error(path, where, f"{shorten(value)} is not an object", 'write {"text": "…"}')
@@ -179,10 +183,11 @@ def parse_objects(
             skipped += Counter({"non-text parts": other_parts})
             line = _build_line(value, path, where, tz)
             key = key_of(line, value.get("id"), where)
-            parent = by_seq.get(_optional_seq(value, "parent", path, where))
+            parent = by_seq.get(_optional_seq(value, "parent", path, where) or 0)
             if (seq := _optional_seq(value, "seq", path, where)) is not None:
                 by_seq[seq] = key
-            yield check_line(replace(line, key=key, parent=parent), path, where)
+            metadata = to_keys(line.metadata, by_seq) if evidence else _without_evidence(line.metadata)
+            yield check_line(replace(line, key=key, parent=parent, metadata=metadata), path, where)
 
 
 def _join_content_parts(value: Mapping[str, object], path: Path, where: str) -> tuple[Mapping[str, object], int]:
@@ -267,6 +272,10 @@ def _build_line(value: Mapping[str, object], path: Path, where: str, tz: tzinfo)
     )
 
 
+def _without_evidence(metadata: Metadata) -> Metadata:
+    return {name: value for name, value in metadata.items() if name != META_RECALLED}
+
+
 def _choose_name(value: Mapping[str, object], name: str, other: str) -> str:
     """Return which of two names of one field the object uses."""
     return other if value.get(name) is None and value.get(other) is not None else name
@@ -326,6 +335,4 @@ def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: st
     extra = {name: item for name, item in value.items() if name not in LINE_FIELDS | used | unused}
     if duplicates := sorted(extra.keys() & metadata.keys()):
         raise file_error(path, where, f'"{duplicates[0]}" is both in "metadata" and outside it', "remove one of them")
-    values = {**extra, **metadata}
-    values.pop(META_RECALLED, None)  # its numbers are those of lines in another bank
-    return cast("dict[str, JSONValue]", values)
+    return cast("dict[str, JSONValue]", {**extra, **metadata})

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from everthread.bank.evidence import build_metadata
 from everthread.chat.chat import Chat
-from everthread.common.keys import META_KEY_FROM
+from everthread.common.keys import META_KEY_FROM, META_RECALLED
 from everthread.errors import BadFile
 from everthread.memory import Memory
+from everthread.stores.evidence import get_answer
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.transfer.importing import (
@@ -22,8 +24,8 @@ from everthread.transfer.importing import (
     select_foreign_lines,
     store_lines,
 )
-from everthread.transfer.jsonl import export_key, format_rows, write
-from everthread.types import Line, NewLine
+from everthread.transfer.jsonl import export_key, format_rows, read, write
+from everthread.types import Context, Hit, JSONValue, Line, NewLine
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -193,6 +195,61 @@ def test_titles_and_metadata_of_sessions_are_exported_and_imported(memory: Memor
                 "three": (None, {"tags": ["garden"]}),
             }
         assert export(other, tmp_path / "bob.jsonl").read_text().count('"title"') == 2
+
+
+def test_the_evidence_of_replies_is_exported_and_imported_with_the_numbers_of_the_other_bank(
+    memory: Memory, tmp_path: Path
+) -> None:
+    coach, since, cat, fish = (
+        memory.observe(text, speaker="Nora", session="one", said_at=NOON)
+        for text in ("Joost is my coach.", "Since May.", "My cat is Tom.", "I eat no fish.")
+    )
+    hits = (Hit(coach, 2.5, 0.75, {"cosine": 0.5}, (coach, since)), Hit(cat, 1.5, 0.5, {}, (cat,)))
+    context = Context("…", 42, (coach, since, cat, fish), hits, (), 0.875)
+    prompt: JSONValue = {"sizes": [["window", 7], ["message", 3]], "window": [[1, 2], [4, 4]], "pinned": [4]}
+    metadata = {"via": "page", **build_metadata(context, coach, prompt)}
+    reply = memory.observe("It is Joost.", role="assistant", session="one", said_at=NOON, metadata=metadata)
+    original = memory.evidence(reply.seq)
+    memory.forget(seq=cat.seq)
+    file = export(memory, tmp_path / "alice.jsonl")
+    assert import_lines(memory, check_file(file))["added"] == 0
+    with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
+        other.observe("Said long before.")
+        for _ in range(2):
+            import_lines(other, check_file(file))
+            *_, last = other.lines()
+            evidence = other.evidence(last.seq)
+            assert [hit.text for hit in evidence.hits] == [coach.text]
+            assert evidence.hits[0].signals == original.hits[0].signals
+            assert [line.text for line in evidence.hits[0].passage] == [coach.text, since.text]
+            assert [line.text for line in evidence.kept] == [fish.text]
+            assert (evidence.forgotten, evidence.relevance, evidence.tokens) == (1, 0.875, 42)
+            assert evidence.prompt == original.prompt
+            record = last.metadata[META_RECALLED]
+            assert record["prompt"]["window"] == [[2, 4]]  # type: ignore[call-overload,index]
+            assert get_answer(last.metadata) == 2
+            assert last.metadata["via"] == "page"
+        other.forget(seq=2)
+        assert other.evidence(last.seq).hits == ()
+    assert META_RECALLED not in next(line for line in read(file) if line.role == "assistant").metadata
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        3,
+        {"hits": [{"seq": True}, {"seq": [1]}, {"seq": "1"}, 4], "kept": "x", "answer": {}, "prompt": 3},
+        {"prompt": {"window": [[1, 10**15], [2, 1], ["a", 1], [0, 1]], "pinned": [None], "sizes": 3}, "forgotten": []},
+    ],
+)
+def test_invalid_evidence_in_a_file_does_no_harm(memory: Memory, tmp_path: Path, record: object) -> None:
+    file = tmp_path / "alice.jsonl"
+    rows = [{"seq": 1, "text": "Hello."}, {"seq": 2, "text": "Aye.", "metadata": {META_RECALLED: record}}]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert import_lines(memory, check_file(file))["added"] == 2
+    if isinstance(record, dict):
+        evidence = memory.evidence(2)
+        assert (evidence.hits, evidence.kept, evidence.prompt) == ((), (), {})
 
 
 def test_an_import_leaves_the_title_that_a_session_has(memory: Memory, tmp_path: Path) -> None:
