@@ -240,10 +240,12 @@ def _may_grow(work: Callable[[str], object], pump: Pump, size: int) -> bool:
     They don't if even a quadratic function would stay below MIN_CPU_S there, nor if their times have a ratio below
     MAX_SHORT_RATIO: a time a·n + b·n² that grows by MAX_TIME_RATIO there grows by 5.3 here.
     """
-    spent = _spent(work, pump.text(size))
-    if spent < MIN_CPU_S / LENGTH_RATIO**2:
+    text = pump.text(size // LENGTH_RATIO)
+    if (shortest := _spent(work, text)) < MIN_CPU_S / LENGTH_RATIO**4:
         return False
-    return spent > MAX_SHORT_RATIO * min(_spent(work, pump.text(size // LENGTH_RATIO)) for _ in range(3))
+    if (spent := _spent(work, pump.text(size))) < MIN_CPU_S / LENGTH_RATIO**2:
+        return False
+    return spent > MAX_SHORT_RATIO * min(shortest, *(_spent(work, text) for _ in range(2)))
 
 
 def _spent(work: Callable[[str], object], text: str) -> float:
