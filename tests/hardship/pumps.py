@@ -23,7 +23,7 @@ import everthread
 
 LONG_REPEAT_COUNT = 32  # a repeat of at least this many repetitions is long
 MAX_CPU_S = 2.0  # for one call
-MIN_CPU_S = 0.03  # below it, growth is not measured
+MIN_CPU_S = 3e-12  # for each squared character; below it, growth is not measured
 LENGTH_RATIO = 4  # of the longer text to the shorter one
 MAX_TIME_RATIO = 8.0  # of their times; 4 is linear, 16 quadratic
 MAX_SHORT_RATIO = 5.0  # of the times of texts LENGTH_RATIO times shorter
@@ -221,29 +221,30 @@ def grows(work: Callable[[str], object], pump: Pump, size: int) -> bool:
 
     It is measured up to three times, because other processes may evict caches.
     """
-    if not _may_grow(work, pump, size // LENGTH_RATIO):
+    least = MIN_CPU_S * size**2
+    if not _may_grow(work, pump, size // LENGTH_RATIO, least / LENGTH_RATIO**2):
         return False
     for _ in range(3):
         more = _spent(work, pump.text(size))
         if more == float("inf"):
             return True
-        if more < MIN_CPU_S or more <= MAX_TIME_RATIO * max(
+        if more < least or more <= MAX_TIME_RATIO * max(
             _spent(work, pump.text(size // LENGTH_RATIO)) for _ in range(2)
         ):
             return False
     return True
 
 
-def _may_grow(work: Callable[[str], object], pump: Pump, size: int) -> bool:
+def _may_grow(work: Callable[[str], object], pump: Pump, size: int, least: float) -> bool:
     """Return whether shorter texts leave open that the time grows too fast up to LENGTH_RATIO times this size.
 
-    They don't if even a quadratic function would stay below MIN_CPU_S there, nor if their times have a ratio below
-    MAX_SHORT_RATIO: a time a·n + b·n² that grows by MAX_TIME_RATIO there grows by 5.3 here.
+    They don't if even a quadratic function would stay below `least` seconds at this size, nor if their times have a
+    ratio below MAX_SHORT_RATIO: a time a·n + b·n² that grows by MAX_TIME_RATIO there grows by 5.3 here.
     """
     text = pump.text(size // LENGTH_RATIO)
-    if (shortest := _spent(work, text)) < MIN_CPU_S / LENGTH_RATIO**4:
+    if (shortest := _spent(work, text)) < least / LENGTH_RATIO**2:
         return False
-    if (spent := _spent(work, pump.text(size))) < MIN_CPU_S / LENGTH_RATIO**2:
+    if (spent := _spent(work, pump.text(size))) < least:
         return False
     return spent > MAX_SHORT_RATIO * min(shortest, *(_spent(work, text) for _ in range(2)))
 
