@@ -79,8 +79,8 @@ def patterns() -> list[Found]:
     for module in modules():
         source = inspect.getsource(module)
         for name, value in vars(module).items():
-            uses = set(re.findall(rf"\b{name}\.(\w+)\(", source))
             for pattern in _within(value):
+                uses = set(re.findall(rf"\b{name}\.(\w+)\(", source))
                 anchored = value is pattern and bool(uses) and uses <= {"match", "fullmatch"}
                 _keep(found, Found(f"{module.__name__}.{name}", pattern, anchored))
         for call, pattern in _called(ast.parse(source), vars(module)):
