@@ -31,7 +31,7 @@ MISNAMED_TABLE = re.compile(r"^[ \t]*\[recipe\.(\w+)\]", re.MULTILINE)  # no TOM
 MIN_NAME_SIMILARITY = 0.75  # ratio of Ratcliff and Obershelp from which an unknown name counts as a misspelling
 
 
-LANGUAGES = ("en", "de", "zh")  # of the terminal and of text messages; zh is simplified Chinese
+LANGUAGES = ("en", "de", "fr", "es", "zh", "ja")  # of the terminal and of text messages; zh is simplified Chinese
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Config:
     embedder: str = "minilm"  # minilm | hash | a folder with model.onnx | https://…/v1#model | st:NAME | openai:NAME
     embedder_key: str = field(default="", repr=False)  # the API key of a remote embedder; sent nowhere else
     device: str = ""  # where torch runs sentence-transformers models: cuda, cuda:1, mps, cpu; "" leaves it to torch
-    language: str = ""  # of `everthread chat` and `everthread demo`: en, de, zh; "": the system's locale
+    language: str = ""  # of `everthread chat` and `everthread demo`: en, de, fr, es, zh, ja; "": the system's locale
     recipe: str = "default"  # of banks without a saved recipe
     recipes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # options by recipe; only in the file
     threads: int = 0  # processor threads for embedding many lines; 0 means as many as there are

@@ -78,6 +78,9 @@ def _nothing_of_the_user(
     for name in [name for name in os.environ if name.startswith("EVERTHREAD_")]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name in ("LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "C.UTF-8")
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     monkeypatch.setenv("OLLAMA_HOST", no_ollama)  # no model of the user's is asked, either
     home = str(tmp_path_factory.getbasetemp() / "home")

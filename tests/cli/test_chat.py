@@ -371,6 +371,25 @@ def test_at_a_terminal_the_user_chooses_the_bank_for_another_character(tmp_path:
 
 
 @pytest.mark.usefixtures("gold")
+def test_the_locale_chooses_the_language_of_the_question_and_of_the_talk(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "store", "-c", "Captain Vey", "-m", "none", LC_ALL="de_DE.UTF-8")
+    assert "Wo möchtest du mit Captain Vey sprechen?" in terminal.wait_for("(eigenes oder dieses)")
+    terminal.type(b"eigenes\n")
+    assert "Das Gedächtnis „alice/captain-vey“ ist noch leer." in terminal.wait_for("Alice> ")
+    terminal.type(b"Meine Schwester Mia wohnt in Lissabon.\n")
+    assert "Das merke ich mir." in terminal.wait_for("Alice> ")
+    terminal.type(b"/quit\n")
+    assert terminal.close() == 0
+
+
+def test_json_is_in_english_in_every_locale(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    assert answers(run("-m", "none", "--json", stdin="/stats\n"))[0]["answer"] == "nothing yet"
+    monkeypatch.setenv("EVERTHREAD_LANGUAGE", "fr")
+    assert "est encore vide" in run("-b", "new", "-m", "none", stdin="/quit\n").stdout
+
+
+@pytest.mark.usefixtures("gold")
 def test_aborting_the_question_changes_nothing(run: Run, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path / "store", "-c", "Captain Vey", "-m", "none")
     terminal.wait_for("Answer")

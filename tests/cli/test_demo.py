@@ -45,9 +45,9 @@ def test_in_a_terminal_it_waits_for_enter_and_asks_before_it_deletes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(demo, "_is_interactive", lambda: True)
-    shown = run(tmp_path, "hash", input="\n\n\nn\n")
+    shown = run(tmp_path, "hash", input="\n\n\nvielleicht\nnein\n")
     assert shown.stdout.count("Enter stellt die Frage.") == 3
-    assert "Die Demo löschen? [J/n]: n\nDie Demo bleibt." in shown.stdout
+    assert "Die Demo löschen? [J/n]: nein\nDie Demo bleibt." in shown.stdout
     assert banks(tmp_path) == ["demo"]
     assert "Die Demo ist gelöscht." in run(tmp_path, "hash", input="\n\n\n\n").stdout
     assert banks(tmp_path) == []
@@ -68,3 +68,12 @@ def test_a_bank_of_the_persons_own_is_left_alone(tmp_path: Path) -> None:
     assert "bank 'demo' holds messages of its own, which the sample life would replace" in refused.stderr
     with Memory.open("demo", store=tmp_path, embedder=HashEmbedder()) as memory:
         assert memory.stats().lines == 1
+
+
+def test_in_a_language_without_a_sample_life_the_demo_speaks_it_and_the_life_is_the_english_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANG", "fr_FR.UTF-8")
+    shown = CliRunner().invoke(main, ["--store", str(tmp_path), "--embedder", "hash", "demo"]).stdout
+    assert "Kate demande\u00a0: What is the plumber called?" in shown
+    assert "La démo est supprimée." in shown

@@ -158,7 +158,7 @@ def test_messages_are_as_long_as_the_channel_allows(store: Store, tmp_path: Path
         assert messages[-1].endswith("word ...")
 
 
-def test_the_channel_may_word_a_text_in_its_own_way(nemo: PagerBot) -> None:
+def test_a_blank_message_is_answered_with_a_hint(nemo: PagerBot) -> None:
     assert nemo.receive("  ") == ["That message was empty. Write to me whenever you like."]
 
 

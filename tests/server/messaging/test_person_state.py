@@ -23,6 +23,11 @@ def test_a_stored_state_is_read_and_written_as_before(memory: Memory) -> None:
     assert memory.settings()["sms"] == STORED
 
 
+def test_a_chosen_language_is_stored_too(memory: Memory) -> None:
+    PersonState(language="de").save(memory, "sms")
+    assert PersonState.load(memory, "sms") == PersonState(language="de")
+
+
 def test_a_bank_without_a_state_has_the_initial_one(memory: Memory) -> None:
     assert PersonState.load(memory, "sms") == PersonState()
 

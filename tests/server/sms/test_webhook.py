@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -415,6 +416,22 @@ def test_forgetting_over_rest_stops_the_reply_in_progress(tmp_path: Path, path: 
         (answer,) = sending.result(PATIENCE) or [""]  # the whole reply takes ten seconds
         assert "word " * 200 not in answer
         assert bool(answer) == bool(nemo.store.banks()) == bool(path)  # a forgotten bank is not created again
+
+
+def test_the_bot_writes_in_the_language_that_is_set_until_the_person_chooses_another(tmp_path: Path) -> None:
+    with bot(tmp_path, model=False, settings=replace(SETTINGS, sms_language="de")) as nemo:
+        phone = nemo.phone()
+        assert phone.send("Help")[0].startswith("Ich bin ein Chatbot")
+        assert phone.send("Mia moved to Lisbon.") == ["Das merke ich mir."]
+        assert phone.send("LANGUE FRANÇAIS") == ["Désormais, je t'écris en français."]
+        nemo.wait(0.1)
+        (answer,) = phone.send("Lisbon?")
+        assert re.fullmatch(r"Le \d.* \d{4}, tu m'as dit\s: «\sMia moved to Lisbon\.\s»", answer)
+        assert [line.text for line in nemo.lines] == ["Mia moved to Lisbon.", "Lisbon?"]
+        assert phone.send("Oublie-moi !") == [SMS.render_text("forget?", 0, "fr")]
+        assert phone.send("oui", sid="SM9") == [SMS.render_text("forgotten", 2, "fr")]
+        assert phone.send("oui", sid="SM9") == [SMS.render_text("forgotten", 2, "fr")]
+        assert phone.send("Forget me") == [SMS.render_text("stranger", 0, "de")]
 
 
 def test_a_no_forgets_nothing(nemo: Bot) -> None:
