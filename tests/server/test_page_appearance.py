@@ -1,13 +1,22 @@
-"""Settings, themes, a phone's screen, the keyboard, access keys, and the size of the page, in a real Chromium."""
+"""Settings, themes, a phone's screen, the keyboard, keys and accounts, and the size of the page, in a real Chromium."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from hardship import web
+from hardship.loopback import serve_app
 from playwright.sync_api import Browser, Page, Route, expect
 
+from everthread.recipes.default import Default
+from everthread.server.app import create_app
+from everthread.server.services import Services
+from everthread.server.settings import Settings
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 from server.page_helpers import (
     FILES,
     MAX_COMPRESSED_BYTES,
@@ -19,6 +28,7 @@ from server.page_helpers import (
     say_and_wait,
     visit,
 )
+from server.people.cheap import PASSWORDS
 
 
 def test_reply_settings_are_sent_with_each_request(page: Page, url: str) -> None:
@@ -130,7 +140,7 @@ def test_a_key_is_requested_if_the_server_requires_one(browser: Browser, url: st
     def guarded(route: Route) -> None:
         key = route.request.headers.get("authorization", "")
         sent_keys.append(key)
-        if key == "Bearer et_right":
+        if key == "Bearer et_right" or route.request.url.endswith("/about"):
             route.continue_(headers={k: v for k, v in route.request.headers.items() if k != "authorization"})
         else:
             document = {"type": "urn:everthread:unauthorized", "status": 401, "detail": "a key is needed"}
@@ -173,6 +183,91 @@ def test_a_key_for_another_bank_leads_to_that_bank(browser: Browser, url: str) -
     expect(page.locator("#bank")).to_have_text("Ever in theirs")
     expect(page.locator(".welcome")).to_be_visible()
     expect(page.locator("#notices")).to_be_empty()
+    page.context.close()
+
+
+PASSWORD, NEW_PASSWORD = "violet harbour", "another harbour"
+
+
+@pytest.fixture
+def people_url(tmp_path: Path) -> Iterator[str]:
+    """Return the URL of a server that requires accounts, with the administrator nora."""
+    store = SQLiteStore(tmp_path)
+    app = create_app(Services(store, HashEmbedder(64), None, Default()), Settings(key_required=True))
+    people = app.state.authenticator.people
+    people.passwords = PASSWORDS
+    people.create("nora", PASSWORD, is_administrator=True)
+    with serve_app(app) as url:
+        yield url
+    store.close()
+
+
+def sign_in(page: Page, name: str, password: str) -> None:
+    page.fill(".sign-in [autocomplete=username]", name)
+    page.fill(".sign-in [autocomplete=current-password]", password)
+    page.keyboard.press("Enter")
+
+
+def test_a_person_signs_in_manages_accounts_and_signs_out(browser: Browser, people_url: str) -> None:
+    page = browser.new_context().new_page()
+    page.goto(people_url)
+    expect(page.get_by_label("Name")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    check_accessibility(page)
+    sign_in(page, "nora", "wrong")
+    expect(page.get_by_role("alert")).to_have_text("The name or the password is wrong.")
+    sign_in(page, "nora", PASSWORD)
+    page.wait_for_url("**/#/nora")
+    page.wait_for_selector("html[data-ready]")
+    page.click("#open-settings")
+    page.get_by_role("button", name="Manage accounts").click()
+    people = page.get_by_role("dialog", name="People")
+    people.get_by_label("Name").fill("Mia")
+    people.get_by_label("Password").fill(NEW_PASSWORD)
+    people.get_by_role("button", name="Create account").click()
+    mia = people.locator(".people li").filter(has_text="mia")
+    expect(mia).to_contain_text("0 banks · 0 messages · never signed in")
+    mia.get_by_role("button", name="Lock").click()
+    expect(mia).to_contain_text("locked")
+    check_accessibility(page)
+    mia.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog", name="Remove mia?").get_by_role("button", name="Keep the chats").click()
+    expect(mia).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Change password").click()
+    for number, text in enumerate((PASSWORD, NEW_PASSWORD, NEW_PASSWORD)):
+        page.locator("dialog input[type=password]").nth(number).fill(text)
+    check_accessibility(page)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog", name="Change password")).to_have_count(0)
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    sign_in(page, "nora", NEW_PASSWORD)
+    expect(page.locator("#bank")).to_have_text("Ever in nora")
+    page.context.close()
+
+
+def test_another_person_on_the_same_browser_sees_nothing_of_the_first(browser: Browser, people_url: str) -> None:
+    page = browser.new_context().new_page()
+    page.goto(people_url)
+    sign_in(page, "nora", PASSWORD)
+    page.wait_for_url("**/#/nora")
+    page.wait_for_selector("html[data-ready]")
+    body = {"name": "mia", "password": PASSWORD}
+    assert page.request.post(f"{people_url}/api/v1/accounts", data=body, headers={"Origin": people_url}).ok
+    say(page, "Quillfeather moved to Timbuktu.")
+    expect(page.locator(".from-person[data-seq]")).to_have_count(1)
+    page.fill("#message", "Quillfeather again")
+    page.context.clear_cookies()
+    page.reload()
+    sign_in(page, "mia", PASSWORD)
+    page.wait_for_url("**/#/mia")
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#bank")).to_have_text("Ever in mia")
+    assert "Quillfeather" not in page.content()
+    expect(page.locator("#message")).to_have_value("")
+    page.goto(f"{people_url}/#/nora")
+    page.wait_for_url("**/#/mia")
     page.context.close()
 
 

@@ -50,13 +50,13 @@ export async function request(method, path, { body, type, signal } = {}) {
     const response = await send(API_ROOT + path, { method, headers, body: payload, signal });
     if (response.ok) return response;
     const problem = await problemOf(response);
-    if (response.status !== 401 || !(await promptForKey())) throw problem;
+    if (response.status !== 401 || problem.kind === "wrong-password" || !(await promptForKey())) throw problem;
   }
 }
 
 async function send(url, request) {
   try {
-    return await fetch(url, { credentials: "omit", ...request });
+    return await fetch(url, { credentials: "same-origin", ...request });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     const detail = t("error.unreachable");
@@ -66,7 +66,9 @@ async function send(url, request) {
 
 async function problemOf(response) {
   try {
-    return new Problem(await response.json());
+    const problem = new Problem(await response.json());
+    problem.waitSeconds = Number(response.headers.get("Retry-After")); // before the request may be repeated
+    return problem;
   } catch {
     return new Problem({
       status: response.status,

@@ -1,8 +1,9 @@
 // The entry point. It starts the chat first, so that a message can be sent at once; then it loads the columns beside it
 // (lazy.js), and connects the parts of the page.
 
+import { homeBank, ownsBank, setAccount } from "./account.js";
 import { bankPath, get, hasKey, put, setKey, setKeyPrompt } from "./api.js";
-import { withPerson } from "./banknames.js";
+import { isDemoBank, withPerson } from "./banknames.js";
 import { ChatView } from "./chat.js";
 import { Composer } from "./composer.js";
 import { acceptDrops, button, byId, fill, h, icon, iconButton, textElement } from "./dom.js";
@@ -33,11 +34,32 @@ let keyPrompt = null; // a promise; requests that fail at the same time share on
 setKeyPrompt(() => (keyPrompt ??= promptForKey().finally(() => (keyPrompt = null))));
 
 async function promptForKey() {
-  const key = await (await loadOverlays()).askKey(hasKey());
+  const [{ askKey, askSignIn }, { has_accounts: hasAccounts }] = await Promise.all([loadOverlays(), get("/about")]);
+  const account = hasAccounts && !hasKey() ? await askSignIn() : null;
+  if (account) return enter(account);
+  const key = await askKey(hasKey());
   if (!key) return false;
   setKey(key);
-  get("/about").then((info) => (serverInfo = info), showError); // it contains more with a key
+  readServerInfo().catch(showError); // it contains more with a key
   return true;
+}
+
+/** Go on where the person who has signed in owns the bank of this address, or open their own. */
+async function enter(account) {
+  setAccount(account);
+  if (ownsBank(route.bank)) {
+    readServerInfo().catch(showError);
+    return true;
+  }
+  setPref("known", null);
+  navigate({ bank: homeBank() });
+  location.reload();
+  return new Promise(() => {}); // the page is left
+}
+
+async function readServerInfo() {
+  serverInfo = await get("/about");
+  setAccount(serverInfo.account);
 }
 
 // ---- routes
@@ -48,9 +70,11 @@ const showRoute = withErrors(async () => {
     await openRoute();
     setPref("held", route.bank);
   } catch (error) {
-    const forbidden = error.status === 403 && route.view === "talk";
-    const bank = forbidden ? await (await loadOverlays()).findAllowedBank() : null;
-    if (bank === null) throw error;
+    if (error.status !== 403) throw error;
+    await readServerInfo();
+    if (route.view !== "talk" && ownsBank(route.bank)) throw error;
+    const bank = homeBank() ?? (await (await loadOverlays()).findAllowedBank());
+    if (bank === null || bank === route.bank) throw error;
     clearNotice();
     navigate({ bank });
   }
@@ -62,7 +86,7 @@ async function openRoute() {
   showView("chat");
   const bankReady = ensureBank();
   const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
-  if (route.bank === "demo") bankReady.then(loadDemo).then(({ openDemo }) => openDemo(), showError);
+  if (isDemoBank(route.bank)) bankReady.then(loadDemo).then(({ openDemo }) => openDemo(), showError);
   if (route.view === "read") await openTranscript(bankReady);
   else await chat.open(bankReady).catch(showUnlessForbidden);
   performance.mark("read");
@@ -207,7 +231,7 @@ on(
 on(
   "model-changed",
   withErrors(async () => {
-    serverInfo = await get("/about");
+    await readServerInfo();
     await chat.reload();
   }),
 );
@@ -264,8 +288,7 @@ const start = withErrors(async () => {
   const shown = showRoute();
   composer.sendQueued();
   performance.mark("interactive"); // from here on a message that is sent waits for the conversation by itself
-  const [info] = await Promise.all([get("/about"), shown, loadColumns()]);
-  serverInfo ??= info;
+  await Promise.all([readServerInfo(), shown, loadColumns()]);
   if (!serverInfo.incognito && chat.state) emit("state", chat.state);
   performance.mark("whole");
   document.documentElement.dataset.ready = "";

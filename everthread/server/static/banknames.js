@@ -1,9 +1,16 @@
 // Who talks with whom in a bank, in words.
 
+import { homeBank } from "./account.js";
 import { t } from "./words.js";
 
 const UNNAMED = "user"; // of a person who has given no name
 const DEFAULT_BANK = "default";
+const DEMO_BANK = "demo";
+
+/** The bank of the demo: demo or, with an account, nora/demo. */
+export const demoBank = () => (homeBank() ? `${homeBank()}/${DEMO_BANK}` : DEMO_BANK);
+
+export const isDemoBank = (bank) => bank === DEMO_BANK || bank.endsWith(`/${DEMO_BANK}`);
 
 /** The bank beside which that of a character was opened: laura, of laura/captain-vey; null for any other bank. */
 export function homeOf(id, character) {

@@ -1,5 +1,6 @@
 // Choosing a memory bank: there is one for each relationship.
 
+import { homeBank, ownsBank } from "./account.js";
 import { getAll, put } from "./api.js";
 import { avatar } from "./avatars.js";
 import { withPerson } from "./banknames.js";
@@ -36,6 +37,9 @@ function askBankName() {
   });
 }
 
+/** The id of a bank that the person may create: with an account, one below their own. */
+const ownName = (name) => (ownsBank(name) ? name : `${homeBank()}/${name}`);
+
 export function openBanks() {
   return openDialog(t("bank.title"), (close) => {
     const list = h("ul", { class: "banks" });
@@ -55,7 +59,7 @@ export function openBanks() {
     });
     const create = withErrors(async (event) => {
       event.preventDefault();
-      const name = field.value.trim();
+      const name = ownName(field.value.trim());
       await put(`/banks/${encodeURIComponent(name)}`);
       open(name);
     });

@@ -1,6 +1,8 @@
 // The demo: a bank with a sample life, three questions, the line that answers each, and a button that forgets it.
 
+import { homeBank } from "./account.js";
 import { bankPath, get, post, remove } from "./api.js";
+import { demoBank, isDemoBank } from "./banknames.js";
 import { dateTime, longDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { arrivingContext } from "./evidence.js";
@@ -10,7 +12,6 @@ import { getPref, setPref } from "./prefs.js";
 import { hashOf, navigate, route } from "./router.js";
 import { language, languages, t } from "./words.js";
 
-export const DEMO_BANK = "demo";
 const BUDGET_TOKENS = 150; // of recalled lines; only the first is shown
 const LANGUAGES = ["en", "de", "zh"];
 
@@ -18,16 +19,17 @@ let demo = null;
 
 /** Fill the bank of the demo with the sample life of a language, and go there. */
 export async function startDemo(language = preferredLanguage()) {
-  if (route.bank !== DEMO_BANK) setPref("bankBeforeDemo", route.bank);
+  const bank = demoBank();
+  if (route.bank !== bank) setPref("bankBeforeDemo", route.bank);
   showNotice(t("demo.reading"), { lasting: true });
   try {
-    await post(`/banks/${DEMO_BANK}/sample`, { language });
+    await post(`/banks/${encodeURIComponent(bank)}/sample`, { language });
   } finally {
     clearNotice();
   }
   demo?.close();
-  if (route.bank === DEMO_BANK) emit("sessions-changed");
-  navigate({ bank: DEMO_BANK });
+  if (route.bank === bank) emit("sessions-changed");
+  navigate({ bank });
 }
 
 /** Show the demo in place of the chat, if the bank of this address holds a sample life. */
@@ -38,7 +40,7 @@ export async function openDemo() {
   demo.show(true);
 }
 
-const isDemoRoute = () => route.bank === DEMO_BANK && route.view === "talk";
+const isDemoRoute = () => isDemoBank(route.bank) && route.view === "talk";
 
 on("route", () => isDemoRoute() || demo?.show(false));
 on("forgotten", (seqs) => demo?.removeLines(seqs));
@@ -186,10 +188,10 @@ class Demo {
 
   /** Delete the bank of the demo, and go back to where it was begun. */
   async leave() {
-    await remove(`/banks/${DEMO_BANK}`);
+    await remove(bankPath());
     setPref("known", null);
     this.close();
-    navigate({ bank: getPref("bankBeforeDemo") ?? "default" });
+    navigate({ bank: getPref("bankBeforeDemo") ?? homeBank() ?? "default" });
     showNotice(t("demo.deleted"));
   }
 }

@@ -10,6 +10,7 @@ const REPLY_OPTIONS = [
   "max_tokens",
   "budget",
 ];
+const PLACES = ["bank", "held", "known", "bankBeforeDemo", "beginning"];
 
 function readPrefs() {
   try {
@@ -31,6 +32,12 @@ export function setPref(name, value) {
   } catch {
     // Storage is disabled: preferences are not saved.
   }
+}
+
+/** Remove what refers to a person's chats: places, drafts, access keys. Themes and options of replies stay. */
+export function forgetPlaces() {
+  for (const name of PLACES) setPref(name, null);
+  sessionStorage.clear();
 }
 
 /** The options of a reply that the person has set. */

@@ -1,6 +1,7 @@
 // The settings: replies, memory, appearance; export, import and deletion of a bank.
 
 import { bankPath, get, hasKey, patch, post, remove, request, setKey } from "./api.js";
+import { accountSection } from "./accountsettings.js";
 import { openDialog, showReceipt } from "./dialogs.js";
 import { button, download, fill, h, select, textElement } from "./dom.js";
 import { emit } from "./events.js";
@@ -52,6 +53,7 @@ export function openSettings(serverInfo, chat) {
         select(t("settings.theme"), THEMES, getPref("theme") ?? "", setTheme),
         hasKey() && keyRow(),
       ),
+      accountSection(),
       h("p", { class: "small" }, t("settings.version", { version: serverInfo.version, embedder: serverInfo.embedder })),
     ],
     { wide: true },
