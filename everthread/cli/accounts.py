@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 
 import click
 
 from everthread import factory
+from everthread.bank import deletion
 from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, show_json
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import NotFound
@@ -141,7 +141,7 @@ def remove(ctx: click.Context, /, name: str, banks: str, yes: bool) -> None:
             confirm(f"Forget everything of {account.name} ({size}) for good?")
         people.set_locked(account, True)
         for bank in account.owned(store.banks()) if banks == "forget" else ():
-            store.forget(bank, "bank", None, datetime.now(UTC))
+            deletion.forget(store, bank, "bank", None)
         people.remove(account)
     click.echo(f"removed {account.name}; {'forgotten' if banks == 'forget' else 'kept'}: {size}")
 

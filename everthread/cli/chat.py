@@ -30,6 +30,8 @@ from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadInput, EverthreadError
 from everthread.languages.terminal_language import find_language
 from everthread.languages.wording import DEFAULT_LANGUAGE, Wording, load_wording
+from everthread.llms.base import LLM
+from everthread.server.models.connection import open_for_terminal
 from everthread.types import Sampling
 
 CARD_SUFFIXES = (card.JSON, card.PNG)
@@ -88,8 +90,9 @@ def chat(
 ) -> None:
     """Talk with a character that remembers; everything you say is stored.
 
-    Works with any OpenAI-compatible model: the one that EVERTHREAD_LLM_URL and EVERTHREAD_LLM_MODEL name, else one of
-    an Ollama on this machine. Without a model, each line is answered with the recalled memories.
+    Works with any OpenAI-compatible model: the one that EVERTHREAD_LLM_URL and EVERTHREAD_LLM_MODEL name, else the one
+    that was connected on the page or with `everthread model`, else one of an Ollama on this machine. Without a model,
+    each line is answered with the recalled memories.
 
     With --json, each line of standard input is answered with one JSON object on one line: the recalled context ("text",
     "tokens", "lines", "units", "hits", "cut", "relevance"; for other banks "others") and the "reply", null without a
@@ -108,6 +111,7 @@ def chat(
     offers_option = {} if offers is None else {"offers": str(offers).lower()}
     arguments["language"] = DEFAULT_LANGUAGE if as_json else find_language()
     arguments |= {"options": {**ctx.obj["options"], **options, **offers_option}, "scribe": scribe_model, "banks": banks}
+    values["model"] = open_for_terminal(arguments["store"], values["model"])
     if len(character) > 1:
         _run_group_chat(bank, character, arguments, values, as_json)
         return
@@ -127,7 +131,7 @@ def open_chat(
     character: str | None,
     arguments: dict[str, Any],
     *,
-    model: str | None,
+    model: LLM | None,
     speaker: str | None,
     session: str | None,
     incognito: bool,
@@ -147,7 +151,7 @@ def open_chat(
             arguments = {**arguments, "store": stack.enter_context(TemporaryDirectory())}
         unstored = incognito or remember_policy({SETTING_REMEMBER: remember}) is False  # before the first line
         conversation = stack.enter_context(
-            Chat.open(bank, character=character, llm=model, session=session, incognito=unstored, **arguments)
+            Chat.open(bank, character=character, llm=model or "none", session=session, incognito=unstored, **arguments)
         )
         if remember is not None:
             conversation.memory.set_setting(SETTING_REMEMBER, remember)

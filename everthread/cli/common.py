@@ -35,6 +35,7 @@ LAZY_COMMANDS = {
     "hook": "everthread.cli.hook",
     "keys": "everthread.cli.keys",
     "mcp": "everthread.cli.mcp",
+    "model": "everthread.cli.model",
     "recipes": "everthread.cli.recipes",
     "serve": "everthread.cli.serve",
     "search": "everthread.cli.search",

@@ -20,6 +20,7 @@ from everthread import __version__, config, factory
 from everthread.common.installation import extra_command, package_command
 from everthread.embedders import shapes
 from everthread.errors import EverthreadError, NotFound
+from everthread.server.models.connection import open_for_terminal
 from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.bank_file import find_orphan_logs
 from everthread.stores.sqlite.store import SQLiteStore
@@ -48,7 +49,7 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
     yield from _measure_folder(Path(opened))
     yield _check_recipe()
     yield _check_embedder(embedder)
-    yield _check_language_model()
+    yield _check_language_model(store)
     yield from _check_banks(store, banks)
 
 
@@ -90,16 +91,16 @@ def _check_embedder(name: str | None) -> Finding:
     return Finding("embedder", bool(np.isfinite(cosines).all()), f"{embedder.name} answers")
 
 
-def _check_language_model() -> Finding:
+def _check_language_model(store: str | None) -> Finding:
     """Find the model that a chat would use. Having none is not a fault: a chat then shows memories, not replies."""
     try:
-        model = factory.open_llm()
+        model = open_for_terminal(store)
     except EverthreadError as error:
         return Finding("language model", False, str(error))
     return Finding(
         "language model",
         True,
-        f"{model.name} (configured; no request was sent)" if model else "none; see everthread chat --help",
+        f"{model.name} (no request was sent)" if model else "none; see everthread chat --help",
     )
 
 

@@ -18,11 +18,10 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.options import identify
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.scribes.base import Scribe
-from everthread.server import server_db
 from everthread.server.bounded_embedder import BoundedEmbedder
 from everthread.server.llm_catalog import LLMCatalog
 from everthread.server.models.connection import ModelConnection
-from everthread.server.models.connection_file import FILE_NAME, ConnectionFile
+from everthread.server.models.connection_file import ConnectionFile
 from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter, estimate_tokens
 
@@ -59,8 +58,7 @@ class Services:
         self.store, self.embedder, self.recipe = store, BoundedEmbedder(embedder), recipe
         self.multi_process = multi_process
         self.count: TokenCounter = estimate_tokens
-        file = ConnectionFile(server_db.get_path(store).with_name(FILE_NAME))
-        self.connection = ModelConnection(file, llm, model_setting)
+        self.connection = ModelConnection(ConnectionFile.beside(store), llm, model_setting)
         self._scribe = scribe
         self._recipes = {**factory.configured_recipes(), recipe.name: recipe}
         self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()

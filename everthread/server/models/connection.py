@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
-from everthread import config
+from everthread import config, factory
 from everthread.config import ENV_PREFIX
-from everthread.errors import ConfigError
+from everthread.errors import ConfigError, NotFound
 from everthread.llms.base import LLM
-from everthread.llms.names import find_model
+from everthread.llms.names import find_model, open_llm
 from everthread.server.llm_catalog import LLMCatalog
 from everthread.server.models.connection_file import ConnectionFile, StoredModel, Version
 
@@ -51,11 +53,7 @@ class ModelConnection:
 
     def find_key(self, url: str) -> str:
         """Return the stored key if it is for the server at this address, else "": no other server may receive it."""
-        try:
-            stored = self._file.read()
-        except ValueError:
-            return ""
-        return stored.key if stored is not None and stored.url == url else ""
+        return self._file.find_key(url)
 
     def connect(self, url: str, model: str, key: str = "") -> None:
         """Store another model, which replies from now on.
@@ -77,21 +75,59 @@ class ModelConnection:
     def _open(self) -> LLM | None:
         try:
             stored = self._file.read()
-            if stored is None:
-                return self._llm
-            return open_model(stored.url, stored.model, stored.key) if stored.url else None
+            return self._llm if stored is None else open_stored(stored)
         except (ConfigError, ValueError) as error:
             log.warning("the stored language model is not used: %s", error)
             return None
 
 
-def open_model(url: str, model: str, key: str = "") -> LLM | None:
-    """Open a model of a server, with the configured limits.
+def open_stored(stored: StoredModel) -> LLM | None:
+    """Open a model that was connected, with the configured limits; None for the decision to have none.
 
     Raises:
         ConfigError: the address or the key is invalid, or a package is missing.
     """
-    return find_model(replace(config.load(), llm_url=url, llm_key=key, llm_prices=""), model)
+    if not stored.url:
+        return None
+    return find_model(replace(config.load(), llm_url=stored.url, llm_key=stored.key, llm_prices=""), stored.model)
+
+
+def open_for_terminal(store: str | Path | None, model: str | None = None) -> LLM | None:
+    """Open the model that replies in the terminal, as `open_current` does.
+
+    Args:
+        store: as for `factory.open_store`; a folder that is missing is not created.
+        model: the argument of `--model`.
+
+    Raises:
+        EverthreadError: the same errors as `factory.open_store` and `open_current`.
+    """
+    try:
+        opened = factory.open_store(store, create=False)
+    except NotFound:
+        return open_llm(model)
+    with closing(opened):
+        return open_current(ConnectionFile.beside(opened), model)
+
+
+def open_current(file: ConnectionFile, model: str | None) -> LLM | None:
+    """Open the model that replies where no server runs: the one that a setting names, else the connected one, else one
+    that is found.
+
+    Args:
+        file: stores the model that is connected.
+        model: the argument of `--model`.
+
+    Raises:
+        ConfigError: it can't be opened.
+    """
+    if find_setting(model):
+        return open_llm(model)
+    try:
+        stored = file.read()
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return open_llm() if stored is None else open_stored(stored)
 
 
 def find_setting(model: str | None) -> str:

@@ -8,9 +8,12 @@ import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from everthread.errors import StoreUnavailable
+from everthread.server import server_db
 from everthread.server.models import system_keyring
+from everthread.stores.base import Store
 
 FILE_NAME = "model.json"
 
@@ -36,6 +39,11 @@ class ConnectionFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @classmethod
+    def beside(cls, store: Store) -> Self:
+        """Return the file that belongs to a store."""
+        return cls(server_db.get_path(store).with_name(FILE_NAME))
+
     def get_version(self) -> Version | None:
         """Return a value that differs after each change, or None while there is no file."""
         try:
@@ -54,6 +62,14 @@ class ConnectionFile:
         if stored is None or not stored.in_keyring:
             return stored
         return replace(stored, key=system_keyring.load_key(self._account(stored)))
+
+    def find_key(self, url: str) -> str:
+        """Return the stored key if it is for the server at this address, else "": no other server may receive it."""
+        try:
+            stored = self.read()
+        except ValueError:
+            return ""
+        return stored.key if stored is not None and stored.url == url else ""
 
     def _read_file(self) -> StoredModel | None:
         try:

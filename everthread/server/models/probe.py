@@ -15,7 +15,6 @@ from everthread.errors import ConfigError, LLMDenied, ModelError, ModelNotFound
 from everthread.llms.discovery import MAX_LIST_BYTES
 from everthread.llms.errors import redact_url
 from everthread.llms.openai_compatible import NON_STREAMING_FACTOR, OpenAICompatible
-from everthread.server.problems import Problem
 from everthread.types import Message, Sampling
 
 LIST_TIMEOUT_S = 10.0  # for the list of models
@@ -24,12 +23,30 @@ MAX_REPLY_TOKENS = 16
 MAX_NAMES = 12  # of models in an error
 
 
+class UnusableServer(ConfigError):
+    """A server of language models, or one of its models, can't be used.
+
+    Attributes:
+        kind: what is wrong, such as `key`.
+    """
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
+def complete_address(url: str) -> str:
+    """Return a base URL: without a slash at its end, and with /v1 if it has no path."""
+    url = url.strip().rstrip("/")
+    return url if redact_url(url).count("/") > 2 else f"{url}/v1"
+
+
 def list_models(url: str, key: str) -> list[str] | None:
     """Return the names of a server's models, or None if it doesn't list them.
 
     Raises:
         ConfigError: the address or the key has an invalid form.
-        Problem: there is no such server, or it refuses the key.
+        UnusableServer: there is no such server, or it refuses the key.
     """
     address = redact_url(url)
     OpenAICompatible(url, "", key or None)  # checks the key's form
@@ -39,7 +56,9 @@ def list_models(url: str, key: str) -> list[str] | None:
     except httpx.TimeoutException:
         raise _slow(address, LIST_TIMEOUT_S) from None
     except (httpx.HTTPError, httpx.InvalidURL):
-        raise _problem("unreachable", f"nothing answers at {address}; start the server, or check the address") from None
+        raise UnusableServer(
+            "unreachable", f"nothing answers at {address}; start the server, or check the address"
+        ) from None
     if status in (401, 403):
         raise _key_refused(address, key)
     if 300 <= status < 400:
@@ -47,7 +66,7 @@ def list_models(url: str, key: str) -> list[str] | None:
     if status in (404, 405, 501):
         return None
     if status != 200:
-        raise _problem("failed", f"the server at {address} failed ({status}); try again later, or check its log")
+        raise UnusableServer("failed", f"the server at {address} failed ({status}); try again later, or check its log")
     return _parse_names(body, address)
 
 
@@ -62,7 +81,7 @@ def try_model(url: str, model: str, key: str, names: list[str] | None) -> None:
 
     Raises:
         ConfigError: the address or the key has an invalid form, or a package is missing.
-        Problem: the model doesn't reply.
+        UnusableServer: the model doesn't reply.
     """
     if not has_llm_extra():
         raise ConfigError(f"language models need an extra: {extra_command('llm')}")
@@ -79,7 +98,7 @@ def try_model(url: str, model: str, key: str, names: list[str] | None) -> None:
         if time.monotonic() - started >= REPLY_TIMEOUT_S:
             raise _slow(address, REPLY_TIMEOUT_S) from None
         problem = error.public.partition("; ")[0]
-        raise _problem("failed", f"{problem}; check the address, the model and its server") from None
+        raise UnusableServer("failed", f"{problem}; check the address, the model and its server") from None
 
 
 def _fetch(address: str, headers: dict[str, str]) -> tuple[int, bytes]:
@@ -101,31 +120,27 @@ def _parse_names(body: bytes, address: str) -> list[str]:
         return [str(item["id"]) for item in items if item.get("id")]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         detail = f"what answers at {address} is not a server of language models; its address usually ends in /v1"
-        raise _problem("no-server", detail) from None
+        raise UnusableServer("no-server", detail) from None
 
 
-def _problem(kind: str, detail: str) -> Problem:
-    return Problem(422, f"model-{kind}", detail)
-
-
-def _key_refused(address: str, key: str) -> Problem:
+def _key_refused(address: str, key: str) -> UnusableServer:
     if key:
-        return _problem("key", f"the server at {address} refused the key; copy it again from your account there")
-    return _problem("key", f"the server at {address} requires a key; create one in your account there")
+        return UnusableServer("key", f"the server at {address} refused the key; copy it again from your account there")
+    return UnusableServer("key", f"the server at {address} requires a key; create one in your account there")
 
 
-def _moved(address: str) -> Problem:
+def _moved(address: str) -> UnusableServer:
     detail = f"the server at {address} refers to another address, to which the key was not sent; enter that address"
-    return _problem("moved", detail)
+    return UnusableServer("moved", detail)
 
 
-def _slow(address: str, seconds: float) -> Problem:
+def _slow(address: str, seconds: float) -> UnusableServer:
     detail = (
         f"the server at {address} did not answer within {seconds:g} seconds; check that it is running, and try again"
     )
-    return _problem("slow", detail)
+    return UnusableServer("slow", detail)
 
 
-def _missing(address: str, model: str, names: list[str] | None) -> Problem:
+def _missing(address: str, model: str, names: list[str] | None) -> UnusableServer:
     listed = f"; it has {', '.join(names[:MAX_NAMES])}{' …' if len(names) > MAX_NAMES else ''}" if names else ""
-    return _problem("missing", f"the server at {address} has no model {model!r}{listed or '; check its name'}")
+    return UnusableServer("missing", f"the server at {address} has no model {model!r}{listed or '; check its name'}")

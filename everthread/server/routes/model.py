@@ -5,7 +5,8 @@ All of it needs a caller who may do everything with all banks; see `permissions.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -13,7 +14,6 @@ from pydantic import BaseModel, Field, SecretStr
 from starlette.responses import StreamingResponse
 
 from everthread.llms.discovery import get_openai_key
-from everthread.llms.errors import redact_url
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server import problems
 from everthread.server.conversations.reply_stream import encode_event
@@ -94,9 +94,10 @@ def model_connection(services: AdministrationServices) -> ConnectionView:
 def connect_model(services: AdministrationServices, body: ConnectionBody) -> ConnectionView:
     """Connect a model, which is tried first; it replies from now on, also after a restart."""
     _require_changeable(services)
-    url, key = _complete_address(body.url), _find_key(services, body)
+    url, key = probe.complete_address(body.url), _find_key(services, body)
     sent_key = key or get_openai_key(url)
-    probe.try_model(url, body.model, sent_key, probe.list_models(url, sent_key))
+    with _as_problems():
+        probe.try_model(url, body.model, sent_key, probe.list_models(url, sent_key))
     services.connection.connect(url, body.model, key)
     return _build_view(services)
 
@@ -112,8 +113,9 @@ def disconnect_model(services: AdministrationServices) -> ConnectionView:
 @router.post("/test")
 def test_model_server(services: AdministrationServices, body: ServerBody) -> ServerModelsView:
     """Check a server and its key, and list its models. Nothing is stored."""
-    url = _complete_address(body.url)
-    return ServerModelsView(items=probe.list_models(url, _find_key(services, body) or get_openai_key(url)))
+    url = probe.complete_address(body.url)
+    with _as_problems():
+        return ServerModelsView(items=probe.list_models(url, _find_key(services, body) or get_openai_key(url)))
 
 
 @router.post("/pull", response_class=StreamingResponse, responses=PROGRESS)
@@ -157,13 +159,16 @@ def _require_changeable(services: Services) -> None:
         raise Problem(409, "model-configured", detail)
 
 
-def _complete_address(url: str) -> str:
-    """Return a base URL: without a slash at its end, and with /v1 if it has no path."""
-    url = url.strip().rstrip("/")
-    return url if redact_url(url).count("/") > 2 else f"{url}/v1"
+@contextmanager
+def _as_problems() -> Iterator[None]:
+    """Turn what is wrong with a server of models into a problem of its kind."""
+    try:
+        yield
+    except probe.UnusableServer as error:
+        raise Problem(422, f"model-{error.kind}", str(error)) from None
 
 
 def _find_key(services: Services, body: ServerBody) -> str:
     if body.key is not None:
         return body.key.get_secret_value().strip()
-    return services.connection.find_key(_complete_address(body.url))
+    return services.connection.find_key(probe.complete_address(body.url))
