@@ -21,7 +21,7 @@ from everthread import factory
 from everthread.bank.line_validation import clean_line
 from everthread.bank.settings import remember_policy
 from everthread.chat.character import Character
-from everthread.chat.conversation import is_abandoned, open_session
+from everthread.chat.conversation import open_session
 from everthread.chat.end_dialogue import build_consent_question, build_ending_reply, end_conversation
 from everthread.chat.goodbye import next_step
 from everthread.chat.prompt_builder import is_character_line
@@ -414,15 +414,17 @@ class Chat:
         self.close()
 
     def _begin(self, session: str | None, incognito: bool, resume: bool = True) -> None:
-        """Resume or begin a session, end an older one that was left open, and start the queued jobs."""
+        """Resume or begin a session, end older ones that were left open, and start the queued jobs."""
         present, policy = self._now(), remember_policy(self.memory.settings())
         incognito = incognito or policy is False
-        self._conversation, previous = open_session(self.memory, session, present, incognito=incognito, resume=resume)
+        self._conversation, previous, left = open_session(
+            self.memory, session, present, incognito=incognito, resume=resume
+        )
         self.responder.attach(self._conversation, self._scribe_worker, previous.last_at if previous else None)
         if incognito:
             return
-        if previous and previous.id != self.session and is_abandoned(previous, present):
-            self._scribe_worker.end_session(previous.id, present, policy is True)
+        for old in left:
+            self._scribe_worker.end_session(old.id, present, policy is True)
         self._scribe_worker.start()
 
     # ---------------------------------------------------------------------- replies

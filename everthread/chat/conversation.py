@@ -199,7 +199,7 @@ class Conversation:
 
 def open_session(
     memory: Memory, session: str | None, at: datetime, *, incognito: bool, resume: bool
-) -> tuple[Conversation, Session | None]:
+) -> tuple[Conversation, Session | None, list[Session]]:
     """Open a session.
 
     Args:
@@ -210,14 +210,15 @@ def open_session(
         resume: whether the current session may be resumed.
 
     Returns:
-        The conversation, and the session in which something was said last, if any.
+        The conversation, the session in which something was said last, if any, and those to end.
     """
     sessions = memory.sessions()
     last = current_session(sessions, at)
     if session is None and resume:
         session = find_resumable(last, at)
     session = session or new_session_name(to_micros(at), lambda name: {existing.id for existing in sessions})
-    return Conversation(memory, session, incognito=incognito), last
+    left = [each for each in _list_abandoned(sessions, last, at) if each.id != session]
+    return Conversation(memory, session, incognito=incognito), last, left
 
 
 def find_resumable(last: Session | None, at: datetime) -> str | None:
@@ -225,9 +226,13 @@ def find_resumable(last: Session | None, at: datetime) -> str | None:
     return last.id if last and is_open(last) and at - last.last_at <= SESSION_GAP else None
 
 
-def is_abandoned(session: Session, at: datetime) -> bool:
-    """Return whether a session was never ended and has no line of the last hour."""
-    return is_open(session) and at - session.last_at > SESSION_GAP
+def _list_abandoned(sessions: Sequence[Session], last: Session | None, at: datetime) -> list[Session]:
+    """Return the open sessions without a line of the last hour: the last one, and those that were left for it. Older
+    ones, such as those of an import, stay as they are."""
+    if last is None:
+        return []
+    open_sessions = [session for session in sessions if is_open(session) and at - session.last_at > SESSION_GAP]
+    return [session for session in open_sessions if session.last_at >= last.started_at - SESSION_GAP]
 
 
 def is_open(session: Session) -> bool:

@@ -392,6 +392,24 @@ def test_after_an_hour_a_new_conversation_begins_and_the_old_one_is_summarised(
     assert "Mia moved to Lisbon" in later.notes
 
 
+def test_a_conversation_that_was_left_for_another_is_summarised_once_it_is_idle(
+    talk: Talk, clock: Clock, memory: Memory
+) -> None:
+    for days, name in ((400, "older"), (300, "old")):
+        memory.observe("Said long ago.", session=name, said_at=NOON - timedelta(days=days))
+    left = talk("Aye.", session="left")
+    get_reply_text(left, "My sister Mia moved to Lisbon in May.")
+    get_reply_text(talk("Aye.", session="other"), "My brother Ben sails on Sundays.")
+    left.wait(120)
+    assert [unit.metadata["session"] for unit in memory.units("summary")] == [
+        "old"
+    ]  # the last one, an hour ago or more
+    clock.pass_by(hours=5)
+    talk("Aye.").wait(120)
+    assert [unit.metadata["session"] for unit in memory.units("summary")] == ["old", "left", "other"]
+    assert [session.id for session in memory.sessions() if session.ended_at is None] == ["older"]
+
+
 def test_a_named_session_is_resumed_at_any_age(talk: Talk, clock: Clock) -> None:
     get_reply_text(talk("Aye.", session="voyage"), "Ahoy.")
     clock.pass_by(days=90)
