@@ -141,6 +141,10 @@ def test_a_new_chat_begins_at_once_and_chats_are_renamed_tagged_pinned_archived_
     month = page.locator("svg.timeline").get_by_role("listitem").first
     month.locator("rect").click()
     expect(shown).to_have_text(["The ferry"])
+    add_chat(url, "stored", "garden", 2, ended=timedelta(days=40))
+    web.patch(f"{url}/api/v1/banks/stored/sessions/garden", json={"metadata": {"archived": True}}).raise_for_status()
+    visit(page, url, "stored")
+    expect(page.locator(".welcome")).to_contain_text("New chat with")  # the bank is not new
 
 
 def test_search_lists_every_message_with_the_words_and_then_what_is_similar(page: Page, long_url: str) -> None:

@@ -113,6 +113,10 @@ function lineOfUnit({ kind, text, session, said_at, last_seq, metadata, retracte
   return { seq: last_seq, session, role: "system", speaker: kind, text, said_at, metadata, retracted_at: replaced_at };
 }
 
+/** Whether the bank has any chat. listed: a list without archived ones. */
+export const hasChats = async (listed) =>
+  listed.length > 0 || (await get(bankPath("/sessions?limit=1"))).items.length > 0;
+
 /** The server-sent events of a response as they arrive: [name, data]. EventSource can't send a POST. */
 export async function* readEvents(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,6 +1,6 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
-import { bankPath, chatPath, get, post, Problem, readEvents, request } from "./api.js";
+import { bankPath, chatPath, get, hasChats, post, Problem, readEvents, request } from "./api.js";
 import { recalledAnswer } from "./answers.js";
 import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
@@ -63,7 +63,8 @@ export class ChatView {
     }
     on("forgotten", (seqs) => this.removeLines(seqs));
     on("corrected", (change) => this.onCorrected(change));
-    on("sessions-loaded", (sessions) => ((this.bankHasLines = sessions.length > 0), this.render()));
+    const onChats = withErrors(async (listed) => ((this.bankHasLines = await hasChats(listed)), this.render()));
+    on("sessions-loaded", onChats);
     on("bank", () => (this.bankHasLines = null));
     on("route", () => (this.queued = null));
     on("person-named", () => this.reload());
