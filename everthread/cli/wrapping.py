@@ -11,6 +11,14 @@ Emit = Callable[[str, str], None]  # writes a text in a style
 _TOKENS = re.compile(r"\n| +|[^ \n]+")
 
 
+CLOSING_MARKS = "。，、；：？！”’」』）】》〉…"
+OPENING_MARKS = "“‘「『（【《〈"
+
+
+def _is_wide(char: str) -> bool:
+    return bool(char) and east_asian_width(char) in "WF"
+
+
 def cell_width(text: str) -> int:
     """Return the columns that a text takes: two for each wide character, none for a combining one."""
     if text.isascii():
@@ -38,17 +46,19 @@ class WordWrapper:
             elif token.isspace():
                 self.flush()
                 self._space += token
-            elif token.isascii():
+            elif token.isascii() and (not self._word or self._word[-1][0].isascii()):
                 self._word.append((token, style))
             else:
                 self._feed_wide(token, style)
 
     def _feed_wide(self, token: str, style: str) -> None:
-        """Feed a word that may have wide characters, after each of which a row may end."""
+        """Feed a word that may have wide characters, before and after each of which a row may end, except before a
+        mark that closes something."""
         for char in token:
-            self._word.append((char, style))
-            if east_asian_width(char) in "WF":
+            last = self._word[-1][0][-1] if self._word else ""
+            if char not in CLOSING_MARKS and last not in OPENING_MARKS and (_is_wide(char) or _is_wide(last)):
                 self.flush()
+            self._word.append((char, style))
 
     def flush(self) -> None:
         """Write the word so far, in the next row if this one has no room for it."""

@@ -31,6 +31,11 @@ def test_wide_characters_take_two_columns_and_a_row_may_end_after_each() -> None
     assert wrap("猫猫猫猫猫猫猫") == "猫猫猫猫猫猫\n猫"
 
 
+def test_a_row_of_wide_characters_neither_ends_with_an_opening_mark_nor_begins_with_a_closing_one() -> None:
+    assert wrap("猫猫猫猫猫猫。猫") == "猫猫猫猫猫\n猫。猫"
+    assert wrap("猫猫猫猫猫「猫」") == "猫猫猫猫猫\n「猫」"
+
+
 def test_rows_that_continue_a_row_are_indented_and_the_next_row_is_not() -> None:
     assert wrap("- one two three\nfour", indent=2) == "- one two\n  three\nfour"
 
