@@ -1,4 +1,4 @@
-"""Finds events that users announce, and phrases them for a prompt. Pure: the clock is an argument.
+"""Finds events that users announce, and phrases them for a prompt or for people. Pure: the clock is an argument.
 
 A line announces an event if one of its sentences names a future day and a plan of the user ("My interview is
 tomorrow", "We fly to Rome on Friday", "我明天面试"). Questions, negations, quotations and conditions announce nothing.
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from everthread.errors import BadInput
+from everthread.languages.wording import Wording
 from everthread.text.analyzer import normalize
 from everthread.text.indentation import join_rows
 from everthread.text.relative_time import format_relative_time
@@ -129,12 +130,37 @@ def find_best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
 
 def phrase(source: Event | Hit, now: datetime) -> str:
     """Return a row for a prompt: a quotation with speaker, date and, for an event, its day."""
-    line = source.line
-    quote = source.sentence if isinstance(source, Event) else " ".join(line.text.split())
-    quote = quote if len(quote) <= MAX_PHRASE_CHARS else f"{quote[:MAX_PHRASE_CHARS].rstrip()}…"
+    line, quote = source.line, _shorten(source.sentence if isinstance(source, Event) else source.line.text)
     ago = format_relative_time(line.said_at, now)
     text = f'On {_format_date(line.said_at.date())} ({ago}) {join_rows(line.speaker)} said: "{quote}"'
     return f"{text} That was for {_format_event_days(source, now)}." if isinstance(source, Event) else text
+
+
+def _shorten(text: str) -> str:
+    row = " ".join(text.split())
+    return row if len(row) <= MAX_PHRASE_CHARS else f"{row[:MAX_PHRASE_CHARS].rstrip()}…"
+
+
+def announce(event: Event, now: datetime, words: Wording) -> str:
+    """Return what people read of an event: who announced it, when and in which words, and its day."""
+    line = event.line
+    return words(
+        "chat.announced",
+        date=words.date(line.said_at),
+        ago=words.distance(line.said_at, now),
+        speaker=join_rows(line.speaker),
+        text=_shorten(event.sentence),
+        day=_name_event_days(event, now, words),
+    )
+
+
+def _name_event_days(event: Event, now: datetime, words: Wording) -> str:
+    if event.first_day != event.last_day:
+        return words("chat.announced_days", first=words.date(event.first_day), last=words.date(event.last_day))
+    if (near := _NEAR_DAYS.get((event.first_day - now.date()).days)) is not None:
+        return words(f"time.{near}")
+    ago = words.distance(datetime.combine(event.first_day, now.timetz()), now)
+    return words("chat.announced_day", date=words.date(event.first_day), ago=ago)
 
 
 def _format_event_days(event: Event, now: datetime) -> str:

@@ -13,6 +13,7 @@ from itertools import dropwhile
 from everthread.chat.events import (
     MAX_REMINDED_LINES,
     MIN_TURNS_BETWEEN,
+    Event,
     ReminderHistory,
     find_best_old_hit,
     find_due_events,
@@ -58,13 +59,13 @@ class Reminders:
         answered = dropwhile(is_character_line, lines)  # without a greeting
         replies = [line for line in answered if is_character_line(line)]
         if not replies and (event := self.find_event(last_seen, now, replaces)) is not None:
-            return event
+            return event.line.seq, phrase(event, now)
         hit = find_best_old_hit(context.hits, now)
         if hit is None or not self._load_history(replies, replaces).allows(hit.line.seq):
             return None
         return hit.line.seq, phrase(hit, now)
 
-    def find_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Reminder | None:
+    def find_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Event | None:
         """Return an event announced by the user that has happened since `last_seen`, or is about to happen."""
         if last_seen is None:
             return None
@@ -73,7 +74,7 @@ class Reminders:
         events = [event for line in recent if (event := parse_event(line)) is not None]
         used = self._list_seqs_without(replaces)
         fresh = [event for event in find_due_events(events, now, last_seen) if event.line.seq not in used]
-        return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
+        return fresh[0] if fresh else None
 
     def _list_seqs_without(self, *replies: Line | None) -> tuple[int, ...]:
         """Return the lines of earlier reminders, without those of these replies."""

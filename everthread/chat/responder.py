@@ -15,6 +15,7 @@ from everthread.bank.settings import recall_from
 from everthread.chat import character_library, lorebook, offline_reply, pins, prompt_record, style_sample
 from everthread.chat.character import Character
 from everthread.chat.conversation import Conversation
+from everthread.chat.events import announce
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
 from everthread.chat.reminders import Reminders
 from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_metadata
@@ -127,8 +128,8 @@ class Responder:
         """Return an event that the character could ask about as the conversation begins; else empty."""
         if self._conversation.lines or not self._memory.recipe.offers:
             return ""
-        reminder = self._reminders.find_event(self._last_seen, self._now())
-        return reminder[1] if reminder else ""
+        event = self._reminders.find_event(self._last_seen, self._now())
+        return announce(event, self._now(), self.words) if event else ""
 
     def check_fits(self) -> None:
         """Raise BadQuery if the character alone is too long for the model. Checked once for each character."""

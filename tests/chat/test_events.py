@@ -15,12 +15,14 @@ from everthread.chat.events import (
     MIN_TURNS_BETWEEN,
     Event,
     ReminderHistory,
+    announce,
     find_best_old_hit,
     find_due_events,
     parse_event,
     phrase,
 )
 from everthread.errors import BadInput
+from everthread.languages.wording import load_wording
 from everthread.types import Hit, Line, Role
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
@@ -328,6 +330,21 @@ def test_invalid_json_of_offers_is_rejected(value: None) -> None:
 def test_a_phrase_names_the_day_of_the_line_and_of_the_event(days: str, named: str) -> None:
     expected = f'On 18 November 2026 (3 days ago) Nora said: "My interview is then." That was for {named}.'
     assert phrase(event(days), NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "days", "wanted"),
+    [
+        ("en", "11-20", "On 18 November 2026 (3 days ago) Nora said: “My interview is then.” That was for yesterday."),
+        ("de", "11-20", "Am 18. November 2026 (vor 3 Tagen) sagte Nora: „My interview is then.“ Gemeint war gestern."),
+        ("fr", "11-24", "C'était pour le 24 novembre 2026 (dans 3 jours)."),
+        ("es", "11-23 11-29", "Era para los días del 23 de noviembre de 2026 al 29 de noviembre de 2026."),
+        ("zh", "11-21", "2026年11月18日（3 天前），Nora说：“My interview is then.”说的是今天。"),
+        ("ja", "11-22", "2026年11月18日（3日前）、Noraはこう言いました：「My interview is then.」明日のことです。"),
+    ],
+)
+def test_an_event_is_announced_to_people_in_their_language(language: str, days: str, wanted: str) -> None:
+    assert announce(event(days), NOW, load_wording(language)).endswith(wanted)
 
 
 def test_the_phrase_of_a_long_hit_is_one_line() -> None:
