@@ -1,7 +1,7 @@
 """Finds lines by their text: those that contain all words of a search, also as parts of words.
 
-It reads the lines of the bank, the latest first, until the caller has enough. `everthread.recall` finds what is similar
-in meaning.
+It reads the lines of the bank, those said last first, until the caller has enough. `everthread.recall` finds what is
+similar in meaning.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from typing import cast
+
+import numpy as np
 
 from everthread.bank.damage import raises_bank_damaged
 from everthread.bank.validation import check_page
@@ -31,7 +33,7 @@ class TextSearch:
     def search(
         self, text: str, where: Filter | None = None, *, before: int | None = None, limit: int | None = None
     ) -> Iterator[Line]:
-        """Iterate over all lines that contain the words of a text, the latest first.
+        """Iterate over all lines that contain the words of a text, those said last first.
 
         A word is also found as part of another, whatever its case and its accents: "skod" finds "Škoda". Unlike
         `recall`, this finds questions too, and every line that matches.
@@ -39,7 +41,7 @@ class TextSearch:
         Args:
             text: the words. A blank text finds nothing.
             where: a filter.
-            before: only lines with smaller numbers.
+            before: only lines that follow the one with this number in the result.
             limit: the maximum number of lines.
 
         Raises:
@@ -49,15 +51,28 @@ class TextSearch:
         if where is None or where == Filter():
             where = Filter(role=ROLES)  # a store lists no numbers for a filter that allows everything by definition
         seqs = cast("Seqs", self.store.filter_seqs(self.bank, where, None))
-        if before is not None:
-            seqs = seqs[seqs < before]
-        return islice(self._find(words, seqs) if words else iter(()), limit)
+        return islice(self._find(words, self._sort(seqs, before)) if words else iter(()), limit)
+
+    def _sort(self, seqs: Seqs, before: int | None) -> Seqs:
+        """Return lines in the order in which they were said: all, or those said before the line `before`.
+
+        If that line is not among them, because it was removed in the meantime, its number decides instead.
+        """
+        lines = self.store.scoring_rows(self.bank, seqs).lines
+        said_at = lines["said_at"] - lines["offset"] * np.int64(1_000_000)  # in UTC
+        ordered: Seqs = lines["seq"][np.lexsort((lines["seq"], said_at))]
+        if before is None:
+            return ordered
+        positions = np.flatnonzero(ordered == before)
+        return ordered[: positions[0]] if len(positions) else ordered[ordered < before]
 
     def _find(self, words: list[str], seqs: Seqs) -> Iterator[Line]:
-        """Yield the lines among these that contain all words, the latest first."""
+        """Yield the lines among these that contain all words, the last first."""
         for end in range(len(seqs), 0, -LINES_PER_READ):
-            lines = self.store.get(self.bank, seqs[max(end - LINES_PER_READ, 0) : end].tolist())
-            yield from (line for line in reversed(lines) if all(word in fold(line.text) for word in words))
+            chunk = seqs[max(end - LINES_PER_READ, 0) : end].tolist()
+            lines = {line.seq: line for line in self.store.get(self.bank, sorted(chunk))}
+            found = (lines[seq] for seq in reversed(chunk) if seq in lines)
+            yield from (line for line in found if all(word in fold(line.text) for word in words))
 
 
 def parse_search(text: str, before: int | None, limit: int | None) -> list[str]:

@@ -18,7 +18,7 @@ from everthread.cli.main import open_memory
 @json_option
 @click.pass_context
 def search(ctx: click.Context, /, text: str, bank: str, limit: int | None, as_json: bool, **values: Any) -> None:
-    """Find every line that contains the words of TEXT, the latest first.
+    """Find every line that contains the words of TEXT, those said last first.
 
     A word is also found as part of another, whatever its case and its accents. `recall` finds what is similar in
     meaning.

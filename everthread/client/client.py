@@ -251,14 +251,14 @@ class Client:
     def search(
         self, text: str, where: Filter | None = None, *, before: int | None = None, limit: int | None = None
     ) -> Iterator[Line]:
-        """Yield all lines that contain the words of a text, the latest first, fetched as they are read.
+        """Yield all lines that contain the words of a text, those said last first, fetched as they are read.
 
         Raises the same errors as `Memory.search`.
 
         Args:
             text: the words; each is also found as part of another.
             where: a filter.
-            before: only lines with smaller numbers.
+            before: only lines that follow the one with this number in the result.
             limit: the maximum number of lines.
         """
         parse_search(text, before, limit)

@@ -565,7 +565,7 @@ class QueryBody(RequestBody):
 
 
 class SearchBody(RequestBody):
-    """A search for lines that contain words. before: only lines with smaller numbers."""
+    """A search for lines that contain words. before: only lines that follow the one with this number."""
 
     text: str
     where: FilterBody | None = None
@@ -574,7 +574,7 @@ class SearchBody(RequestBody):
 
 
 class FoundLinesView(View):
-    """Part of the lines found, the latest first. next: the value of `before` for the next part; null at the end."""
+    """Part of the lines found, those said last first. next: `before` of the next part; null at the end."""
 
     items: list[LineView]
     next: int | None

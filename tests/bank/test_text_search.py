@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,21 @@ def test_every_line_with_all_the_words_is_found_also_questions_and_parts_of_word
     }.items():
         assert seqs(bank, text) == expected, text
     assert [line.seq for line in bank.search("o", limit=2)] == [3, 2]
+
+
+def test_lines_that_were_said_last_come_first_also_if_they_were_stored_earlier(
+    bank: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_search, "LINES_PER_READ", 2)
+    for year, text in ((2019, "A dog!"), (2031, "dog, dog"), (2019, "Your dog?"), (2020, "?!")):
+        bank.observe(text, session="two", said_at=datetime(year, 5, 1, tzinfo=UTC))
+    corrected = bank.correct(5, "A big dog!")
+    assert seqs(bank, "dog") == [6, 3, 1, corrected.seq, 7]
+    assert seqs(bank, "?!") == [8]
+    assert seqs(bank, "dog", before=1) == [corrected.seq, 7]
+    assert seqs(bank, "dog", before=corrected.seq) == [7]
+    bank.forget(seq=3)
+    assert seqs(bank, "dog", before=3) == [1]  # the line is gone, so its number decides
 
 
 def test_filters_and_the_number_before_which_to_search_are_respected(bank: Memory) -> None:

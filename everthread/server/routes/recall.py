@@ -37,7 +37,7 @@ def recall(request: Request, memory: ReadMemory, metrics: RequestMetrics, body: 
 
 @router.post("/search", response_model=FoundLinesView)
 def search(memory: ReadMemory, body: SearchBody) -> dict[str, Any]:
-    """Find the lines that contain all words of a text, also as parts of words, the latest first."""
+    """Find the lines that contain all words of a text, also as parts of words, those said last first."""
     where = None if body.where is None else body.where.to_filter()
     found = list(memory.search(body.text, where, before=body.before, limit=body.limit + 1))
     items = found[: body.limit]
