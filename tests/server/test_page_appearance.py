@@ -18,6 +18,7 @@ from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from server.page_helpers import (
+    DESKTOP,
     FILES,
     MAX_COMPRESSED_BYTES,
     MAX_TRANSFERRED_BYTES,
@@ -64,40 +65,135 @@ def test_without_a_model_answers_are_quoted_and_stay_in_the_chat(page: Page, url
     check_accessibility(page)
 
 
-def test_every_part_can_be_reached_by_keyboard(page: Page, url: str) -> None:
+FOCUSED = """() => { const { activeElement: each } = document, style = getComputedStyle(each);
+    return each.matches(":focus-visible") && each.checkVisibility({ opacityProperty: true }) &&
+        style.outlineStyle === "solid" && (each.getAttribute("aria-label") || each.textContent || each.id) }"""
+
+
+def tab_to(page: Page, name: str, key: str = "Tab") -> None:
+    """Press a key until an element of this name has the focus, each time with a visible ring."""
+    for _ in range(40):
+        page.keyboard.press(key)
+        focused = page.evaluate(FOCUSED)
+        assert focused
+        if focused.startswith(name):
+            return
+    pytest.fail(f"{name} can't be reached with {key}")
+
+
+def test_every_task_can_be_done_by_keyboard_alone(page: Page, url: str) -> None:
+    add_past_lines(url, "keys", "The blue bicycle stands in the cellar.", "Mia oils it.")
     visit(page, url, "keys")
-    page.locator("#message").press("Shift+Enter")
-    assert page.locator("#message").input_value() == "\n"
-    page.locator("#message").fill("")
-    page.locator("#tab-0").focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("tab", name="Notes")).to_have_attribute("aria-selected", "true")
-    page.locator("#open-settings").focus()
+    message = page.locator("#message")
+    expect(message).to_be_focused()
+    page.keyboard.press("Shift+Enter")
+    assert message.input_value() == "\n"
+    page.keyboard.press("Backspace")
+    page.keyboard.type("Where does the blue bicycle stand?")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.locator(".from-character[data-seq]")).to_have_count(1)
+    expect(message).to_be_focused()
+
+    tab_to(page, "1 memory", "Shift+Tab")  # the actions of a message are one tab stop
+    tab_to(page, "Forget message: Answer", "ArrowLeft")
+    tab_to(page, "Edit message: Answer", "ArrowLeft")
+    tab_to(page, "1 memory", "Home")
+    tab_to(page, "Edit message: Where", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".editing textarea")).to_be_focused()
     page.keyboard.press("Escape")
+    assert page.evaluate(FOCUSED).startswith("Edit message: Where")
+    tab_to(page, "Pin message", "ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".from-person [aria-pressed=true]")).to_be_focused()
+
+    tab_to(page, "Memory")
+    tab_to(page, "Pinned", "ArrowRight")
+    expect(page.locator("#panel .hit")).to_have_count(1)
+    tab_to(page, "Memory", "ArrowLeft")
+    tab_to(page, "Pin")
+    tab_to(page, "Correct", "ArrowRight")
+    for name, dialog in {"Correct": "Correct this memory", "Forget": "Forget this message?"}.items():
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog", name=dialog)).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert page.evaluate(FOCUSED) == name
+        page.keyboard.press("ArrowRight")
+
+    page.keyboard.press("Control+k")
+    tab_to(page, "Options for chat: The blue")
+    page.keyboard.press("Enter")
+    page.keyboard.type("Cellar")
+    page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    assert page.evaluate("document.activeElement.id") == "open-settings"
-    ring = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert ring == "solid"
+    expect(page.locator("#session-list")).to_contain_text("Cellar")
+    assert page.evaluate(FOCUSED).startswith("Options for chat: Cellar")
+    for name in ("Characters", "Settings"):
+        tab_to(page, name)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('dialog') !== null")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert page.evaluate(FOCUSED) == name
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    expect(message).to_be_focused()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_main_states_are_accessible(page: Page, url: str, scheme: Any) -> None:
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESKTOP), ("dark", PHONE)])
+def test_the_main_states_are_accessible(page: Page, url: str, scheme: Any, size: Any) -> None:
+    page.set_viewport_size(size)
     page.emulate_media(color_scheme=scheme)
+    views = page.locator("#views")
+
+    def show(view: str) -> None:
+        if size == PHONE:
+            views.locator(f"[data-to={view}]").click()
+
     add_past_lines(url, f"axe-{scheme}", "The blue bicycle stands in the cellar.", "The red one was sold.")
     visit(page, url, f"axe-{scheme}")
+    check_accessibility(page)
     say_and_wait(page, "Where does the blue bicycle stand?")
     check_accessibility(page)
-    page.get_by_role("tab", name="Timeline").click()
-    page.locator("#session-list .session").last.click()
-    page.wait_for_selector(".transcript-head")
+    show("memory")
+    page.locator("#panel details summary").last.click()
     check_accessibility(page)
+    page.get_by_role("tab", name="Pinned").click()
+    check_accessibility(page)
+    page.get_by_role("tab", name="Timeline").click()
+    check_accessibility(page)
+    show("sessions")
     for opener in ("#open-characters", "#open-settings"):
         page.click(opener)
         page.wait_for_selector("dialog .avatar, dialog select")
         check_accessibility(page)
         page.keyboard.press("Escape")
+    page.locator("#session-list .session").last.click()
+    page.wait_for_selector(".transcript-head")
+    check_accessibility(page)
+
+
+def test_texts_of_both_directions_keep_their_order(page: Page, url: str) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    add_past_lines(url, "both", "الدراجة الزرقاء في القبو", "The blue bicycle stands in the cellar.")
+    visit(page, url, "both")
+    say_and_wait(page, "أين الدراجة الزرقاء؟")
+    assert page.locator(".from-person .line-text").evaluate("each => getComputedStyle(each).direction") == "rtl"
+    page.get_by_role("button", name="memor").first.click()
+    why = page.locator(".hit", has_text="القبو").locator(".why")
+    expect(why).to_contain_text("“\u2068الدراجة\u2069”")  # isolated, so that " · 2 years ago" follows it
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    edges = page.locator(".hit").first.evaluate(
+        "hit => [hit, hit.parentElement].map(e => e.getBoundingClientRect().right)"
+    )
+    assert edges[0] == edges[1]
+    for view in ("chat", "sessions", "memory"):
+        page.click(f"#views [data-to={view}]")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    check_accessibility(page)
 
 
 def test_the_theme_follows_the_system_until_one_is_chosen(page: Page, url: str) -> None:

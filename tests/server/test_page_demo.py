@@ -77,7 +77,7 @@ def test_one_can_ask_in_ones_own_words_and_change_the_language(page: Page, url: 
     page.fill("#demo-question", "钥匙藏在哪儿？")
     page.keyboard.press("Enter")
     expect(page.locator("#demo .lit")).to_contain_text("薄荷")
-    page.get_by_role("group", name="Actions for this memory").get_by_role("button", name="Forget").click()
+    page.get_by_role("toolbar", name="Actions for this memory").get_by_role("button", name="Forget").click()
     page.locator("dialog").get_by_role("button", name="Forget it").click()
     page.get_by_role("button", name="Done").click()
     expect(page.locator("#demo .from-character")).to_have_text("This message is forgotten.")

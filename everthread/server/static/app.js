@@ -20,6 +20,8 @@ const VIEWS = [
   ["chat", t("view.chat"), "chat"],
   ["memory", t("view.memory"), "memory"],
 ];
+const SIDES = { sessions: "navigation", memory: "complementary" }; // the columns beside the chat, and their roles
+const NARROW = matchMedia("(max-width: 64rem)"); // as in responsive.css
 const SESSIONS_PATH = "/sessions?limit=50&archived=false";
 const OVERLAYS_DELAY_MS = 1_000; // after the page is complete; then its dialogs are loaded before one is opened
 
@@ -141,11 +143,14 @@ async function ensureBank() {
   }
 }
 
-/** Where a narrow window shows one column at a time, show this one. */
+/** Where a narrow window shows one column at a time, show this one, as the main one. */
 function showView(name) {
   document.body.dataset.view = name;
   for (const link of byId("views").children) link.toggleAttribute("aria-current", link.dataset.to === name);
+  for (const [id, role] of Object.entries(SIDES)) byId(id).role = NARROW.matches && id === name ? "main" : role;
 }
+
+NARROW.addEventListener("change", () => showView(document.body.dataset.view));
 
 on("route", showRoute);
 on("sessions-changed", () => (sessionsChanged = true));

@@ -560,10 +560,9 @@ export class ChatView {
   }
 
   drawLine(line, last) {
-    const element = lineElement(line, lineActions(line, { last, chat: this }));
-    if (this.isGroup && line.role === "assistant") this.group.decorate(element, line);
     const controls = last && !this.pending && !this.isGroup && swipeControls(this.state, this);
-    if (controls) element.querySelector(".actions").prepend(controls);
+    const element = lineElement(line, [controls, lineActions(line, { last, chat: this })]);
+    if (this.isGroup && line.role === "assistant") this.group.decorate(element, line);
     if (this.pending && last && line.role === "assistant" && !this.pending.message) element.classList.add("replaced");
     return element;
   }

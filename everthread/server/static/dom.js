@@ -37,7 +37,7 @@ export function button(label, act, props = {}) {
 
 /** A button with an icon; its label is read by screen readers and shown as a tooltip. */
 export function iconButton(name, label, act, props = {}) {
-  return button(icon(name), act, { class: "icon", "aria-label": label, title: label, ...props });
+  return button(icon(name), act, { class: "icon", "data-icon": name, "aria-label": label, title: label, ...props });
 }
 
 const PATHS = {

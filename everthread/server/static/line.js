@@ -5,6 +5,7 @@ import { clockTime, dateTime, longDate } from "./dates.js";
 import { button, fill, h, iconButton, textElement, truncate } from "./dom.js";
 import { MarkdownStream, renderMarkdown } from "./markdown.js";
 import { showNotice } from "./notices.js";
+import { toolbar } from "./toolbar.js";
 import { t } from "./words.js";
 
 const FOLD_ABOVE_CHARS = 8_000; // longer texts are folded
@@ -23,11 +24,7 @@ export function lineElement(line, actions = [], fromPerson = line.role !== "assi
     { class: `line ${side}${unsaved}`, "data-seq": line.seq, "aria-label": name, tabindex: "-1" },
     lineHeader(line),
     lineText(line),
-    h(
-      "footer",
-      { class: "actions", role: "group", "aria-label": t("line.actions", { speaker: speakerName(line) }) },
-      actions,
-    ),
+    toolbar(t("line.actions", { speaker: speakerName(line) }), actions),
   );
 }
 
@@ -187,7 +184,8 @@ export function editInPlace(element, line, hint) {
   return new Promise((resolve) => {
     const text = element.querySelector(".line-text");
     const field = h("textarea", { dir: "auto", class: "line-text", "aria-label": t("line.text"), value: line.text });
-    const close = (outcome) => (box.replaceWith(text), resolve(outcome));
+    const opener = document.activeElement;
+    const close = (outcome) => (box.replaceWith(text), opener.focus({ preventScroll: true }), resolve(outcome));
     const save = () => close(field.value.trim() && field.value !== line.text ? field.value.trim() : null);
     const box = h(
       "div",

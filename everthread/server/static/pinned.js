@@ -34,13 +34,13 @@ export class PinnedPanel {
     if (version !== this.version) ((this.version = version), this.read());
     fill(
       panel,
-      h("h3", {}, t("pinned.every")),
+      h("h2", {}, t("pinned.every")),
       h("p", { class: "small" }, t("pinned.every_hint")),
       passageList(
         this.pinned.map((line) => passageItem([line], t("pinned.unpin"), () => this.chat.togglePin(line))),
         t("pinned.nothing"),
       ),
-      h("h3", {}, t("pinned.this")),
+      h("h2", {}, t("pinned.this")),
       h("p", { class: "small" }, t("pinned.this_hint")),
       passageList(
         this.buffer.map((item) => passageItem(item.lines, t("gallery.remove"), () => this.removePassage(item))),

@@ -13,6 +13,7 @@ import { promptPicture } from "./promptpicture.js";
 import { rerender } from "./rerender.js";
 import { hashOf } from "./router.js";
 import { sharedMemories } from "./sharedmemories.js";
+import { toolbar } from "./toolbar.js";
 import { parts, t } from "./words.js";
 
 export class ReplyMemoriesPanel {
@@ -48,7 +49,7 @@ export class ReplyMemoriesPanel {
           { class: "hits" },
           mergeHits(hits, corrects ?? {}).map((card) => this.card(card)),
         ),
-      kept.length > 0 && [h("h3", {}, t("memory.kept")), neighbours(kept)],
+      kept.length > 0 && [h("h2", {}, t("memory.kept")), neighbours(kept)],
     ];
   }
 
@@ -75,9 +76,7 @@ export class ReplyMemoriesPanel {
   }
 
   actions(line, pinned) {
-    return h(
-      "footer",
-      { class: "actions always-visible", role: "group", "aria-label": t("memory.actions") },
+    const actions = [
       button(pinned ? t("memory.pinned") : t("memory.pin"), () => this.chat.togglePin(line), {
         class: "link",
         "aria-pressed": String(pinned),
@@ -89,7 +88,8 @@ export class ReplyMemoriesPanel {
         class: "link",
         title: t("memory.keep_hint"),
       }),
-    );
+    ];
+    return toolbar(t("memory.actions"), actions, "actions always-visible");
   }
 }
 

@@ -53,8 +53,9 @@ export function reconcile(box, elements, fallback) {
   while (box.children.length > elements.length) box.lastElementChild.remove();
   if (!focused || document.activeElement === focused) return;
   const buttons = seq ? [...box.querySelectorAll(`[data-seq="${seq}"] button`)] : [];
-  const label = accessibleName(focused);
-  (buttons.find((button) => accessibleName(button) === label) ?? fallback).focus({ preventScroll: true });
+  const action = actionOf(focused);
+  (buttons.find((button) => actionOf(button) === action) ?? fallback).focus({ preventScroll: true });
 }
 
-const accessibleName = (element) => element.getAttribute("aria-label") ?? element.textContent;
+/** What a button does; pressing it may change its name. */
+const actionOf = (button) => button.dataset.icon ?? button.textContent;

@@ -65,9 +65,9 @@ export class ScrollFollower {
     this.box.scrollTop += (find() ?? before ?? 0) - (before ?? 0);
   }
 
-  /** Scroll to the end in the next frame if the box follows. */
+  /** Scroll to the end in the next frame if the box follows. The screen of a new chat is read from its beginning. */
   onGrow() {
-    if (!this.following || this.scheduled) return;
+    if (!this.following || this.scheduled || this.box.firstElementChild?.matches(".welcome")) return;
     this.scheduled = true;
     requestAnimationFrame(() => {
       this.scheduled = false;

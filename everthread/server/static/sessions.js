@@ -3,9 +3,10 @@
 import { bankPath, get } from "./api.js";
 import { avatar } from "./avatars.js";
 import { monthName, shortDate } from "./dates.js";
-import { byId, fill, h, iconButton, textElement } from "./dom.js";
+import { byId, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { withErrors } from "./notices.js";
+import { rerender } from "./rerender.js";
 import { hashOf, navigate, route } from "./router.js";
 import { Search } from "./search.js";
 import { SessionFilter, tagsOf } from "./sessionfilter.js";
@@ -92,7 +93,7 @@ export class SessionList {
       if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
       groups.at(-1)[1].push(sessionItem(session));
     }
-    fill(
+    rerender(
       this.box,
       !this.filter.isActive && this.currentChat(),
       groups.map(([name, items]) => [h("h2", { class: "small" }, name), h("ul", {}, items)]),
@@ -106,7 +107,7 @@ export class SessionList {
     const shown = route.view === "talk" && route.session === "current";
     return h(
       "div",
-      { class: "session-row" },
+      { class: "session-row", "data-card": "current" },
       h(
         "a",
         { class: "session", href: hashOf(), on: { click: () => shown && navigate() }, ...currentProps(shown) },
@@ -134,7 +135,7 @@ function sessionItem(session) {
   const tags = tagsOf(session).map((tag) => textElement("span", tag, { class: "tag" }));
   return h(
     "li",
-    { class: "session-row" },
+    { class: "session-row", "data-card": session.id },
     h(
       "a",
       { class: "session", href, ...currentProps(shown) },

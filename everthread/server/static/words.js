@@ -9,6 +9,7 @@ export const locale = navigator.languages.find((tag) => tag.split("-")[0] === la
 
 const COOKIE = "everthread-language";
 const COOKIE_SECONDS = 31_536_000; // a year
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/; // Hebrew, Arabic and their neighbours
 const PLACEHOLDER = /\{(\w+)\}/;
 
 let plurals = null;
@@ -36,8 +37,11 @@ function formOf(text, count) {
 /** A placeholder's value; the placeholder itself if there is none, as for {{char}} in a text about cards. */
 function show(name, value) {
   if (value === undefined) return `{${name}}`;
-  return typeof value === "number" ? formatNumber(value) : value;
+  return typeof value === "number" ? formatNumber(value) : isolate(value);
 }
+
+/** A text within a sentence. One that runs from right to left is isolated, so that what is around it keeps its order. */
+const isolate = (text) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
 
 /** Options of formatNumber for sizes: 1.0, 1.5. */
 export const ONE_DECIMAL = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
