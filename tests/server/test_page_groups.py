@@ -32,6 +32,15 @@ def session(url: str, bank: str) -> dict[str, Any]:
     return found
 
 
+def begin_group(url: str, home: str, text: str) -> None:
+    """Begin a group chat of two characters in the session `deck`, over REST."""
+    for name in ("captain", "cook"):
+        web.put(f"{url}/api/v1/banks/{home}%2F{name}").raise_for_status()
+        web.put(f"{url}/api/v1/banks/{home}%2F{name}/character", json={"name": name.title()}).raise_for_status()
+    asked = {"text": text, "options": {"group": [f"{home}/captain", f"{home}/cook"]}}
+    web.post(f"{url}/api/v1/banks/{home}%2Fcook/chat/deck/reply", json=asked).raise_for_status()
+
+
 @pytest.mark.usefixtures("crew")
 def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(page: Page, url: str) -> None:
     visit(page, url, "nora")
@@ -90,11 +99,7 @@ def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(pa
 
 @pytest.mark.usefixtures("crew")
 def test_a_line_of_a_group_is_forgotten_by_all_who_heard_it(page: Page, url: str) -> None:
-    for name in ("captain", "cook"):
-        web.put(f"{url}/api/v1/banks/ida%2F{name}").raise_for_status()
-        web.put(f"{url}/api/v1/banks/ida%2F{name}/character", json={"name": name.title()}).raise_for_status()
-    asked = {"text": "The gold is in the barn.", "options": {"group": ["ida/captain", "ida/cook"]}}
-    web.post(f"{url}/api/v1/banks/ida%2Fcook/chat/deck/reply", json=asked).raise_for_status()
+    begin_group(url, "ida", "The gold is in the barn.")
     page.goto(f"{url}/#/ida%2Fcaptain/talk/deck")
     page.get_by_label("Forget message: The gold is in the barn.").click()
     dialog = page.get_by_role("dialog")
@@ -110,3 +115,27 @@ def test_a_line_of_a_group_is_forgotten_by_all_who_heard_it(page: Page, url: str
     page.get_by_role("button", name="Forget it all").click()
     page.get_by_role("button", name="Done").click()
     assert [lines(url, bank) for bank in ("ida%2Fcaptain", "ida%2Fcook")] == [[], []]
+
+
+def test_a_reload_follows_the_reply_of_another_character_which_can_be_stopped(page: Page, url: str) -> None:
+    begin_group(url, "ole", "Hello.")
+    page.goto(f"{url}/#/ole%2Fcaptain/talk/deck")
+    say(page, "Cook, tell it slowly")
+    expect(page.locator(".streaming")).to_contain_text("piece2")
+    page.reload()
+    expect(page.locator(".streaming")).to_contain_text("piece2")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".from-character .speaker")).to_have_text(["Cook", "Cook"])
+    expect(page.locator(".streaming")).to_have_count(0)
+    assert lines(url, "ole%2Fcaptain") == lines(url, "ole%2Fcook")
+    page.get_by_role("button", name="Memories").last.click()
+    expect(page.locator("#panel")).to_be_visible()
+
+
+def test_without_a_model_a_character_of_a_group_answers_from_its_memory(page: Page, url_without_model: str) -> None:
+    url = url_without_model
+    begin_group(url, "per", "The gold is in the barn.")
+    page.goto(f"{url}/#/per%2Fcaptain/talk/deck")
+    say(page, "Cook, where is the gold?")
+    expect(page.locator(".from-character").last).to_contain_text("The gold is in the barn.")
+    assert [text for _, text in lines(url, "per%2Fcaptain")] == ["The gold is in the barn.", "Cook, where is the gold?"]
