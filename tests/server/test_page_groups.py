@@ -59,7 +59,12 @@ def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(pa
     expect(page.locator("#character-name")).to_have_text("Captain and Cook")
 
     speakers = page.locator(".from-character .speaker")
-    say(page, "Cook, what is for dinner?")
+    page.locator("#message").press_sequentially("@coo")
+    page.keyboard.press("Tab")
+    expect(page.locator("#message")).to_have_value("@Cook ")
+    expect(page.locator("#group .next")).to_have_text("CCook")  # with the letter of its portrait
+    page.keyboard.type("what is for dinner?")
+    page.keyboard.press("Enter")
     expect(speakers).to_have_text(["Cook"])
     expect(page.locator("#announcer")).to_contain_text("Cook: ")
     chip = page.locator("#group").get_by_role("button", name="Cook", exact=True)

@@ -19,6 +19,11 @@ export class Group {
     this.replying = null; // the member whose reply was requested last
     this.bar = h("div", { id: "group", class: "bar", role: "group", "aria-label": t("group.who_answers") });
     byId("follow-ups").after(this.bar);
+    this.field = byId("message");
+    this.field.addEventListener("input", () => this.render());
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key === "Tab" && !event.shiftKey && this.completeName()) event.preventDefault();
+    });
     on("state", () => this.render());
   }
 
@@ -40,6 +45,18 @@ export class Group {
       .filter(({ at }) => at >= 0)
       .sort((one, other) => one.at - other.at || other.member.name.length - one.member.name.length);
     return this.members.find(({ name }) => name === this.addressee) ?? named[0]?.member ?? this.longestSilent();
+  }
+
+  /** Complete a name that begins with an @ before the cursor. Returns whether there was one. */
+  completeName() {
+    const end = this.field.selectionStart;
+    const [typed, start] = this.field.value.slice(0, end).match(/(?<!\S)@([^@\n]+)$/u) ?? [];
+    const begins = ({ name }) => name.length > start.length && name.toLowerCase().startsWith(start.toLowerCase());
+    const member = this.chat.isGroup && typed && this.members.find(begins);
+    if (!member) return false;
+    this.field.setRangeText(`@${member.name} `, end - typed.length, end, "end");
+    this.field.dispatchEvent(new Event("input", { bubbles: true }));
+    return true;
   }
 
   longestSilent() {
@@ -113,21 +130,21 @@ export class Group {
     this.bar.hidden = !this.chat.isGroup;
     if (this.bar.hidden) return;
     byId("character-name").textContent = this.title;
-    const next = this.answererOf("");
+    const next = this.answererOf(this.field.value);
     const choose = (name) => ((this.addressee = this.addressee === name ? null : name), this.render());
     const focused = this.bar.contains(document.activeElement) && document.activeElement.dataset.name;
     fill(
       this.bar,
       this.members.map(({ name }) =>
         button([avatar(name), textElement("span", name)], () => choose(name), {
-          class: "chip",
+          class: name === next.name ? "chip next" : "chip",
           "aria-pressed": String(this.addressee === name),
           title: t("group.answers_next", { name }),
           "data-name": name,
         }),
       ),
       this.chat.state.lines.length > 0 &&
-        button(t("group.let_answer", { name: next.name }), () => this.chat.answer(), { class: "link", "data-name": "" }),
+        button(t("group.let_answer", { name: this.answererOf("").name }), () => this.chat.answer(), { class: "link", "data-name": "" }),
     );
     if (focused !== false) [...this.bar.children].find((child) => child.dataset.name === focused)?.focus();
   }

@@ -4,7 +4,7 @@ import { openDialog } from "./dialogs.js";
 import { h } from "./dom.js";
 import { t } from "./words.js";
 
-const KEYS = ["search", "new_chat", "send", "new_line", "edit_last", "versions", "close", "list"];
+const KEYS = ["search", "new_chat", "send", "new_line", "complete_name", "edit_last", "versions", "close", "list"];
 
 export const openKeys = () =>
   openDialog(t("keys.title"), () =>
