@@ -231,6 +231,13 @@ def test_pinned_lines_and_notes_are_shown_and_changed(page: Page, url: str) -> N
     page.reload()
     page.get_by_role("tab", name="Notes").click()
     expect(page.locator("textarea.notes")).to_have_value("Alex has a bicycle.")
+    for answer, left in (("Cancel", "Alex has a bicycle."), ("Delete the notes", "")):
+        page.locator("textarea.notes").fill(" ")
+        page.get_by_role("button", name="Save notes").click()
+        page.get_by_role("dialog", name="Delete the notes?").get_by_role("button", name=answer).click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.locator("#notices")).to_contain_text("" if left else "saved")
+        assert web.get(f"{url}/api/v1/banks/pins/notes").json()["text"] == left
 
 
 def test_a_bank_that_was_deleted_elsewhere_is_created_again(browser: Browser, url: str) -> None:

@@ -42,8 +42,18 @@ export class NotesPanel {
   }
 
   async save() {
+    if (this.text && !this.field.value.trim() && !(await confirmDelete())) return;
     const { text } = await put(bankPath("/notes"), { text: this.field.value });
     this.text = this.shown = text;
     showNotice(t("notes.saved"));
   }
+}
+
+/** Ask whether to delete the notes, which a blank text does. */
+async function confirmDelete() {
+  const { askChoice } = await import("./dialogs.js");
+  return askChoice(t("notes.delete_question"), t("notes.delete_effect"), [
+    [t("notes.delete"), true],
+    [t("notes.cancel"), false],
+  ]);
 }
