@@ -59,6 +59,8 @@ class Config:
     scribe_key: str = field(default="", repr=False)  # for its URL, if that is another server than llm_url
     tokens: str = "estimate"  # how tokens are counted: estimate, a tokenizer.json or its folder, tiktoken:ENCODING
     server_hosts: str = ""  # further host names of the server, separated by commas
+    server_proxies: str = "127.0.0.1, ::1"  # addresses and networks of reverse proxies, which may name their clients
+    account_header: str = ""  # the header in which these proxies name the person who has signed in; "" for none
     server_threads: int = 64  # requests that a process handles at a time
     server_max_replies: int = 256  # replies that a process writes at a time
     server_max_body_bytes: int = 4_000_000  # largest body of a request, except files

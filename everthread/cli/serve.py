@@ -80,7 +80,7 @@ def serve(
     app_factory = runner.AppFactory(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1
     )
-    _check_key(app_factory.store, host)
+    _check_key(app_factory.store, settings)
     with runner.open_socket(host, port, workers) as listener:
         services = app_factory.build_services()
         with closing(services.store):
@@ -97,8 +97,10 @@ def serve(
 def _build_settings(host: str, key_required: bool) -> Settings:
     configured = config.load()
     names = (*configured.server_hosts.split(","), get_host(configured.sms_url) if configured.sms_token else "")
-    hosts = [host for name in names if (host := name.strip().lower())]
+    hosts = [name.strip().lower() for name in names if name.strip()]
     limits = Settings(
+        proxies=tuple(filter(None, (proxy.strip() for proxy in configured.server_proxies.split(",")))),
+        account_header=configured.account_header.strip(),
         max_threads=configured.server_threads,
         max_body_bytes=configured.server_max_body_bytes,
         requests_per_minute=configured.server_requests_per_minute,
@@ -127,15 +129,15 @@ def _parse_history(value: str) -> bool:
     return value == "store"
 
 
-def _check_key(location: str | None, host: str) -> None:
+def _check_key(location: str | None, settings: Settings) -> None:
     """Raise ConfigError if other machines can reach the server, and neither a key nor an account exists."""
-    if runner.is_loopback(host):
+    if runner.is_loopback(settings.host) or settings.account_header:
         return
     with closing(factory.open_store(location)) as store:
         file = server_db.get_path(store)
     with closing(KeyStore(file)) as keys, closing(AccountStore(file)) as accounts:
         if not keys.list_keys() and not accounts.list_accounts():
-            raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(host))
+            raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(settings.host))
 
 
 def _greeting(services: Services, settings: Settings, url: str) -> str:

@@ -27,6 +27,7 @@ from everthread.server.mcp_endpoint import MCPEndpoint
 from everthread.server.metrics import Metrics
 from everthread.server.path_segments import API_PREFIX, EncodedSlashMiddleware
 from everthread.server.people.directory import PeopleDirectory
+from everthread.server.people.trusted_header import ProxiedClientMiddleware, TrustedHeader
 from everthread.server.proxy.conversation_memory import ConversationMemory
 from everthread.server.proxy.upstream import UpstreamFinder
 from everthread.server.request_guard import RequestGuard
@@ -111,7 +112,9 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
     )
     file = server_db.get_path(services.store)
     app.state.idempotency = IdempotencyStore(server_db.ServerDatabase(file, SCHEMA))
-    app.state.authenticator = Authenticator(KeyStore(file), PeopleDirectory(file), settings.key_required)
+    people = PeopleDirectory(file)
+    header = TrustedHeader(settings.account_header, settings.proxies, people, services.store.banks)
+    app.state.authenticator = Authenticator(KeyStore(file), people, header, settings.key_required)
     app.state.mcp = None
     if find_spec("mcp") is not None:
         app.state.mcp = MCPEndpoint(
@@ -171,6 +174,7 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(
         WorkerProxyMiddleware, leases=app.state.conversations.leases, body_timeout_s=settings.body_timeout_s
     )
+    app.add_middleware(ProxiedClientMiddleware, proxies=settings.proxies)
 
 
 @asynccontextmanager

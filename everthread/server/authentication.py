@@ -13,6 +13,7 @@ from everthread.server.keys import KEY_PREFIX, ApiKey, KeyStore
 from everthread.server.people import cookies
 from everthread.server.people.accounts import Account
 from everthread.server.people.directory import PeopleDirectory
+from everthread.server.people.trusted_header import TrustedHeader
 from everthread.server.problems import Problem
 
 Caller = ApiKey | Account
@@ -25,8 +26,8 @@ SAFE_METHODS = ("GET", "HEAD")
 class Authenticator:
     """Finds the caller of a request. Unless a key is required, one on this machine without a key may do everything."""
 
-    def __init__(self, keys: KeyStore, people: PeopleDirectory, required: bool) -> None:
-        self.keys, self.people, self.key_required = keys, people, required
+    def __init__(self, keys: KeyStore, people: PeopleDirectory, header: TrustedHeader, required: bool) -> None:
+        self.keys, self.people, self.header, self.key_required = keys, people, header, required
 
     def close(self) -> None:
         """Close the files."""
@@ -56,8 +57,15 @@ class Authenticator:
         """
         return self.key_required or any(name in request.headers for name in PROXY_HEADERS)
 
+    def has_credentials(self, request: Request) -> bool:
+        """Return whether a key or an account has to be looked up."""
+        is_named = bool(self.header.name) and self.header.name in request.headers
+        return is_named or find_authorization(request.headers) is not None or cookies.get_token(request) is not None
+
     def find_account(self, request: HTTPConnection) -> Account | None:
-        """Return the account of the person who has signed in, or None."""
+        """Return the account of the person who has signed in, here or at a trusted proxy, or None."""
+        if (account := self.header.find_account(request)) is not None:
+            return account
         token = cookies.get_token(request)
         return self.people.sessions.find_account(token) if token else None
 
@@ -91,11 +99,6 @@ class Authenticator:
             remedy = "create one with `everthread keys new` where the server runs"
             raise Problem(401, "unauthorized", f"{reason}; {remedy}", {"WWW-Authenticate": "Bearer"})
         return None
-
-
-def has_credentials(request: Request) -> bool:
-    """Return whether a key or a session has to be looked up."""
-    return find_authorization(request.headers) is not None or cookies.get_token(request) is not None
 
 
 def find_authorization(headers: Headers) -> str | None:

@@ -17,7 +17,8 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Header, Request
 
 from everthread.server.authentication import find_authorization
-from everthread.server.people import cookies
+from everthread.server.people.accounts import Account
+from everthread.server.permissions import get_caller
 from everthread.server.problems import Problem
 from everthread.server.server_db import ServerDatabase
 from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
@@ -166,11 +167,15 @@ async def get_streamed_request(request: Request, key: IdempotencyKey = None) -> 
     """Build the idempotent request without its body, which the route adds with `with_body_digest`."""
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     target = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
-    name = (
-        None if key is None else _digest(find_authorization(request.headers) or cookies.get_token(request) or "", key)
-    )
+    name = None if key is None else _digest(find_authorization(request.headers) or _account_of(request), key)
     digest = hashlib.sha256(b"\0".join(target)).hexdigest()
     return IdempotentRequest(request.app.state.idempotency, name, _digest(key or "", digest))
+
+
+def _account_of(request: Request) -> str:
+    """Return what identifies the caller's account; an empty text without one."""
+    caller = get_caller(request)
+    return f"account {caller.id}" if isinstance(caller, Account) else ""
 
 
 def _digest(*parts: str) -> str:

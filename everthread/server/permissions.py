@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from everthread.memory import Memory
 from everthread.server import path_segments
-from everthread.server.authentication import Caller, has_credentials
+from everthread.server.authentication import Caller
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.keys import VERBS, Verb
 from everthread.server.people.accounts import Account
@@ -84,7 +84,7 @@ class PermissionCheck:
 
     async def check_async(self, request: Request) -> None:
         """Run `check`, in a thread if the caller has to be looked up."""
-        if has_credentials(request):
+        if request.app.state.authenticator.has_credentials(request):
             await run_in_threadpool(self.check, request)
         else:
             self.check(request)

@@ -51,7 +51,6 @@ POLL_INTERVAL_S = 0.05
 # After this time a thread hands the interpreter over to one that waits for it, such as that of the event loop; with
 # Python's default of 5 ms, requests through the proxy take up to 4 ms longer on a busy machine.
 SWITCH_INTERVAL_S = 0.0005
-TRUSTED_PROXIES = "127.0.0.1,::1"  # may name their clients: proxies on this machine
 KEY_REQUIRED_MESSAGE = (
     "{} can be reached from other machines, and there is neither an account nor a key: create one with `everthread "
     "accounts add` or `everthread keys new`, or serve at 127.0.0.1, where neither is needed"
@@ -230,7 +229,7 @@ def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, wo
         log_config=None,
         access_log=False,  # `logs` writes one without paths, which contain names
         server_header=False,
-        forwarded_allow_ips=TRUSTED_PROXIES,
+        proxy_headers=False,  # `ProxiedClientMiddleware` reads them
         backlog=BACKLOG,
         workers=workers,
         timeout_keep_alive=limits.idle_timeout_s,

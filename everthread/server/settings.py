@@ -15,6 +15,8 @@ class Settings:
     key_required: bool = False  # also for callers on this machine
     host: str = "127.0.0.1"  # the address to serve at
     allowed_hosts: tuple[str, ...] = ()  # further names, of a proxy with the default ports
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")  # addresses and networks that may name their clients
+    account_header: str = ""  # in which they name the person; empty: in none
     max_threads: int = 64  # requests processed at a time; the others wait
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES  # of a request; files have limits of their own, see `request_guard`
     requests_per_minute: int = 0  # per key or account, or per address without either; 0 is unlimited

@@ -19,6 +19,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.server.path_segments import API_PREFIX
+from everthread.server.people.trusted_header import PEER
 from everthread.server.problems import RETRY_AFTER_S, Problem
 from everthread.server.request_guard import (
     MAX_FILE_BYTES,
@@ -32,7 +33,7 @@ from everthread.server.workers.bank_leases import BankLeases
 log = logging.getLogger("everthread.server")
 
 FORWARDED_HEADER = b"everthread-for"  # names the client of a forwarded request
-FORWARDED_FIELDS = ("client", "server", "scheme")  # of the scope
+FORWARDED_FIELDS = ("client", "server", "scheme", PEER)  # of the scope
 BANKS_PATH = [*API_PREFIX.split("/"), "banks"]
 HOP_BY_HOP_HEADERS = {  # headers that apply to one connection only (RFC 9110, 7.6.1)
     *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"upgrade", b"expect"),
@@ -205,7 +206,7 @@ def _apply_forwarded(scope: Scope) -> None:
         if name == FORWARDED_HEADER:
             fields = json.loads(value)
             for field in FORWARDED_FIELDS:
-                scope[field] = tuple(fields[field]) if isinstance(fields[field], list) else fields[field]
+                scope[field] = tuple(fields[field]) if isinstance(fields.get(field), list) else fields.get(field)
     scope["headers"] = [header for header in scope["headers"] if header[0] != FORWARDED_HEADER]
 
 
