@@ -26,8 +26,8 @@ export async function forgetLine(line, more) {
     line,
   );
   if (!confirmed) return;
-  const proof = await remove(bankPath(`/lines/${line.seq}`));
   await forgetCopies(copies);
+  const proof = await remove(bankPath(`/lines/${line.seq}`));
   emit("forgotten", new Set([line.seq]));
   await showReceipt(proof);
 }

@@ -58,8 +58,8 @@ function mergeSet(metadata, values) {
 const deleteSession = withErrors(async (session, close) => {
   const others = othersIn(session.metadata.group);
   if (!(await confirmForget(alsoForgets(others)))) return;
-  const proof = await remove(pathOf(session));
   await forgetSessions(others, session.id);
+  const proof = await remove(pathOf(session));
   close();
   const seqs = proof.seqs.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, n) => first + n));
   emit("forgotten", new Set(seqs));

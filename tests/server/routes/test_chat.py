@@ -805,3 +805,12 @@ def test_a_reply_in_a_group_is_stored_in_the_bank_of_each_character(begin: Begin
     for banks, status in refusals:
         answer = site.client.post(f"{mate}/reply", json={"text": "Hello.", "options": {"group": banks}})
         assert answer.status_code == status, answer.text
+    keys = KeyStore(server_db.get_path(site.store))
+    mates = {"Authorization": f"Bearer {keys.create('mates', ['nora/mate'])}"}
+    keys.close()
+    for path, body in (
+        ("reply", {"text": "Hello.", "options": {"group": group}}),
+        ("answer", {"options": {"group": group}}),
+    ):
+        assert site.client.post(f"{mate}/{path}", json=body, headers=mates).status_code == 403
+    assert len(site.state(cook)["lines"]) == 3
