@@ -49,7 +49,7 @@ def build_consent_question(session: str, goodbye: Line | None, words: Wording) -
     """Build the reply that asks whether to remember the conversation: to a goodbye, or to an unclear answer."""
     question = words("chat.remember")
     lead = words("chat.goodbye" if goodbye else "chat.unclear")
-    return build_ending_reply(EndResult(session, None, question), f"{lead} {question}", goodbye)
+    return build_ending_reply(EndResult(session, None, question), words.paragraph(lead, question), goodbye)
 
 
 def build_ending_reply(ending: EndResult, text: str, goodbye: Line | None = None) -> Reply:

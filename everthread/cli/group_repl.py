@@ -33,7 +33,7 @@ class GroupChatRepl:
         """Read and answer until the user quits."""
         talking = self.words("terminal.group_talking", names=self.words.join(self.group.names))
         notice = self.words("terminal.incognito") if self.incognito else ""
-        self.screen.say(" ".join(filter(None, [talking, notice, self.words("terminal.group_help")])))
+        self.screen.say(self.words.paragraph(talking, notice, self.words("terminal.group_help")))
         while True:
             try:
                 text = self.ask_message().strip()
@@ -77,7 +77,7 @@ class GroupChatRepl:
         elif is_command(text):
             known = name in ("/help", "/")
             unknown = "" if known else self.words("terminal.unknown_group_command", name=shorten(name))
-            self.screen.say(f"{unknown} {self.words('terminal.group_help')}".lstrip())
+            self.screen.say(self.words.paragraph(unknown, self.words("terminal.group_help")))
         elif text:
             addressee = self.find_addressee(text)
             self.group.say(unescape(text))

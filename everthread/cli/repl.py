@@ -184,7 +184,8 @@ class ChatRepl:
         """Record the end of a conversation, and return a text that reports it."""
         self.ended_session = ending.session if ending.remembered else ""
         self.ending_shown = True
-        return f"{repl_text.ending_message(ending, self.words)} {self.words('terminal.next_conversation')}"
+        ended = repl_text.ending_message(ending, self.words)
+        return self.words.paragraph(ended, self.words("terminal.next_conversation"))
 
     # ------------------------------------------------------------------ commands
 
@@ -364,9 +365,9 @@ class ChatRepl:
             self.chat.incognito = True
             has_stored = any(line.seq > 0 for line in self.chat.lines)
             hint = self.words("terminal.policy_never_hint") if has_stored else ""
-            return f"{self.words('terminal.policy_never')} {hint}".rstrip()
+            return self.words.paragraph(self.words("terminal.policy_never"), hint)
         notice = self.words("terminal.policy_incognito") if self.chat.incognito else ""
-        return f"{self.words('terminal.policy_set', policy=value)} {notice}".rstrip()
+        return self.words.paragraph(self.words("terminal.policy_set", policy=value), notice)
 
     def leave(self) -> str:
         """Return the goodbye text. If the recipe needs consent, first ask for it and end the conversation."""
@@ -374,7 +375,8 @@ class ChatRepl:
         if chat.memory.recipe.needs_consent and chat.lines and not chat.incognito and remember_policy(settings) is None:
             try:
                 ending = self.end_conversation(None)
-                return f"{self.words('terminal.farewell_short')} {repl_text.ending_message(ending, self.words)}"
+                farewell = self.words("terminal.farewell_short")
+                return self.words.paragraph(farewell, repl_text.ending_message(ending, self.words))
             except EverthreadError as error:  # such as no answer; the conversation can be resumed
                 self.say(f"\n{self.words('terminal.not_ended', error=error)}")
             except _QuitRequested:

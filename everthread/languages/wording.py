@@ -36,6 +36,7 @@ class Wording:
         months: the names of the months.
         first_day: how the first day of a month is written.
         thousands, decimal: the separators in a number.
+        space: what separates two sentences.
         singular: the numbers that need the singular.
     """
 
@@ -45,6 +46,7 @@ class Wording:
     first_day: str
     thousands: str
     decimal: str
+    space: str
     singular: Sequence[int]
 
     def __call__(self, key: str, /, **values: object) -> str:
@@ -84,6 +86,10 @@ class Wording:
         if len(items) < 2:
             return "".join(items)
         return self("time.and", first=self("time.comma").join(items[:-1]), last=items[-1])
+
+    def paragraph(self, *sentences: str) -> str:
+        """Write sentences one after another, without the empty ones."""
+        return self.space.join(filter(None, sentences))
 
     def distance(self, then: datetime, now: datetime) -> str:
         """Write how long ago a time was, or how far ahead it is.

@@ -482,7 +482,7 @@ def test_an_interrupt_stops_a_reply_and_saves_the_part_received(memory: Memory) 
 def test_a_past_announcement_is_brought_up_even_without_a_model(memory: Memory) -> None:
     then = datetime.now().astimezone() - timedelta(days=2)
     memory.observe("My job interview is tomorrow.", speaker="Alice", said_at=then, session="old")
-    assert 'said: "My job interview is tomorrow."' in converse(memory)[0]
+    assert "said: “My job interview is tomorrow.”" in converse(memory)[0]
 
 
 def test_in_a_group_chat_the_named_character_answers_and_absent_ones_hear_nothing(

@@ -88,8 +88,9 @@ def test_questions_take_the_words_of_the_language_and_english_ones(chat: Chat) -
 def test_a_goodbye_is_answered_in_the_language(chat: Chat) -> None:
     chat.memory.set_setting("remember", "ask")
     rows = converse(chat, "Mia moved to Lisbon.", "Goodbye!", "hmm", chat.words("terminal.yes"))
-    assert f"{chat.words('chat.goodbye')} {chat.words('chat.remember')}" in rows
-    assert f"{chat.words('chat.unclear')} {chat.words('chat.remember')}" in rows
+    goodbye, unclear, question = (chat.words(f"chat.{name}") for name in ("goodbye", "unclear", "remember"))
+    assert chat.words.paragraph(goodbye, question) in rows
+    assert chat.words.paragraph(unclear, question) in rows
     assert any(row.startswith(chat.words("terminal.remembered")) for row in rows)
 
 

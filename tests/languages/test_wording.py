@@ -229,6 +229,11 @@ def test_a_list_ends_with_and() -> None:
     assert load_wording("zh").join(["甲", "乙", "丙"]) == "甲、乙和丙"
 
 
+def test_sentences_are_separated_as_in_the_language() -> None:
+    assert ENGLISH.paragraph("Hello.", "", "Bye.") == "Hello. Bye."
+    assert load_wording("ja").paragraph("はい。", "では。") == "はい。では。"
+
+
 def test_braces_in_what_people_said_are_shown_as_they_are() -> None:
     assert "{text} {0}" in ENGLISH("chat.you_said_once", text="{text} {0}")
 
