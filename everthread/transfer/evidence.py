@@ -8,7 +8,7 @@ The lines of other banks are left out, because the name of a bank may mean anoth
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from everthread.common.keys import META_RECALLED
@@ -16,7 +16,7 @@ from everthread.stores import evidence as records
 from everthread.stores.arrays import to_ranges
 from everthread.types import JSONValue, Metadata
 
-MAX_WINDOW_LINES = 10_000  # of a prompt; a longer range in a file is ignored
+MAX_WINDOW_LINES = 10_000  # of a prompt; a file may name any number, of which the first are read
 
 
 def to_keys(metadata: Metadata, keys: Mapping[int, str]) -> Metadata:
@@ -32,8 +32,9 @@ def to_keys(metadata: Metadata, keys: Mapping[int, str]) -> Metadata:
     if (record := records.get_record(metadata)) is None:
         return rest
     prompt = records.get_prompt(record)
-    spans = [span for span in _items(prompt.get("window")) if _is_span(span)]
-    window = list(chain.from_iterable(range(first, last + 1) for first, last in spans))
+    spans = (span for span in _items(prompt.get("window")) if _is_span(span))
+    seqs = chain.from_iterable(range(first, last + 1) for first, last in spans)
+    window = list(dict.fromkeys(islice(seqs, MAX_WINDOW_LINES)))
     return {**rest, META_RECALLED: _rename({**record, "prompt": {**prompt, "window": window}}, keys)}
 
 
@@ -106,9 +107,4 @@ def _select(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def _is_span(span: object) -> bool:
-    return (
-        isinstance(span, list)
-        and len(span) == 2
-        and all(map(records.is_seq, span))
-        and 0 <= span[1] - span[0] < MAX_WINDOW_LINES
-    )
+    return isinstance(span, list) and len(span) == 2 and all(map(records.is_seq, span))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -250,6 +251,22 @@ def test_invalid_evidence_in_a_file_does_no_harm(memory: Memory, tmp_path: Path,
     if isinstance(record, dict):
         evidence = memory.evidence(2)
         assert (evidence.hits, evidence.kept, evidence.prompt) == ((), (), {})
+
+
+def test_overlapping_ranges_in_a_file_name_each_line_once_and_take_no_memory(memory: Memory, tmp_path: Path) -> None:
+    file, window = tmp_path / "alice.jsonl", [[1, 10_000], [1, 10**15]] * 500
+    record = {"prompt": {"sizes": [["window", 1]], "window": window}}
+    rows = [{"seq": 1, "text": "Hello."}, {"seq": 2, "text": "Aye.", "metadata": {META_RECALLED: record}}]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    tracemalloc.start()
+    try:
+        import_lines(memory, check_file(file))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    *_, last = memory.lines()
+    assert last.metadata[META_RECALLED]["prompt"]["window"] == [[1, 2]]  # type: ignore[call-overload,index]
+    assert peak_bytes < 50_000_000
 
 
 def test_an_import_leaves_the_title_that_a_session_has(memory: Memory, tmp_path: Path) -> None:
