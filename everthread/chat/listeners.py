@@ -78,11 +78,18 @@ class Listeners:
         return reply
 
     def hear(self, line: Line) -> None:
-        """Store a line in the other banks. If one of them can't be written, the others store it, and then the first
-        error is raised."""
+        """Store a line in the other banks, except those that were forgotten while the reply was being written. If one
+        of them can't be written, the others store it, and then the first error is raised."""
         if line.retracted_at is None:
+            self._drop_forgotten()
             _try_each(self._others, lambda memory: _store_copy(memory, line))
             self._record(line.session)
+
+    def _drop_forgotten(self) -> None:
+        """Remove the other members whose banks don't exist any more; a line would create them again."""
+        gone = [memory for memory in self._others if not memory.store.exists(memory.bank)]
+        self._members = [memory for memory in self._members if memory not in gone]
+        self._others = [memory for memory in self._others if memory not in gone]
 
     def _record(self, session: str) -> None:
         """Store in each bank who takes part in the session, if the bank has that session."""

@@ -81,6 +81,16 @@ def test_a_refused_reply_is_not_heard_and_the_own_bank_comes_first_if_it_is_not_
     assert members(memories["Mate"])[0] == {"bank": "cook", "name": "Cook"}
 
 
+def test_a_bank_that_is_forgotten_while_a_reply_is_written_is_not_created_again(memories: dict[str, Memory]) -> None:
+    with open_chat(memories["Cook"], "Soup.") as chat:
+        reply = Listeners(chat, [memories["Captain"], memories["Cook"], memories["Mate"]]).say(chat, "Hello.")
+        memories["Captain"].forget(everything=True)
+        assert "".join(reply) == "Soup."
+    assert not memories["Captain"].store.exists("captain")
+    assert [text for _, text, _ in heard(memories["Mate"])] == ["Hello.", "Soup."]
+    assert [member["bank"] for member in members(memories["Mate"])] == ["cook", "mate"]  # type: ignore[index]
+
+
 def test_a_bank_that_cannot_be_written_does_not_keep_the_others_from_hearing(
     memories: dict[str, Memory], tmp_path: Path
 ) -> None:
