@@ -84,6 +84,7 @@ def test_a_person_signs_in_sees_their_own_banks_and_signs_out(site: Site) -> Non
     assert [bank["id"] for bank in browser.get("banks").json()["items"]] == ["nora/ever"]
     left = browser.post("logout", json={})
     assert (left.status_code, 'everthread=""' in left.headers["set-cookie"]) == (204, True)
+    assert browser.post("logout", json={"everywhere": True}).status_code == 204, "the session was over"
     assert kind(browser.get("banks"), 401) == "unauthorized"
 
 
