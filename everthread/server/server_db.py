@@ -1,4 +1,7 @@
-"""The file server.sqlite with the server's own data: hashes of keys, digests, counters, a secret, and no text."""
+"""The file server.sqlite with the server's own data: hashes of keys, accounts, digests, counters, a secret.
+
+It contains nothing that was said.
+"""
 
 from __future__ import annotations
 
