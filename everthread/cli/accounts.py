@@ -97,7 +97,7 @@ def give(ctx: click.Context, /, name: str, bank: str) -> None:
         account = people.accounts.get(name)
         if not store.exists(bank):
             raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists all")
-        people.give_bank(account, bank)
+        people.give_banks(account, [bank])
         click.echo(escape_control_chars(f"{account.name} owns {_banks(people.accounts.get(name))}"))
 
 

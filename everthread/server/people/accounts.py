@@ -159,18 +159,18 @@ class AccountStore:
         """Set whether an account may change accounts and the server."""
         self._update(account, "administrator = ?", is_administrator)
 
-    def give_bank(self, account: Account, bank: str) -> None:
-        """Give an account a bank, with all below it.
+    def give_banks(self, account: Account, banks: Sequence[str]) -> None:
+        """Give an account banks, with all below them; if one of them can't be given, none is.
 
         Raises:
-            BadInput: the bank's id is invalid, or it belongs to another account.
+            BadInput: a bank's id is invalid, or it belongs to another account.
         """
-        check_bank_id(bank)
+        given = [check_bank_id(bank) for bank in banks]
         with self._file.write() as db:
-            _check_owners(db, account.name, [bank])
+            _check_owners(db, account.name, given)
             for (owned,) in db.execute("SELECT banks FROM account WHERE id = ?", (account.id,)).fetchall():
-                banks = json.dumps(list(dict.fromkeys([*json.loads(owned), bank])))
-                db.execute("UPDATE account SET banks = ? WHERE id = ?", (banks, account.id))
+                all_banks = json.dumps(list(dict.fromkeys([*json.loads(owned), *given])))
+                db.execute("UPDATE account SET banks = ? WHERE id = ?", (all_banks, account.id))
 
     def record_sign_in(self, account: Account) -> None:
         """Record the day on which a person signed in."""

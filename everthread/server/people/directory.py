@@ -103,10 +103,10 @@ class PeopleDirectory:
         self.accounts.set_administrator(account, is_administrator)
         _audit("administrator added" if is_administrator else "administrator removed", account.name)
 
-    def give_bank(self, account: Account, bank: str) -> None:
-        """Give an account a bank; see `AccountStore.give_bank`."""
-        self.accounts.give_bank(account, bank)
-        _audit("bank given", account.name)
+    def give_banks(self, account: Account, banks: Sequence[str]) -> None:
+        """Give an account banks; see `AccountStore.give_banks`."""
+        self.accounts.give_banks(account, banks)
+        _audit("banks given", account.name)
 
     def remove(self, account: Account) -> None:
         """Remove an account and end its sessions; its banks are not changed."""

@@ -29,13 +29,21 @@ class Passwords:
         Raises:
             BadInput: it is too short or too long.
         """
+        return self._hasher.hash(self.check_new(password))
+
+    def check_new(self, password: str) -> str:
+        """Check a new password, and return it with its characters composed.
+
+        Raises:
+            BadInput: it is too short or too long.
+        """
         normalized = unicodedata.normalize("NFKC", password)
         if not MIN_CHARS <= len(normalized) <= MAX_CHARS:
             raise BadInput(
                 f"invalid password: got {len(normalized)} characters, expected {MIN_CHARS} to {MAX_CHARS}; "
                 "several words are easy to remember"
             )
-        return self._hasher.hash(normalized)
+        return normalized
 
     def verify(self, password: str, password_hash: str | None) -> bool:
         """Return whether a password has a hash. It takes as long if there is no hash."""

@@ -127,8 +127,10 @@ def _change(people: PeopleDirectory, name: str, changes: AccountChanges, caller:
     account = people.accounts.get(name)
     if changes.locked or changes.administrator is False:
         _require_other(caller, account)
-    for bank in changes.give_banks:
-        people.give_bank(account, bank)
+    if changes.password is not None:
+        people.passwords.check_new(changes.password.get_secret_value())  # before anything is changed
+    if changes.give_banks:
+        people.give_banks(account, changes.give_banks)
     if changes.password is not None:
         people.set_password(account, changes.password.get_secret_value())
     if changes.administrator is not None:

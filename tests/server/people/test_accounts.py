@@ -51,13 +51,13 @@ def test_no_bank_belongs_to_two_accounts(accounts: AccountStore) -> None:
     mia = accounts.create("mia", None)
     for bank in ("nora", "nora/x", "home", "home/nora", "home/nora/x"):
         with pytest.raises(BadInput, match="belongs to the account 'nora'"):
-            accounts.give_bank(mia, bank)
+            accounts.give_banks(mia, ["free", bank])
         with pytest.raises(BadInput, match="belongs to the account 'nora'"):
             accounts.create("ann", None, banks=[bank])
     with pytest.raises(BadInput, match="'home' belongs to the account 'nora'"):
         accounts.create("home", None)
-    accounts.give_bank(mia, "home/mia")
-    accounts.give_bank(mia, "home/mia")
+    accounts.give_banks(mia, ["home/mia"])
+    accounts.give_banks(mia, ["home/mia"])
     assert accounts.get("mia").banks == ("mia", "home/mia")
     assert [account.name for account in accounts.list_accounts()] == ["mia", "nora"]
 

@@ -45,6 +45,9 @@ def test_an_account_is_locked_given_a_password_and_banks(site: Site) -> None:
         "family",
     ]
     assert kind(ann.patch("accounts/mia", json={"give_banks": ["family/x"]}), 422) == "bad-input"
+    for wrong in ({"give_banks": ["free", "family"]}, {"give_banks": ["free"], "password": "short"}):
+        assert kind(ann.patch("accounts/mia", json={**wrong, "locked": True}), 422) == "bad-input"
+    assert site.people.accounts.get("mia").banks == ("mia",)
     assert kind(ann.patch("accounts/nobody", json={}), 404) == "not-found"
 
 
