@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from fastapi import Request
@@ -43,8 +42,12 @@ class Language:
         texts = {f"{table}.{name}": text for table, names in tables.items() for name, text in names.items()}
         return cls(path.stem, {"language.code": path.stem, **texts})
 
-    def fill(self, template: str) -> str:
-        """Replace each `{{key}}` of an HTML or JSON template.
+    def fill(self, template: str, escape: Callable[[str], str]) -> str:
+        """Replace each `{{key}}` of a template.
+
+        Args:
+            template: HTML or JSON.
+            escape: makes a text safe in it.
 
         Raises:
             KeyError: the language has no such text.
@@ -58,6 +61,11 @@ class Language:
         return "".join(
             f"export const {name} = {json.dumps(part, ensure_ascii=False)};\n" for name, part in parts.items()
         )
+
+
+def escape_json(text: str) -> str:
+    """Return a text as it is written between the quotes of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def read_languages(folder: Path = FOLDER) -> dict[str, Language]:

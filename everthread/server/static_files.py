@@ -10,16 +10,18 @@ from __future__ import annotations
 import gzip
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from everthread.server.page_languages import choose_language, read_languages
+from everthread.server.page_languages import choose_language, escape_json, read_languages
 from everthread.server.problems import Problem
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
+SERVICE_WORKER = "serviceworker.js"
 WORDS = "languages/chosen.js"  # the words of the page, in the language of the request
 CONTENT_TYPES = {  # by suffix; the table of the operating system may be incomplete or wrong
     ".css": "text/css; charset=utf-8",
@@ -33,7 +35,7 @@ CONTENT_TYPES = {  # by suffix; the table of the operating system may be incompl
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-LOCALIZED = {INDEX}  # templates with words
+LOCALIZED = {INDEX: escape, "offline.html": escape, "manifest.webmanifest": escape_json}  # templates with words
 COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 
 
@@ -103,8 +105,8 @@ def localize(files: dict[str, StaticFile]) -> dict[tuple[str, str], StaticFile]:
     """Build the files that depend on the language, by its code and their names."""
     languages, localized = read_languages(), dict[tuple[str, str], StaticFile]()
     for code, language in languages.items():
-        for name in LOCALIZED & files.keys():
-            text = language.fill(files[name].body.decode())
+        for name in LOCALIZED.keys() & files.keys():
+            text = language.fill(files[name].body.decode(), LOCALIZED[name])
             localized[code, name] = StaticFile.localized(files[name].content_type, text)
         localized[code, WORDS] = StaticFile.localized(CONTENT_TYPES[".js"], language.module(languages))
     return localized
@@ -119,6 +121,10 @@ def build_router(folder: Path = FOLDER) -> APIRouter:
     @router.api_route("/", methods=["GET", "HEAD"])
     async def index(request: Request) -> Response:
         return respond(INDEX, request)
+
+    @router.api_route(f"/{SERVICE_WORKER}", methods=["GET", "HEAD"])  # whose scope is the folder that it is in
+    async def service_worker(request: Request) -> Response:
+        return respond(SERVICE_WORKER, request)
 
     @router.api_route("/static/{name:path}", methods=["GET", "HEAD"])
     async def static(request: Request, name: str) -> Response:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from everthread.bench import serve
 from everthread.cli.main import main
 from everthread.errors import BadInput
-from everthread.server.static_files import FOLDER, INDEX, WORDS
+from everthread.server.static_files import FOLDER, SERVICE_WORKER, WORDS
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def test_the_results_are_printed_as_a_table_and_as_json(measured: list[serve.Ser
 
 def test_the_files_of_the_page_are_measured(measured: list[serve.ServerResult]) -> None:
     page = measured[0].page
-    files = {f"/static/{path.name}" for path in FOLDER.iterdir() if path.is_file() and path.name != INDEX}
-    assert set(page) == {"/", f"/static/{WORDS}"} | files
+    names = {path.name for path in FOLDER.iterdir() if path.suffix in (".css", ".js", ".svg")} - {SERVICE_WORKER}
+    assert set(page) == {"/", f"/{SERVICE_WORKER}", f"/static/{WORDS}"} | {f"/static/{name}" for name in names}
     assert 0 < sum(page.values()) <= 150_000
 
 

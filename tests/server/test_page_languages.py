@@ -1,14 +1,15 @@
 """The languages of the page: which one a request gets, and what each file must contain."""
 
+import json
 import re
-from html import unescape
+from html import escape, unescape
 
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
 from everthread.server import page_languages, static_files
-from everthread.server.page_languages import COOKIE, Language, choose_language, read_languages
+from everthread.server.page_languages import COOKIE, Language, choose_language, escape_json, read_languages
 
 LANGUAGES = read_languages()
 CODES = dict.fromkeys(["de", "en", "fr", "zh"])
@@ -43,10 +44,11 @@ def test_the_language_that_a_person_chose_comes_before_those_of_the_browser() ->
 
 def test_texts_are_escaped_where_a_template_is_filled() -> None:
     language = Language("en", {"a.b": 'say "hi" & <go>'})
-    assert unescape(language.fill('<p title="{{a.b}}">')) == '<p title="say "hi" & <go>">'
-    assert "<go>" not in language.fill("{{a.b}}")
+    assert unescape(language.fill('<p title="{{a.b}}">', escape)) == '<p title="say "hi" & <go>">'
+    assert "<go>" not in language.fill("{{a.b}}", escape)
+    assert json.loads(language.fill('{"a": "{{a.b}}"}', escape_json)) == {"a": 'say "hi" & <go>'}
     with pytest.raises(KeyError, match=r"a\.c"):
-        language.fill("{{a.c}}")
+        language.fill("{{a.c}}", escape)
 
 
 def test_the_page_and_its_words_are_served_in_the_language_of_the_request() -> None:

@@ -47,7 +47,7 @@ def test_only_modules_that_the_chat_needs_are_preloaded(page: Page, url: str) ->
     preloaded = re.findall(r'"modulepreload" href="/static/([a-z/]+\.js)"', SOURCES["index.html"])
     assert set(preloaded) == needed - {"app.js"} | {WORDS}
     visit(page, url, "asked")
-    expected = set(MODULES) - WITH_MARKDOWN - {"demo.js", "group.js"} | {WORDS}
+    expected = set(MODULES) - WITH_MARKDOWN - {"demo.js", "group.js", "serviceworker.js"} | {WORDS}
     loaded = "performance.getEntriesByType('resource').map(each => each.name.split('/static/').pop())"
     page.wait_for_function(f"expected => expected.every(name => {loaded}.includes(name))", arg=sorted(expected))
     assert {name for name in page.evaluate(loaded) if name.endswith("js")} == expected

@@ -298,5 +298,6 @@ const start = withErrors(async () => {
   performance.mark("whole");
   document.documentElement.dataset.ready = "";
   setTimeout(() => loadOverlays().catch(() => {}), OVERLAYS_DELAY_MS); // opening a dialog shows the error
+  setTimeout(() => navigator.serviceWorker?.register("/serviceworker.js").catch(() => {}), OVERLAYS_DELAY_MS);
 });
 start();
