@@ -8,6 +8,7 @@ modification times, which installers may set to a constant.
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
@@ -35,7 +36,11 @@ CONTENT_TYPES = {  # by suffix; the table of the operating system may be incompl
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-LOCALIZED = {INDEX: escape, "offline.html": escape, "manifest.webmanifest": escape_json}  # templates with words
+LOCALIZED: dict[str, Callable[[str], str]] = {  # templates with words, and what makes a text safe in each
+    INDEX: escape,
+    "offline.html": escape,
+    "manifest.webmanifest": escape_json,
+}
 COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 
 

@@ -45,6 +45,7 @@ SHOWN_ARGUMENTS = {  # of which functions a person reads, by their positions; -1
     "showNotice": {0},
     "svg": {-1},
     "textElement": {1},
+    "toolbar": {0},
 }
 SHOWN_PROPERTIES = {"alt", "aria-label", "aria-description", "detail", "message", "placeholder", "textContent", "title"}
 TRANSPARENT = {  # parts of an expression whose value is that of the literal, or contains it
@@ -70,8 +71,10 @@ HIDDEN_ARGUMENTS = {
 }
 HIDDEN_PROPERTIES = {"accept", "class", "className", "d", "href", "info", "rel", "viewBox", "Accept", "Authorization"}
 UNTRANSLATED = {"Everthread", "· Everthread", "alice/captain-nemo", "api.openai.com", "et_…"}  # names and examples
-IDENTIFIERS = {  # of keys, headers, and in storage; names and markup of the Markdown library
+IDENTIFIERS = {  # of keys, headers, styles, and in storage; names and markup of the Markdown library
     "ArrowLeft",
+    "ArrowRight",
+    "actions always-visible",
     "Content-Type",
     "Idempotency-Key",
     "everthread key",
