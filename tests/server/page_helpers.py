@@ -16,7 +16,10 @@ MAX_COMPRESSED_BYTES = 120_000  # of all files, without those of libraries
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TIMEOUT_MS = 120_000  # on a busy machine
-HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> ![see](http://x.invalid/y.png)"
+HOSTILE = (
+    "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> ![see](http://x.invalid/y.png)"
+    " [go](javascript:document.title='owned') \u202eoverridden \x07"
+)
 CARD = {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Ines", "description": "A cartographer."}}
 
 

@@ -4,6 +4,8 @@ import pytest
 from hardship import web
 from playwright.sync_api import Browser, Page, expect
 
+from everthread.chat import character_library
+from everthread.chat.character import Character
 from server.page_helpers import DESKTOP, HOSTILE, add_past_lines, fail_reply, say, say_and_wait, visit
 
 
@@ -169,18 +171,47 @@ def test_a_tab_that_gets_the_focus_shows_what_was_said_in_another(page: Page, ur
     other.close()
 
 
-def test_messages_are_shown_as_text_whatever_they_contain(page: Page, url: str) -> None:
+def test_texts_are_shown_as_text_in_every_place(page: Page, url: str) -> None:
     requested_urls = list[str]()
     page.on("request", lambda request: requested_urls.append(request.url))
-    add_past_lines(url, "hostile", HOSTILE)
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    character_library.save(Character("Mallory", description=HOSTILE, examples=HOSTILE), force=True)
+    add_past_lines(url, "hostile", HOSTILE, "a_" * 100_000)
     visit(page, url, "hostile")
+    bank = f"{url}/api/v1/banks/hostile"
+    persona = {"name": "<b>Eve</b>", "greeting": HOSTILE, "person": "<i>Al</i>", "location": HOSTILE}
+    web.patch(f"{bank}/character", json=persona).raise_for_status()
+    web.patch(f"{bank}/sessions/before", json={"title": HOSTILE, "metadata": {"tags": [HOSTILE]}}).raise_for_status()
+
+    def expect_text(*places: str) -> None:
+        """Expect the text in these places, and that it did nothing in any."""
+        for place in places:
+            expect(page.locator(place).first).to_contain_text("onerror=")
+        assert page.locator(":is(.column, dialog) :is(img, script, [onerror], a[href^='javascript:'])").count() == 0
+        assert page.title() != "owned"
+
+    page.reload()
+    expect_text("#location", ".greeting", "#session-list .preview", "#session-list .tag")
+    expect(page.locator("#character-name")).to_have_text("<b>Eve</b>")
     say_and_wait(page, f"What was it with the script and the image? {HOSTILE}")
-    expect(page.locator(".from-person .line-text")).to_contain_text("<script>")
-    expect(page.locator("#panel .match").first).to_contain_text("![see](http://x.invalid/y.png)")
+    expect_text(".from-person .line-text", ".from-character .line-text", "#panel .match")
+    page.locator("#panel").get_by_role("button", name="Pin", exact=True).first.click()
+    page.locator("#panel").get_by_role("button", name="Forget").first.click()
+    expect_text("dialog")
+    page.keyboard.press("Escape")
+    page.get_by_role("tab", name="Pinned").click()
+    expect_text("#panel .passage")
+    page.click("#open-characters")
+    expect_text('.tile:has([aria-label="Edit Mallory"]) .told')
+    page.get_by_label("Edit Mallory").click()
+    page.locator("dialog summary").first.click()
+    expect_text("dialog .dialogue")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
     page.fill("#query", "script image onerror")
-    expect(page.locator("#session-list .preview").first).to_contain_text("<img src=x")
-    assert page.locator(".column img, body script").count() == 0
-    assert page.title() != "owned"
+    expect_text("#session-list a:has(mark)")
+    page.goto(f"{url}/#/hostile/read/before")
+    expect_text(".line .line-text")
     assert all(requested.startswith((url, "blob:")) for requested in requested_urls)
 
 

@@ -41,7 +41,7 @@ def test_the_main_tasks_work_in_firefox(page: Page, url_without_model: str) -> N
     expect(page.locator(".from-character strong")).to_have_text("blue")
     expect(page.locator(".from-character .hljs-keyword")).to_have_text("pass")
     say(page, "And what of document.title and onerror?")
-    expect(page.locator(".recalled .line-text").last).to_have_text(HOSTILE)
+    expect(page.locator(".recalled .line-text").last).to_contain_text("<script>")
     page.get_by_role("button", name="memor").last.click()
     expect(page.locator(".hit .match").first).to_contain_text("<script>")
     assert page.title() != "owned"

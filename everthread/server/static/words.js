@@ -9,7 +9,7 @@ export const locale = navigator.languages.find((tag) => tag.split("-")[0] === la
 
 const COOKIE = "everthread-language";
 const COOKIE_SECONDS = 31_536_000; // a year
-const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/; // Hebrew, Arabic and their neighbours
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\u202a-\u202e\ufb1d-\ufdff\ufe70-\ufefc]/; // Hebrew, Arabic, their neighbours; overrides
 const PLACEHOLDER = /\{(\w+)\}/;
 
 let plurals = null;
