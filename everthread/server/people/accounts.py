@@ -25,6 +25,7 @@ from everthread.stores.limits import check_bank_id
 from everthread.types import now
 
 NAME_PATTERN = re.compile(r"[^\W_][\w.@+-]{0,59}")  # a segment of a path, and the id of a bank
+MAX_NAME_BYTES = 60  # in UTF-8, so that the escaped ids of its banks fit into the names of files
 ID_BYTES = 16  # random, so that an account made again under the same name is another one
 
 SCHEMA = """
@@ -213,9 +214,13 @@ def normalize_name(name: str) -> str:
     """Return the name of an account as it is stored.
 
     Raises:
-        BadInput: it isn't 1 to 60 letters, digits and . _ @ + -, beginning with a letter or a digit.
+        BadInput: it isn't 1 to 60 letters, digits and . _ @ + -, beginning with a letter or a digit, or it is too long.
     """
     folded = fold_name(name)
+    if NAME_PATTERN.fullmatch(folded) and (size := len(folded.encode())) > MAX_NAME_BYTES:
+        raise BadInput(
+            f"invalid name of an account: {name[:60]!r} has {size} bytes in UTF-8, expected at most {MAX_NAME_BYTES}"
+        )
     if not NAME_PATTERN.fullmatch(folded):
         expected = "1 to 60 letters, digits and . _ @ + -, beginning with a letter or a digit"
         raise BadInput(f"invalid name of an account: got {name[:60]!r}, expected {expected}")

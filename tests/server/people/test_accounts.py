@@ -1,6 +1,7 @@
 """Accounts: their names and the banks that they own."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -39,11 +40,20 @@ def test_a_name_is_the_same_however_it_is_written(accounts: AccountStore) -> Non
         accounts.get("mia")
 
 
-@pytest.mark.parametrize("name", ["", " ", "a/b", "*", "nora ann", ".nora", "_", "x" * 61, "no\x00ra", "a\ud800"])
+@pytest.mark.parametrize(
+    "name", ["", " ", "a/b", "*", "nora ann", ".nora", "_", "x" * 61, "no\x00ra", "a\ud800", "ж" * 31]
+)
 def test_an_invalid_name_is_refused(accounts: AccountStore, name: str) -> None:
     with pytest.raises(BadInput, match="invalid name of an account"):
         accounts.create(name, None)
     assert accounts.list_accounts() == []
+
+
+def test_the_longest_names_fit_into_the_names_of_files(tmp_path: Path, accounts: AccountStore) -> None:
+    with closing(SQLiteStore(tmp_path / "banks")) as store:
+        for name in ("x" * 60, "ж" * 30, "a" + "." * 59):
+            store.create(f"{accounts.create(name, None).name}/captain-vey")
+        assert len(store.banks()) == 3
 
 
 def test_no_bank_belongs_to_two_accounts(accounts: AccountStore) -> None:
