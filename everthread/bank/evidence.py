@@ -7,6 +7,7 @@ numbers instead of texts: the texts are read from the lines, of which none is ev
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -14,7 +15,7 @@ from everthread.bank.line_versions import find_versions, get_recorded
 from everthread.bank.settings import recall_from
 from everthread.common.keys import META_CORRECTS, META_RECALLED
 from everthread.common.timestamps import to_micros
-from everthread.errors import NotFound
+from everthread.errors import BankDamaged, BankTooNew, NotFound
 from everthread.stores import evidence as records
 from everthread.stores.base import Store
 from everthread.types import Context, Evidence, FoundUnit, Hit, JSONValue, Line, Unit
@@ -132,15 +133,16 @@ class _Reader:
         )
 
     def _read_shared(self, banks: Iterable[str]) -> dict[str, tuple[Line, ...]]:
-        """Read the lines of the other banks that are still shared with this one."""
+        """Read the lines of the other banks that are still shared with this one, except banks that can't be read."""
         allowed = set(recall_from(self._store.settings(self._bank))).intersection(banks)
         given = self._record.get("shared")
         recorded = given if isinstance(given, Mapping) else {}
-        return {
-            bank: _read_recorded(self._store, bank, records.list_seqs(recorded, bank))
-            for bank in sorted(allowed)
-            if self._store.exists(bank) and bank in recorded
-        }
+        shared: dict[str, tuple[Line, ...]] = {}
+        for bank in sorted(allowed.intersection(recorded)):
+            if self._store.exists(bank):
+                with suppress(BankDamaged, BankTooNew):
+                    shared[bank] = _read_recorded(self._store, bank, records.list_seqs(recorded, bank))
+        return shared
 
     def _select(self, seqs: Collection[int]) -> tuple[Line, ...]:
         return tuple(self._lines[seq] for seq in seqs if seq in self._lines)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from everthread.bank.settings import recall_from
 from everthread.common.keys import SETTING_RECALL_FROM
-from everthread.errors import BankDamaged, BankTooNew, NotFound
+from everthread.errors import BankDamaged, BankTooNew, NotFound, StoreUnavailable
 from everthread.stores.base import Store
 
 
@@ -16,7 +16,7 @@ def stop_sharing(store: Store, bank: str) -> None:
     Banks that can't be read are left as they are.
     """
     for other in store.banks():
-        with suppress(BankDamaged, BankTooNew, NotFound):  # NotFound: it was forgotten in the meantime
+        with suppress(BankDamaged, BankTooNew, NotFound, StoreUnavailable):  # NotFound: forgotten in the meantime
             banks = recall_from(store.settings(other))
             if bank in banks:
                 store.set_setting(other, SETTING_RECALL_FROM, [name for name in banks if name != bank] or None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -162,6 +163,20 @@ def test_forgetting_looks_only_at_later_replies(memory: Memory) -> None:
     memory.observe("Nothing of this was recalled.")
     memory.forget(seq=7)
     assert record_of(memory) == before
+
+
+def test_a_shared_bank_that_cannot_be_read_hides_only_its_own_lines(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as store:
+        cook = Memory.open("cook", store=store, embedder=HashEmbedder(64))
+        context = Context("", 3, (line := cook.observe("Salt."),), (Hit(line, 1, 1, {}),), (), 0.5, bank="cook")
+        nora = Memory.open("nora", store=store, embedder=HashEmbedder(64))
+        nora.set_setting("recall_from", ["cook"])
+        nora.observe("Salt.", metadata=build_metadata(Context("", 0, (), (), (), 0, others=(context,))))
+        assert nora.evidence(1).shared == {"cook": (line,)}
+    (tmp_path / "cook.bank").write_bytes(b"no database" * 1000)
+    with closing(SQLiteStore(tmp_path)) as store:
+        evidence = Memory.open("nora", store=store, embedder=HashEmbedder(64)).evidence(1)
+        assert (evidence.shared, evidence.others) == ({}, {"cook": 1})
 
 
 def test_hits_of_other_banks_are_counted_and_general_knowledge_is_left_out() -> None:

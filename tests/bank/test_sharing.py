@@ -38,9 +38,10 @@ def test_a_bank_that_cannot_be_read_does_not_keep_another_from_being_forgotten(t
         store.create("broken")
         open_memory(store, "nora").observe("Hello.", speaker="Nora")
     next(tmp_path.glob("broken*")).write_bytes(b"no database" * 1000)
+    (tmp_path / "folder.bank").mkdir()  # can't be opened, as if it were another user's
     with closing(SQLiteStore(tmp_path)) as store:
         open_memory(store, "nora").forget(everything=True)
-        assert store.banks() == ["broken"]
+        assert store.banks() == ["broken", "folder"]
 
 
 def test_a_bank_of_which_a_part_was_forgotten_stays_shared(store: SQLiteStore) -> None:
