@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -82,6 +83,7 @@ def test_a_process_killed_at_any_step_leaves_the_whole_bank_or_no_byte_of_it(tmp
 
 def summarize_and_pin(folder: Path) -> None:
     """Create a bank of three lines with a summary, of which the second is pinned."""
+    folder.mkdir()
     with open_memory(folder) as memory:
         for text in TEXTS:
             memory.observe(text, session="s")
@@ -113,8 +115,7 @@ def test_a_process_killed_at_any_step_changes_a_line_with_its_summary_and_pin_or
 ) -> None:
     def change_in_steps(name: str, last: int | None = None) -> tuple[Path, list[str]]:
         folder = tmp_path / name / "banks"
-        folder.mkdir(parents=True)
-        summarize_and_pin(folder)
+        shutil.copytree(tmp_path / "before", folder)
 
         def work() -> None:
             with open_memory(folder) as memory:
@@ -122,6 +123,7 @@ def test_a_process_killed_at_any_step_changes_a_line_with_its_summary_and_pin_or
 
         return folder, steps.record_steps(work, folder.with_suffix(".steps"), last)
 
+    summarize_and_pin(tmp_path / "before")
     folder, found = change_in_steps("complete")
     after = state(folder)
     assert after[1:] == (pinned, 0, 1)
