@@ -7,7 +7,10 @@ import click
 from everthread.cli.common import bank_option, json_option, pluralize, show_json
 from everthread.cli.main import open_memory
 from everthread.cli.sanitize import escape_control_chars
-from everthread.types import Session
+from everthread.text.sentences import shorten
+from everthread.types import Filter, Session
+
+MAX_OPENING_TOKENS = 15  # of what was said first, for a session without a title
 
 
 @click.command()
@@ -15,14 +18,18 @@ from everthread.types import Session
 @json_option
 @click.pass_context
 def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """List the sessions of a bank, whose names `lines`, `recall` and `forget` take as --session."""
+    """List the sessions of a bank, whose names `lines`, `recall` and `forget` take as --session.
+
+    Each is shown with its title, or else with what was said first. An ended session is continued only on request.
+    """
     with open_memory(ctx, bank) as memory:
         all_sessions = memory.sessions()
-    if as_json:
-        show_json(all_sessions)
-        return
-    for session in all_sessions:
-        click.echo(_render(session))
+        if as_json:
+            show_json(all_sessions)
+            return
+        for session in all_sessions:
+            first_lines = () if session.title else memory.lines(Filter(session=session.id, role="user"), limit=1)
+            click.echo(_render(session, *(line.text for line in first_lines)))
 
 
 @click.command()
@@ -38,9 +45,10 @@ def title(ctx: click.Context, /, session: str, title: str, bank: str, as_json: b
     show_json(titled) if as_json else click.echo(_render(titled))
 
 
-def _render(session: Session) -> str:
-    """Return the row of a session."""
+def _render(session: Session, opening: str = "") -> str:
+    """Return the row of a session. opening: what was said first."""
     ended = "" if session.ended_at is None else "  ended"
-    shown_title = f"  {session.title}" if session.title else ""
+    name = session.title or shorten(" ".join(opening.split()), MAX_OPENING_TOKENS)
+    shown_title = f"  {name}" if name else ""
     count = pluralize(session.lines, "line")
     return escape_control_chars(f"{session.id:<24} {session.started_at:%Y-%m-%d %H:%M}  {count}{ended}{shown_title}")

@@ -36,7 +36,7 @@ def test_a_titled_session_is_listed_with_its_title(store: Path) -> None:
 def test_an_empty_title_removes_it(store: Path) -> None:
     run(store, "title", "s", "Tea")
     assert json.loads(run(store, "title", "s", "", "--json").stdout)["title"] is None
-    assert run(store, "sessions").stdout.endswith("1 line\n")
+    assert run(store, "sessions").stdout.endswith("1 line  The kettle sings.\n")
 
 
 def test_the_title_of_a_missing_session_is_refused(store: Path) -> None:
