@@ -18,7 +18,7 @@ CAPTAIN, COOK = "nora%2Fcaptain", "nora%2Fcook"
 @pytest.fixture
 def crew() -> None:
     """Add characters to the gallery."""
-    for name in ("Captain", "Cook", "Mate"):
+    for name in ("Captain", "Cook", "Jean-Luc"):
         character_library.save(Character(name, description="Sails."), force=True)
 
 
@@ -87,17 +87,17 @@ def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(pa
     expect(speakers).to_have_text(["Cook", "Cook", "Captain"])
 
     page.get_by_label("Characters in this chat").click()
-    page.get_by_role("dialog").get_by_label("Another character").select_option("Mate")
+    page.get_by_role("dialog").get_by_label("Another character").select_option("Jean-Luc")
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.locator("#character-name")).to_have_text("Captain, Cook and Mate")
+    expect(page.locator("#character-name")).to_have_text("Captain, Cook and Jean-Luc")
     page.get_by_label("Characters in this chat").click()
     check_accessibility(page)
     page.get_by_role("dialog").get_by_label("Remove Cook").click()
-    expect(page.locator("#character-name")).to_have_text("Captain and Mate")
-    say(page, "Mate, to the sails!")
-    expect(speakers.last).to_have_text("Mate")
-    expect(page.locator("#session-list .portraits").first).to_have_attribute("aria-label", "Captain, Mate")
-    assert [speaker for speaker, _ in lines(url, "nora%2Fmate")] == ["user", "Mate"]
+    expect(page.locator("#character-name")).to_have_text("Captain and Jean-Luc")
+    say(page, "Jean-Luc, to the sails!")
+    expect(speakers.last).to_have_text("Jean-Luc")
+    expect(page.locator("#session-list .portraits").first).to_have_attribute("aria-label", "Captain, Jean-Luc")
+    assert [speaker for speaker, _ in lines(url, "nora%2Fjean-luc")] == ["user", "Jean-Luc"]
     assert len(lines(url, COOK)) == 5
     assert "group" not in session(url, COOK)["metadata"]
 

@@ -154,7 +154,7 @@ const NO_MEMORIES = { hits: [], lines: [], kept: [], others: {}, corrections: {}
 
 /** Where a text names someone; -1 if it does not. */
 function positionOf(name, text) {
-  const escaped = name.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+  const escaped = name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
   const word = UNSPACED.test(name) ? escaped : `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`;
   return text.search(new RegExp(word, "iu"));
 }
