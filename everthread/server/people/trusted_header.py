@@ -60,24 +60,28 @@ class TrustedHeader:
         Raises:
             Problem: 403 if the account is locked, or can't be created.
         """
-        value = connection.headers.get(self.name, "") if self.name else ""
+        value = self._get_value(connection)
         if not value:
             return None
-        peer = connection.scope.get(PEER, "")
-        if not self._trusts(peer):
-            log.warning("ignored a header that names an account", extra={"fields": {"address": peer}})
+        if not self.is_sent_by_proxy(connection):
+            address = connection.scope.get(PEER, "")
+            log.warning("ignored a header that names an account", extra={"fields": {"address": address}})
             return None
         account = self._people.accounts.find(value) or self._create(value)
         if account.is_locked:
             raise Problem(403, "account-locked", "this account is locked; ask an administrator of this server")
         return account
 
-    def _trusts(self, peer: str) -> bool:
+    def is_sent_by_proxy(self, connection: HTTPConnection) -> bool:
+        """Return whether a trusted proxy names the person of a request."""
         try:
-            address = ipaddress.ip_address(peer)
+            address = ipaddress.ip_address(connection.scope.get(PEER, ""))
         except ValueError:
             return False
-        return any(address in network for network in self._networks)
+        return bool(self._get_value(connection)) and any(address in network for network in self._networks)
+
+    def _get_value(self, connection: HTTPConnection) -> str:
+        return connection.headers.get(self.name, "") if self.name else ""
 
     def _create(self, name: str) -> Account:
         try:

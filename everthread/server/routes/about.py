@@ -75,7 +75,7 @@ def about(request: Request, services: SharedServices) -> AboutView:
         embedder=services.embedder.name,
         key_required=request.app.state.authenticator.key_required,
         incognito=not request.app.state.conversations.is_isolated,
-        account=build_view(caller) if isinstance(caller, Account) else None,
+        account=build_view(caller, request) if isinstance(caller, Account) else None,
         has_accounts=get_people(request).accounts.has_passwords(),
     )
 

@@ -50,20 +50,25 @@ class PasswordBody(RequestBody):
 
 
 class AccountView(View):
-    """A person's own account. banks: the ids that it owns, with all below them; the first is where chats begin."""
+    """A person's own account. banks: the ids that it owns, with all below them; the first is where chats begin.
+
+    at_proxy: whether a reverse proxy has signed the person in, where they sign out as well.
+    """
 
     name: str
     administrator: bool
     has_password: bool
+    at_proxy: bool
     banks: list[str]
 
 
-def build_view(account: Account) -> AccountView:
-    """Return an account as its owner sees it."""
+def build_view(account: Account, request: Request) -> AccountView:
+    """Return the account of a request as its owner sees it."""
     return AccountView(
         name=account.name,
         administrator=account.is_administrator,
         has_password=account.has_password,
+        at_proxy=request.app.state.authenticator.header.is_sent_by_proxy(request),
         banks=list(account.banks),
     )
 
@@ -107,7 +112,7 @@ async def login(request: Request, response: Response, people: People, body: Logi
     sign_in = partial(people.sign_in, body.name, body.password.get_secret_value(), client_address(request.scope))
     account, token = await run_sync(sign_in, limiter=HASHING)
     cookies.set_token(request, response, token)
-    return build_view(account)
+    return build_view(account, request)
 
 
 @router.post("/logout", status_code=204)
@@ -128,9 +133,9 @@ async def logout(request: Request, people: People, body: LogoutBody) -> Response
 
 
 @router.get("/account")
-def own_account(account: OwnAccount) -> AccountView:
+def own_account(request: Request, account: OwnAccount) -> AccountView:
     """Get the account of the caller. On this machine, where no account is needed, the response is 404."""
-    return build_view(account)
+    return build_view(account, request)
 
 
 @router.put("/account/password", status_code=204)

@@ -23,8 +23,8 @@ export function accountSection() {
       "div",
       { class: "bar" },
       account.has_password && button(t("account.change_password"), changePassword),
-      button(t("account.sign_out"), () => signOut(false)),
-      button(t("account.sign_out_everywhere"), () => signOut(true)),
+      !account.at_proxy && button(t("account.sign_out"), () => signOut(false)),
+      !account.at_proxy && button(t("account.sign_out_everywhere"), () => signOut(true)),
       account.administrator && button(t("people.manage"), openPeople),
     ),
   );

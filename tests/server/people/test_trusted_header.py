@@ -40,7 +40,7 @@ def request_from(app: FastAPI, address: str, **headers: str) -> TestClient:
 def test_a_person_named_by_the_proxy_gets_an_account_and_sees_only_their_banks(app: FastAPI) -> None:
     for address in ("172.18.0.4", "::1"):
         nora = request_from(app, address, Remote_User="Nora", X_Forwarded_For="198.51.100.7", X_Forwarded_Proto="https")
-        own = {"name": "nora", "administrator": False, "has_password": False, "banks": ["nora"]}
+        own = {"name": "nora", "administrator": False, "has_password": False, "at_proxy": True, "banks": ["nora"]}
         assert nora.get("account").json() == own
         assert nora.put("banks/nora").status_code == 200
         assert kind(nora.put("banks/mia"), 403) == "forbidden"

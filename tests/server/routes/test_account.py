@@ -74,7 +74,7 @@ def test_a_person_signs_in_sees_their_own_banks_and_signs_out(site: Site) -> Non
     assert kind(browser.put("banks/nora"), 401) == "unauthorized"
     assert browser.get("about").json() | {"account": None, "has_accounts": True} == browser.get("about").json()
     answer = browser.post("login", json={"name": "Nora", "password": PASSWORD})
-    own = {"name": "nora", "administrator": False, "has_password": True, "banks": ["nora"]}
+    own = {"name": "nora", "administrator": False, "has_password": True, "at_proxy": False, "banks": ["nora"]}
     assert answer.json() == browser.get("account").json() == browser.get("about").json()["account"] == own
     assert re.fullmatch(
         r"everthread=[\w-]{43}; HttpOnly; Max-Age=2592000; Path=/; SameSite=strict", answer.headers["set-cookie"]
