@@ -1,8 +1,11 @@
 """The languages of the page: which one a request gets, and what each file must contain."""
 
+from __future__ import annotations
+
 import json
 import re
 from html import escape, unescape
+from typing import TYPE_CHECKING
 
 import pytest
 from fastapi import FastAPI, Request
@@ -10,6 +13,9 @@ from fastapi.testclient import TestClient
 
 from everthread.server import page_languages, static_files
 from everthread.server.page_languages import COOKIE, Language, choose_language, escape_json, read_languages
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 LANGUAGES = read_languages()
 CODES = dict.fromkeys(["de", "en", "fr", "zh"])
@@ -77,3 +83,31 @@ def test_the_page_and_its_words_are_served_in_the_language_of_the_request() -> N
 def test_the_default_language_has_a_file() -> None:
     assert page_languages.DEFAULT_LANGUAGE in LANGUAGES
     assert all(re.fullmatch("[a-z]{2}", code) for code in LANGUAGES)
+
+
+CUT_OFF = """() => [...document.querySelectorAll("button, label, h1, h2, h3")]
+    .filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1)
+    .filter(each => getComputedStyle(each).overflowX === "hidden").map(each => each.textContent)"""
+
+
+def test_the_language_changes_in_the_settings_without_losing_what_is_typed(page: Page, url_without_model: str) -> None:
+    from playwright.sync_api import expect
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{url_without_model}/#/worded")
+    page.wait_for_selector("html[data-ready]")
+    page.fill("#message", "J'aime la mer.")
+    page.locator("#views button").first.click()
+    page.click("#open-settings")
+    page.get_by_label("Language").select_option("fr")
+    expect(page.locator("html")).to_have_attribute("lang", "fr")
+    expect(page.locator("#message")).to_have_value("J'aime la mer.")
+    page.press("#message", "Enter")
+    expect(page.locator(".recall-only .line-text")).to_have_text("Je m’en souviendrai.")
+    for code, language in LANGUAGES.items():
+        page.context.add_cookies([{"name": COOKIE, "value": code, "url": url_without_model}])
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        expect(page.locator("#send")).to_have_text(str(language.texts["index.send"]))
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        assert page.evaluate(CUT_OFF) == []

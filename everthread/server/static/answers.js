@@ -16,6 +16,15 @@ export const recalledAnswer = (line, answer, chat, person) =>
     h("footer", { class: "actions" }, memoriesButton(line, chat, line)),
   );
 
+/** The text of a reply; without a model and without memories, in the page's words. */
+export function textOf({ kind, text }, context, incognito) {
+  const isEmpty = context?.memories === 0 && Object.values(context.others).every((count) => !count);
+  if (kind !== "recall_only" || !isEmpty) return text;
+  return t(incognito || isQuestion(context.question ?? "") ? "answer.nothing" : "answer.will_remember");
+}
+
+const isQuestion = (text) => /[?？؟]\s*$/.test(text);
+
 function sourceOf(line, person) {
   const { speaker, undated } = line;
   const key = `answer.${kindOf(line, person)}${undated ? "_undated" : ""}`;
@@ -25,5 +34,5 @@ function sourceOf(line, person) {
 function kindOf(line, person) {
   if (line.role === "assistant") return "i_said";
   if (line.speaker !== person && !isUnnamed(line)) return "they_said";
-  return /[?？؟]\s*$/.test(line.text) ? "you_asked" : "you_told";
+  return isQuestion(line.text) ? "you_asked" : "you_told";
 }

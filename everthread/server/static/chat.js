@@ -1,7 +1,7 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
 import { bankPath, chatPath, get, hasChats, post, Problem, readEvents, request } from "./api.js";
-import { recalledAnswer } from "./answers.js";
+import { recalledAnswer, textOf } from "./answers.js";
 import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
@@ -368,8 +368,9 @@ export class ChatView {
   async onReplyEnd(place) {
     const { done, context, problem, text, unclear, ending } = this.pending;
     const unsaved = done && !done.line && done.text && done.kind !== "ending";
-    this.transient = unsaved ? { kind: done.kind, text: done.text, context } : null;
-    announce(`${this.isGroup ? `${this.group.replying.name}: ` : ""}${done?.text ?? text.data}`);
+    const shown = done?.text && textOf(done, context, this.state.incognito);
+    this.transient = unsaved ? { kind: done.kind, text: shown, context } : null;
+    announce(`${this.isGroup ? `${this.group.replying.name}: ` : ""}${shown ?? text.data}`);
     const state = await this.fetchState().catch((error) => (showError(error), this.stateWith(done?.line)));
     const line = done?.line && (this.isGroup ? state.lines.at(-1) : done.line);
     if (line) unfold(line); // all of it was shown while it arrived

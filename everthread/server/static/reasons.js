@@ -70,5 +70,6 @@ const COMMON_WORDS = new Set(
    quel quelle sans sont tout tous très votre vous
    con del ella eso fue hay las los mis más muy nos por que qué ser sin son soy sus tan una yo algo como cuál cuándo cuando desde donde dónde entre esta este están hasta hay porque pero puede quién sobre también
    tiene todo todos
+   した する です ます こと もの これ それ ここ そこ いつ どこ ある いる から まで
    什么 怎么 哪里 时候 我们 你们 他们 这个 那个 为什么`.split(/\s+/),
 );
