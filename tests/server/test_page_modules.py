@@ -74,3 +74,8 @@ def test_no_script_knows_metadata_keys_or_labels_of_the_library() -> None:
     for name, source in MODULES.items():
         assert not re.search(r"everthread\.[a-z]", source), name
         assert "no language model" not in source.lower(), name
+
+
+def test_no_word_of_a_language_is_a_role_or_a_class() -> None:
+    found = [name for name, source in SOURCES.items() if re.search(r"\b(role|class|type|href): t\(", source)]
+    assert found == []

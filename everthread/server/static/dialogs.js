@@ -20,7 +20,7 @@ export function openDialog(title, make, { wide = false } = {}) {
     const body = h("div", { class: "body" });
     const dismiss = button("×", () => close(), { class: "icon", "aria-label": t("dialog.close") });
     const notice = h("p", { class: "dialog-notice", dir: "auto", hidden: true }); // notices.js fills it
-    box.append(h("header", { role: t("receipt.none") }, h("h2", {}, title), dismiss), notice, body);
+    box.append(h("header", { role: "none" }, h("h2", {}, title), dismiss), notice, body);
     fill(body, make(close, body));
     box.addEventListener("click", (event) => event.target === box && close());
     box.addEventListener("close", () => (box.remove(), resolve(outcome)));
