@@ -42,11 +42,15 @@ class PeopleDirectory:
         Raises:
             Problem: 401 if the name or the password is wrong, 403 if the account is locked, 429 after many failures.
         """
-        account = self._check_password(name, password, address)
+        account, password_hash = self._check_password(name, password, address)
         if account.is_locked:
             _audit("refused a locked account", account.name, address)
             raise Problem(403, "account-locked", "this account is locked; ask an administrator of this server")
-        return account, self.begin_session(account, address)
+        token = self.begin_session(account, address)
+        if not self._is_unchanged(account, password_hash):  # a change ended only the sessions that had begun by then
+            self.sessions.end(token)
+            raise Problem(401, "wrong-password", WRONG)
+        return account, token
 
     def begin_session(self, account: Account, address: str) -> str:
         """Begin a session of a person whose identity is known, and return its token."""
@@ -127,8 +131,15 @@ class PeopleDirectory:
         for part in (self.accounts, self.sessions, self.limits):
             part.close()
 
-    def _check_password(self, name: str, password: str, address: str) -> Account:
-        """Return the account with this name and password, which may be locked. Raises Problem 401 or 429."""
+    def _is_unchanged(self, account: Account, password_hash: str) -> bool:
+        """Return whether an account still has this hash of its password, and isn't locked."""
+        current = self.accounts.find(account.name)
+        is_usable = current is not None and current.id == account.id and not current.is_locked
+        return is_usable and self.accounts.get_password_hash(account) == password_hash
+
+    def _check_password(self, name: str, password: str, address: str) -> tuple[Account, str]:
+        """Return the account with this name and password, which may be locked, and the hash of the password. Raises
+        Problem 401 or 429."""
         folded = fold_name(name)
         account = self.accounts.find(folded)
         if wait_s := self.limits.begin(folded, address):
@@ -142,8 +153,9 @@ class PeopleDirectory:
             raise Problem(401, "wrong-password", WRONG)
         self.limits.succeed(folded, address)
         if self.passwords.needs_rehash(password_hash):
-            self.accounts.set_password_hash(account, self.passwords.hash(password))
-        return account
+            password_hash = self.passwords.hash(password)
+            self.accounts.set_password_hash(account, password_hash)
+        return account, password_hash
 
 
 def _audit(event: str, account: str, address: str | None = None) -> None:

@@ -2,8 +2,11 @@
 
 import json
 import logging
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -104,3 +107,26 @@ def test_a_hash_with_other_parameters_is_replaced_when_its_owner_signs_in(people
     assert digest is not None
     assert not stronger.needs_rehash(digest)
     assert stronger.verify(PASSWORD, digest)
+
+
+class Interrupted(Passwords):
+    """Passwords during whose verification something else happens."""
+
+    def __init__(self, event: Callable[[], None]) -> None:
+        super().__init__(profiles.CHEAPEST)
+        self.event = event
+
+    def verify(self, password: str, password_hash: str | None) -> bool:
+        is_right = super().verify(password, password_hash)
+        self.event()
+        return is_right
+
+
+def test_a_password_that_is_changed_while_it_is_checked_begins_no_session(people: PeopleDirectory) -> None:
+    nora = people.create("nora", PASSWORD)
+    for change in (partial(people.set_locked, nora, True), partial(people.set_password, nora, "another harbour")):
+        people.passwords = Interrupted(change)
+        assert refusal(people, "nora", PASSWORD)[:2] == (401, "wrong-password")
+        people.set_locked(nora, False)
+    with closing(sqlite3.connect(people.accounts._file.file)) as db:
+        assert db.execute("SELECT count(*) FROM login_session").fetchone() == (0,)
