@@ -9,7 +9,7 @@ the file is rejected, because the line would be lost. Retractions and correction
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -122,9 +122,8 @@ def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
     """Store the lines that are new to the bank, and apply the retractions and corrections of the others."""
     new = list(select_foreign_lines(memory, lines))
     stored = _find_by_key(memory, new)
-    added = [line for line in new if _stored_key(line) not in stored]
-    memory.observe_many([_without_evidence(line) for line in added])
-    _store_evidence(memory, [line for line in added if META_RECALLED in line.metadata])
+    memory.observe_many([_without_evidence(line) for line in new if _stored_key(line) not in stored])
+    _store_evidence(memory, [line for line in lines if META_RECALLED in line.metadata])
     exported = [
         (line, existing) for line in lines if line.retracted_at and (existing := _find_exported(memory, line.key))
     ]
@@ -142,14 +141,24 @@ def _without_evidence(line: NewLine) -> NewLine:
 
 
 def _store_evidence(memory: Memory, replies: Sequence[NewLine]) -> None:
-    """Store the evidence of new lines, with the numbers that the lines in it have in this bank."""
+    """Store the evidence of lines that have none: new ones, and those of an import that was interrupted.
+
+    The lines in it get the numbers that they have in this bank.
+    """
     evidence = {_stored_key(line): get_record(line.metadata) or {} for line in replies if line.key}
-    keys = set(evidence).union(*map(list_keys, evidence.values()))
-    seqs = {key: line.seq for key, line in memory.store.get_by_key(memory.bank, sorted(keys)).items()}
-    exported = {key: line.seq for key in keys - seqs.keys() if (line := _find_exported(memory, key)) is not None}
-    records = {seqs[key]: to_seqs(record, seqs | exported) for key, record in evidence.items() if key in seqs}
-    if records:
+    stored = _find_by_any_key(memory, evidence)
+    missing = {key: evidence[key] for key, line in stored.items() if META_RECALLED not in line.metadata}
+    lines = _find_by_any_key(memory, set(missing).union(*map(list_keys, missing.values())))
+    seqs = {key: line.seq for key, line in lines.items()}
+    if records := {seqs[key]: to_seqs(record, seqs) for key, record in missing.items()}:
         memory.store.set_records(memory.bank, records)
+
+
+def _find_by_any_key(memory: Memory, keys: Collection[str]) -> dict[str, Line]:
+    """Return the bank's lines with these keys, and those that it exported under them, by key."""
+    found = memory.store.get_by_key(memory.bank, sorted(keys))
+    exported = {key: line for key in keys if key not in found and (line := _find_exported(memory, key)) is not None}
+    return found | exported
 
 
 def select_foreign_lines(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]:

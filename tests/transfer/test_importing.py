@@ -235,6 +235,19 @@ def test_the_evidence_of_replies_is_exported_and_imported_with_the_numbers_of_th
     assert META_RECALLED not in next(line for line in read(file) if line.role == "assistant").metadata
 
 
+def test_the_evidence_that_an_interrupted_import_did_not_store_is_stored_by_the_next(
+    memory: Memory, tmp_path: Path
+) -> None:
+    coach = memory.observe("Joost is my coach.", session="one")
+    metadata = build_metadata(Context("…", 42, (coach,), (Hit(coach, 2.5, 0.75, {}, (coach,)),), (), 0.875))
+    memory.observe("It is Joost.", role="assistant", session="one", metadata=metadata)
+    source = check_file(export(memory, tmp_path / "alice.jsonl"))
+    with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
+        other.observe_many([replace(line, metadata={}) for line in source.read()])  # as far as it came
+        assert import_lines(other, source)["added"] == 0
+        assert [hit.text for hit in other.evidence(2).hits] == [coach.text]
+
+
 @pytest.mark.parametrize(
     "record",
     [
