@@ -39,7 +39,7 @@ def build_metadata(
         "kept": [line.seq for line in context.lines if line.seq > 0 and line.seq not in shown],
         "answer": answer.seq if isinstance(answer, Line) and answer.seq in _own_seqs(context) else None,
         "others": {other.bank: len(other.hits) for other in context.others if other.hits},
-        "shared": {other.bank: [line.seq for line in other.lines] for other in context.others if other.lines},
+        "shared": {other.bank: _record_lines(other.lines) for other in context.others if other.lines},
         "prompt": prompt,
     }
     measured: dict[str, JSONValue] = {
@@ -48,6 +48,11 @@ def build_metadata(
         "tokens": context.tokens,
     }
     return {META_RECALLED: {**measured, **{name: value for name, value in optional.items() if value}}}
+
+
+def _record_lines(lines: Iterable[Line]) -> list[JSONValue]:
+    """Return the numbers and times of another bank's lines. That bank can be forgotten, and created again."""
+    return [[line.seq, to_micros(line.said_at)] for line in lines]
 
 
 def count_passages(hits: Iterable[Hit]) -> int:
@@ -135,13 +140,13 @@ class _Reader:
     def _read_shared(self, banks: Iterable[str]) -> dict[str, tuple[Line, ...]]:
         """Read the lines of the other banks that are still shared with this one, except banks that can't be read."""
         allowed = set(recall_from(self._store.settings(self._bank))).intersection(banks)
-        given = self._record.get("shared")
-        recorded = given if isinstance(given, Mapping) else {}
+        recorded = records.list_shared(self._record)
         shared: dict[str, tuple[Line, ...]] = {}
         for bank in sorted(allowed.intersection(recorded)):
             if self._store.exists(bank):
                 with suppress(BankDamaged, BankTooNew):
-                    shared[bank] = _read_recorded(self._store, bank, records.list_seqs(recorded, bank))
+                    lines = _read_recorded(self._store, bank, recorded[bank])
+                    shared[bank] = tuple(line for line in lines if to_micros(line.said_at) == recorded[bank][line.seq])
         return shared
 
     def _select(self, seqs: Collection[int]) -> tuple[Line, ...]:

@@ -3,13 +3,14 @@
 It is part of the reply's metadata and contains no text: numbers of lines, ids of units, and measurements.
 
     {"memories": 2, "relevance": 0.9, "tokens": 120, "forgotten": 1, "kept": [3], "others": {"bank": 2},
-     "shared": {"bank": [5, 6]}, "prompt": {"sizes": [["instructions", 210], …], …}, "hits": [
+     "shared": {"bank": [[5, 1714983600000000], [6, …]]}, "prompt": {"sizes": [["instructions", 210], …], …}, "hits": [
         {"seq": 12, "passage": [11, 12, 13], "score": 2.1, "relevance": 0.7, "signals": {"cosine": 0.6}},
         {"kind": "summary", "id": 4, "written": 1714983600000000, "span": [1, 9], "score": …}]}
 
 "memories" counts the passages as they were; hits whose passages overlap are one. "forgotten" counts the hits and kept
-lines that were removed since. "shared" has numbers of other banks' lines, and "prompt" is written by
-`chat.prompt_record`. Metadata can be imported, so each value may be anything; invalid parts are ignored.
+lines that were removed since. "shared" has the numbers of other banks' lines with their times, because a bank can be
+created again, and "prompt" is written by `chat.prompt_record`. Metadata can be imported, so each value may be anything;
+invalid parts are ignored.
 """
 
 from __future__ import annotations
@@ -40,6 +41,13 @@ def list_seqs(record: Mapping[str, Any], name: str) -> list[int]:
     return [seq for seq in _items(record, name) if is_seq(seq)]
 
 
+def list_shared(record: Mapping[str, Any]) -> dict[str, dict[int, int]]:
+    """Return the lines of other banks: by bank and number, the microsecond at which each was said."""
+    given = record.get("shared")
+    shared = given if isinstance(given, Mapping) else {}
+    return {bank: {seq: at for seq, at in _pairs(shared, bank) if is_seq(seq) and type(at) is int} for bank in shared}
+
+
 def is_seq(value: object) -> TypeGuard[int]:
     """Return whether a value can be the number of a line or the id of a unit."""
     return type(value) is int and 0 < value <= MAX_SEQ
@@ -67,7 +75,7 @@ def get_prompt(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def get_prompt_sizes(record: Mapping[str, Any]) -> dict[str, int]:
     """Return the tokens of each part of the prompt, in its order; empty if they are not recorded."""
-    pairs = [pair for pair in _items(get_prompt(record), "sizes") if isinstance(pair, list) and len(pair) == 2]
+    pairs = _pairs(get_prompt(record), "sizes")
     return {name: size for name, size in pairs if isinstance(name, str) and type(size) is int and size >= 0}
 
 
@@ -115,6 +123,10 @@ def _remove(metadata: str, is_removed: Callable[[Mapping[str, Any]], bool], seqs
 def _without_neighbours(hit: Mapping[str, Any], seqs: Collection[int]) -> Mapping[str, Any]:
     passage = list_seqs(hit, "passage")
     return {**hit, "passage": [seq for seq in passage if seq not in seqs]} if not set(passage).isdisjoint(seqs) else hit
+
+
+def _pairs(record: Mapping[str, Any], name: str) -> list[list[Any]]:
+    return [pair for pair in _items(record, name) if isinstance(pair, list) and len(pair) == 2]
 
 
 def _items(record: Mapping[str, Any], name: str) -> list[Any]:

@@ -179,6 +179,18 @@ def test_a_shared_bank_that_cannot_be_read_hides_only_its_own_lines(tmp_path: Pa
         assert (evidence.shared, evidence.others) == ({}, {"cook": 1})
 
 
+def test_a_shared_bank_that_was_created_again_shows_none_of_its_new_lines(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as store:
+        cook = Memory.open("cook", store=store, embedder=HashEmbedder(64))
+        context = Context("", 3, (line := cook.observe("Salt."),), (Hit(line, 1, 1, {}),), (), 0.5, bank="cook")
+        nora = Memory.open("nora", store=store, embedder=HashEmbedder(64))
+        nora.observe("Salt.", metadata=build_metadata(Context("", 0, (), (), (), 0, others=(context,))))
+        cook.forget(everything=True)
+        Memory.open("cook", store=store, embedder=HashEmbedder(64)).observe("Pepper.")
+        nora.set_setting("recall_from", ["cook"])
+        assert nora.evidence(1).shared == {"cook": ()}
+
+
 def test_hits_of_other_banks_are_counted_and_general_knowledge_is_left_out() -> None:
     line = Line(0, "", "system", "wiki", "Paris is in France.", NOON)
     other = Context("", 3, (), (Hit(line, 1, 1, {}),), (), 0.5, bank="team")
