@@ -45,12 +45,22 @@ def demo(ctx: click.Context, /, language: str | None, keep: bool) -> None:
         with Memory.open(BANK, **options) as memory:
             click.secho(words("demo.preparing"), dim=_has_color())
             sample = fill_bank(memory, words.language if words.language in SAMPLE_LANGUAGES else DEFAULT_LANGUAGE)
-            _Show(memory, sample, words).run()
-        if keep or (_is_interactive() and not confirm(words("demo.delete"), words)):
+            is_kept = _show(_Show(memory, sample, words), keep)
+        if is_kept:
             click.echo(words("demo.kept", person=sample.person))
         else:
             store.forget(BANK, "bank", None, datetime.now(UTC))
             click.echo(words("demo.deleted"))
+
+
+def _show(show: _Show, keep: bool) -> bool:
+    """Show the demonstration; return whether its bank is kept. The end of the input ends it, and keeps nothing."""
+    try:
+        show.run()
+        return keep or (_is_interactive() and not confirm(show.words("demo.delete"), show.words))
+    except click.Abort:
+        click.echo()  # ends the question's line
+        return keep
 
 
 class _Show:
@@ -114,7 +124,7 @@ def _has_color() -> bool:
 
 
 def _is_interactive() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))  # None: it is closed
 
 
 def _pause(prompt: str) -> None:

@@ -18,12 +18,13 @@ from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server import app, logs, runner, server_db
 from everthread.server.keys import KeyStore
 from everthread.server.people.accounts import AccountStore
-from everthread.server.proxy.upstream import find_upstream
+from everthread.server.proxy.upstream import find_upstream, has_upstream
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms.twilio import get_host
 
 DEFAULT_PORT = 7391
+UNENCRYPTED = "Passwords and texts are not encrypted on their way: for https, put a reverse proxy in front of it."
 
 
 @click.command()
@@ -85,7 +86,8 @@ def serve(
         services = app_factory.build_services()
         with closing(services.store):
             url = runner.local_url(listener)
-            on_listening = partial(_announce, _greeting(services, settings, url), url, opens)
+            greeting = _greeting(services, settings, url, runner.network_url(listener))
+            on_listening = partial(_announce, greeting, url, opens)
             logs.install(level)
             if workers == 1:
                 runner.run(lambda: app.create_app(services, settings, closes=True), listener, on_listening=on_listening)
@@ -140,15 +142,25 @@ def _check_key(location: str | None, settings: Settings) -> None:
             raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(settings.host))
 
 
-def _greeting(services: Services, settings: Settings, url: str) -> str:
+def _greeting(services: Services, settings: Settings, url: str, network_url: str) -> str:
     llm = services.llm
     if llm is None:
         model = "no language model: it shows what it remembers; connect one on the page"
     else:
         model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
-    proxy = f"{url}/v1, passed on to {find_upstream(settings, services).address}"
-    rows = (f"replies by  {model}", f"memories in {services.store.location}", f"proxy at    {proxy}")
-    return "\n  ".join((f"Everthread is at {url}", *rows)) + "\nCtrl-C stops it."
+    rows = [f"replies by  {model}", f"memories in {services.store.location}"]
+    rows.append(f"proxy at    {url}/v1, {_describe_upstream(settings, services)}")
+    if network_url:
+        rows.insert(0, f"for others  {network_url}")
+    notes = ["Ctrl-C stops it."] if runner.is_loopback(settings.host) else [UNENCRYPTED, "Ctrl-C stops it."]
+    return "\n".join(("\n  ".join((f"Everthread is at {url}", *rows)), *notes))
+
+
+def _describe_upstream(settings: Settings, services: Services) -> str:
+    address = find_upstream(settings, services).address
+    if has_upstream(settings, services):
+        return f"passed on to {address}"
+    return "once a model is connected, or EVERTHREAD_PROXY_URL names its server"
 
 
 def _announce(greeting: str, url: str, opens: bool) -> None:

@@ -48,6 +48,7 @@ BACKLOG = 2048  # connections that the system queues until they are accepted
 REUSEPORT_BALANCES = sys.platform == "linux"  # whether the system balances connections among sockets of one address
 START_TIMEOUT_S = 60  # an unresponsive worker counts as hung after this; on a busy machine one needs ten to start
 POLL_INTERVAL_S = 0.05
+DISTANT_ADDRESSES = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # for documentation (RFC 5737, RFC 3849)
 # After this time a thread hands the interpreter over to one that waits for it, such as that of the event loop; with
 # Python's default of 5 ms, requests through the proxy take up to 4 ms longer on a busy machine.
 SWITCH_INTERVAL_S = 0.0005
@@ -167,7 +168,21 @@ def _reserve_address(listener: socket.socket) -> socket.socket:
 def local_url(listener: socket.socket) -> str:
     """Return the URL at which a browser on this machine reaches the server."""
     host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return _build_url({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)
+
+
+def network_url(listener: socket.socket) -> str:
+    """Return the URL at which other machines reach a server that listens at all addresses; "" if none is known."""
+    host, port = listener.getsockname()[:2]
+    if host not in DISTANT_ADDRESSES:
+        return ""
+    with suppress(OSError), socket.socket(listener.family, socket.SOCK_DGRAM) as probe:
+        probe.connect((DISTANT_ADDRESSES[host], port))  # chooses the interface, and sends nothing
+        return _build_url(probe.getsockname()[0], port)
+    return ""
+
+
+def _build_url(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 

@@ -53,6 +53,20 @@ def test_in_a_terminal_it_waits_for_enter_and_asks_before_it_deletes(
     assert banks(tmp_path) == []
 
 
+def test_the_end_of_the_input_ends_the_demo_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "_is_interactive", lambda: True)
+    for answers in ("\n", "\n\n\n"):
+        shown = run(tmp_path, "hash", input=answers)
+        assert shown.exit_code == 0
+        assert "Die Demo ist gelöscht." in shown.stdout
+        assert banks(tmp_path) == []
+
+
+def test_it_runs_by_itself_where_the_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert demo._is_interactive() is False
+
+
 def test_keep_keeps_the_bank_without_asking(tmp_path: Path) -> None:
     shown = run(tmp_path, "hash", "--keep")
     assert "Die Demo bleibt. Weiter geht es mit: everthread chat --bank demo --speaker Jonas\n" in shown.stdout

@@ -110,6 +110,12 @@ def test_a_public_address_without_a_key_is_refused(tmp_path: Path, host: str) ->
 def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path) -> None:
     secret = KeyStore(tmp_path / "server.sqlite").create("phone")
     with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", "0.0.0.0") as running:
+        assert running.process.stdout is not None
+        greeting = [running.process.stdout.readline().strip() for _ in range(5)]
+        assert any(row.startswith("Passwords and texts are not encrypted") for row in greeting)
+        others = [row.split()[-1] for row in greeting if row.startswith("for others")]
+        assert not any("127.0.0.1" in url for url in others)
+        assert all(get(f"{url}/healthz").status_code == 200 for url in others)
         line = f"{running.url}/api/v1/banks/alice/lines"
         assert post(line, json={"text": "hello"}).status_code == 401
         key = {"Authorization": f"Bearer {secret}"}

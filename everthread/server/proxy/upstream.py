@@ -13,7 +13,7 @@ import httpx
 from everthread import config
 from everthread.errors import ConfigError
 from everthread.llms.base import LLM
-from everthread.llms.discovery import parse_ollama_host
+from everthread.llms.discovery import list_ollama_models, parse_ollama_host
 from everthread.llms.errors import CONNECT_TIMEOUT_S
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server.keys import KEY_PREFIX
@@ -240,6 +240,14 @@ def find_upstream(settings: Settings, services: Services) -> Upstream:
     """
     url, key = _find_address(settings, services.llm)
     return Upstream(url, key, timeout_s=settings.proxy_timeout_s, role=settings.proxy_role)  # type: ignore[arg-type]
+
+
+def has_upstream(settings: Settings, services: Services) -> bool:
+    """Return whether the upstream is configured, or an Ollama on this machine that responds now."""
+    configured = settings.proxy_url or config.load().llm_url or os.environ.get("OLLAMA_HOST")
+    if configured or isinstance(services.llm, OpenAICompatible):
+        return True
+    return list_ollama_models(parse_ollama_host("")) is not None
 
 
 def _find_address(settings: Settings, llm: LLM | None) -> tuple[str, str]:
