@@ -110,6 +110,11 @@ def test_a_new_chat_begins_at_once_and_chats_are_renamed_tagged_pinned_archived_
     expect(shown).to_have_text(
         ["Another subject.", "Good morning.", "Garden 0 of the garden.", "Ferry 0 of the garden."]
     )
+    expect(page.locator("#session-list [aria-current]")).to_contain_text("Another subject.")
+    page.get_by_role("button", name="Options for chat: Another").click()
+    page.get_by_label("Pin to the top").check()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#session-list [aria-current] .tag")).to_have_text("Pinned")
     page.locator("#session-list li", has_text="Ferry 0").hover()
     page.get_by_role("button", name="Options for chat: Ferry 0").click()
     dialog = page.get_by_role("dialog")
@@ -119,7 +124,7 @@ def test_a_new_chat_begins_at_once_and_chats_are_renamed_tagged_pinned_archived_
     check_accessibility(page)
     dialog.get_by_role("button", name="Save").click()
     expect(shown).to_have_text(["Another subject.", "The ferry", "Good morning.", "Garden 0 of the garden."])
-    expect(page.locator(".tag")).to_have_text(["travel", "sea"])
+    expect(page.locator("li .tag")).to_have_text(["travel", "sea"])
     page.get_by_role("button", name="Options for chat: Garden 0").click()
     dialog.get_by_label("Archive").check()
     dialog.get_by_role("button", name="Save").click()
@@ -145,6 +150,20 @@ def test_a_new_chat_begins_at_once_and_chats_are_renamed_tagged_pinned_archived_
     web.patch(f"{url}/api/v1/banks/stored/sessions/garden", json={"metadata": {"archived": True}}).raise_for_status()
     visit(page, url, "stored")
     expect(page.locator(".welcome")).to_contain_text("New chat with")  # the bank is not new
+
+
+def test_after_an_end_the_next_message_starts_a_chat_although_an_older_one_is_open(page: Page, url: str) -> None:
+    visit(page, url, "ended")
+    say_and_wait(page, "Good morning.")
+    page.get_by_role("button", name="New chat").click()
+    expect(page.locator(".welcome")).to_contain_text("New chat with")
+    say_and_wait(page, "Another subject.")
+    page.get_by_role("button", name="End chat").click()
+    page.get_by_role("button", name="Remember it").click()
+    expect(page.locator("#notices")).to_contain_text("Your next message starts a new chat.")
+    page.reload()
+    say_and_wait(page, "A third subject.")
+    expect(page.locator(".from-person .line-text")).to_have_text("A third subject.")
 
 
 def test_search_lists_every_message_with_the_words_and_then_what_is_similar(page: Page, long_url: str) -> None:

@@ -164,7 +164,7 @@ on(
   withErrors(async (session) => (await loadOverlays()).openSessionOptions(session)),
 );
 on("conversation-ended", (ending) => {
-  navigate({});
+  navigate(newPlace());
   if (!ending.receipt) showNotice(t("header.remembered"));
 });
 
@@ -284,9 +284,12 @@ const showKeys = withErrors(async () => (await loadOverlays()).openKeys());
 /** Begin another chat. The present one stays as it is; one in incognito ends, since nothing of it is saved. */
 function newChat() {
   if (chat.state?.incognito) return chat.end();
-  navigate({ view: "talk", session: new Date().toISOString() });
+  navigate(newPlace());
   return byId("message").focus();
 }
+
+/** The place of a chat that has not begun. */
+const newPlace = () => ({ session: new Date().toISOString() });
 
 const start = withErrors(async () => {
   composer.start();

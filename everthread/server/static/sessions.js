@@ -7,7 +7,7 @@ import { byId, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { withErrors } from "./notices.js";
 import { rerender } from "./rerender.js";
-import { hashOf, navigate, route } from "./router.js";
+import { hashOf, navigate, route, shownSession } from "./router.js";
 import { Search } from "./search.js";
 import { SessionFilter, tagsOf } from "./sessionfilter.js";
 import { t } from "./words.js";
@@ -104,16 +104,18 @@ export class SessionList {
   currentChat() {
     const session = this.items.find(({ id }) => id === this.current);
     const preview = session?.title || session?.opening;
-    const shown = route.view === "talk" && route.session === "current";
+    const shown = route.view === "talk";
+    const place = { session: shownSession() };
     return h(
       "div",
       { class: "session-row", "data-card": "current" },
       h(
         "a",
-        { class: "session", href: hashOf(), on: { click: () => shown && navigate() }, ...currentProps(shown) },
+        { class: "session", href: hashOf(place), on: { click: () => shown && navigate(place) }, ...currentProps(shown) },
         h("span", { class: "current-chat" }, t("sessions.current")),
         session && groupPortraits(session),
         preview && textElement("span", preview, { class: "preview" }),
+        session && h("span", { class: "small" }, session.metadata.pinned === true && tag(t("sessions.pinned")), tagsOf(session).map(tag)),
       ),
       session && optionsButton(session),
     );
@@ -121,6 +123,8 @@ export class SessionList {
 }
 
 const currentProps = (current) => (current ? { "aria-current": "page" } : {});
+
+const tag = (text) => textElement("span", text, { class: "tag" });
 
 const nameOf = (session) => session.title || session.opening || session.summary || t("sessions.untitled");
 
@@ -132,7 +136,6 @@ function optionsButton(session) {
 function sessionItem(session) {
   const href = hashOf({ view: "read", session: session.id });
   const shown = route.view === "read" && route.session === session.id;
-  const tags = tagsOf(session).map((tag) => textElement("span", tag, { class: "tag" }));
   return h(
     "li",
     { class: "session-row", "data-card": session.id },
@@ -141,7 +144,7 @@ function sessionItem(session) {
       { class: "session", href, ...currentProps(shown) },
       groupPortraits(session),
       textElement("span", nameOf(session), { class: "preview" }),
-      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${t("count.messages", { count: session.lines })}`, tags),
+      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${t("count.messages", { count: session.lines })}`, tagsOf(session).map(tag)),
     ),
     optionsButton(session),
   );
