@@ -44,10 +44,10 @@ export class ScrollFollower {
     this.timer = setTimeout(() => this.save(), SAVE_DELAY_MS);
   }
 
-  /** Save the line at the top of the box, which "back" and a reload return to. */
+  /** Save the line at the top of the box, which "back" and a reload return to. A transcript begins with its heading. */
   save() {
     if (this.place !== location.hash) return;
-    const top = this.following ? null : Number(this.topLine()?.dataset.seq) || null;
+    const top = this.following || (!this.follows && !this.box.scrollTop) ? null : Number(this.topLine()?.dataset.seq) || null;
     if ((history.state?.top ?? null) !== top) history.replaceState(top && { top }, "");
   }
 
