@@ -61,6 +61,11 @@ class Config:
     server_hosts: str = ""  # further host names of the server, separated by commas
     server_proxies: str = "127.0.0.1, ::1"  # addresses and networks of reverse proxies, which may name their clients
     account_header: str = ""  # the header in which these proxies name the person who has signed in; "" for none
+    openid_issuer: str = ""  # the OpenID Connect provider where people sign in: https://login.example.org/realms/home
+    openid_client: str = ""  # the id of this server at the provider
+    openid_secret: str = field(default="", repr=False)  # sent to the provider and nowhere else; "" for a public client
+    openid_name: str = ""  # of the provider, on the button; "" means its host
+    openid_accounts: str = "create"  # for people who sign in for the first time: create, or linked for only known ones
     server_threads: int = 64  # requests that a process handles at a time
     server_max_replies: int = 256  # replies that a process writes at a time
     server_max_body_bytes: int = 4_000_000  # largest body of a request, except files

@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager
 
 import click
 
-from everthread import factory
+from everthread import config, factory
 from everthread.bank import deletion
 from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, show_json
 from everthread.cli.sanitize import escape_control_chars
-from everthread.errors import NotFound
+from everthread.errors import ConfigError, NotFound
 from everthread.server import server_db
 from everthread.server.people.accounts import Account, count_content
 from everthread.server.people.directory import PeopleDirectory
@@ -99,6 +99,24 @@ def give(ctx: click.Context, /, name: str, bank: str) -> None:
             raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists all")
         people.give_banks(account, [bank])
         click.echo(escape_control_chars(f"{account.name} owns {_banks(people.accounts.get(name))}"))
+
+
+@accounts.command()
+@click.argument("name")
+@click.argument("subject")
+@click.pass_context
+def link(ctx: click.Context, /, name: str, subject: str) -> None:
+    """Let a person sign in to an account at the OpenID Connect provider.
+
+    SUBJECT is what the provider calls "sub"; the server's log names it when an unknown person tries to sign in.
+    """
+    issuer = config.load().openid_issuer.strip().rstrip("/")
+    if not issuer:
+        raise ConfigError("no OpenID Connect provider is configured; set openid_issuer")
+    with _open(ctx) as (_, people):
+        account = people.accounts.get(name)
+        people.link(account, issuer, subject)
+    click.echo(escape_control_chars(f"{account.name} signs in as {subject} at {issuer}"))
 
 
 @accounts.command()

@@ -103,6 +103,11 @@ def _build_settings(host: str, key_required: bool) -> Settings:
     limits = Settings(
         proxies=tuple(filter(None, (proxy.strip() for proxy in configured.server_proxies.split(",")))),
         account_header=configured.account_header.strip(),
+        openid_issuer=configured.openid_issuer.strip(),
+        openid_client=configured.openid_client.strip(),
+        openid_secret=configured.openid_secret.strip(),
+        openid_name=configured.openid_name.strip(),
+        openid_creates_accounts=_parse_choice("openid_accounts", configured.openid_accounts, "create", "linked"),
         max_threads=configured.server_threads,
         max_body_bytes=configured.server_max_body_bytes,
         requests_per_minute=configured.server_requests_per_minute,
@@ -113,7 +118,7 @@ def _build_settings(host: str, key_required: bool) -> Settings:
         proxy_role=configured.proxy_role,
         proxy_patience_s=configured.proxy_patience / 1000,
         proxy_timeout_s=configured.proxy_timeout,
-        proxy_stores_history=_parse_history(configured.proxy_history),
+        proxy_stores_history=_parse_choice("proxy_history", configured.proxy_history, "store", "skip"),
         proxy_origins=tuple(filter(None, (origin.strip().lower() for origin in configured.proxy_origins.split(",")))),
         proxy_max_body_bytes=configured.proxy_max_body_bytes,
     )
@@ -124,16 +129,16 @@ def _build_settings(host: str, key_required: bool) -> Settings:
     return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
 
 
-def _parse_history(value: str) -> bool:
-    """Return whether the proxy stores histories from before it was used."""
-    if value not in ("store", "skip"):
-        raise ConfigError(f"invalid proxy_history: got {value!r}, expected store or skip")
-    return value == "store"
+def _parse_choice(setting: str, value: str, yes: str, no: str) -> bool:
+    """Return whether a setting with two values has the first one."""
+    if value not in (yes, no):
+        raise ConfigError(f"invalid {setting}: got {value!r}, expected {yes} or {no}")
+    return value == yes
 
 
 def _check_key(location: str | None, settings: Settings) -> None:
     """Raise ConfigError if other machines can reach the server, and neither a key nor an account exists."""
-    if runner.is_loopback(settings.host) or settings.account_header:
+    if runner.is_loopback(settings.host) or settings.account_header or settings.openid_issuer:
         return
     with closing(factory.open_store(location)) as store:
         file = server_db.get_path(store)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI
@@ -17,6 +18,8 @@ from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.routing import BaseRoute, Route
 
 from everthread import __version__
+from everthread.common.installation import extra_command
+from everthread.errors import ConfigError
 from everthread.server import mcp_endpoint, openapi, problems, server_db, static_files, uploads
 from everthread.server.authentication import Authenticator
 from everthread.server.conversations.registry import ConversationRegistry
@@ -56,6 +59,9 @@ from everthread.server.sms import webhook
 from everthread.server.workers.bank_leases import BankLeases, get_socket_path
 from everthread.server.workers.worker_proxy import WorkerProxyMiddleware
 
+if TYPE_CHECKING:
+    from everthread.server.people.openid_sign_in import OpenIDSignIn
+
 STORING_PATIENCE_S = 10.0  # at shutdown, for what passed through the proxy
 TELEMETRY_OFF: TelemetryConfig = {  # otherwise FastAPI would send bodies and errors to any OpenTelemetry of the process
     "tracing": False,
@@ -75,7 +81,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
         closes: whether the app closes the store.
 
     Raises:
-        ConfigError: for invalid settings of text messages or of the proxy.
+        ConfigError: for invalid settings of text messages, of the proxy, or of the provider where people sign in.
     """
     settings = settings or Settings()
     app = FastAPI(
@@ -94,6 +100,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     app.state.closes_store = closes
     _add_routes(app)
     app.state.sms = webhook.install(app, app.state.conversations, settings)
+    app.state.openid = _add_openid(app, settings)
     problems.install(app)
     openapi.install(app)
     _add_middleware(app, settings)
@@ -130,6 +137,19 @@ def _add_routes(app: FastAPI) -> None:
     app.router.routes += _build_routes()
     if app.state.mcp is not None:
         app.router.routes.append(Route(mcp_endpoint.PATH, app.state.mcp))
+
+
+def _add_openid(app: FastAPI, settings: Settings) -> OpenIDSignIn | None:
+    """Add signing in at a provider if one is configured; only then its packages are imported, which takes 0.1 s."""
+    if not settings.openid_issuer:
+        return None
+    if settings.account_header:  # the proxy's nora would be the account of the provider's nora
+        raise ConfigError("account_header and openid_issuer exclude each other; set one of them")
+    if not all(map(find_spec, ("authlib", "joserfc"))):
+        raise ConfigError(f"openid_issuer needs further packages; install them with: {extra_command('oidc')}")
+    from everthread.server.routes import openid
+
+    return openid.install(app, settings)
 
 
 @cache
@@ -192,6 +212,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await app.state.proxied_conversations.tasks.finish(STORING_PATIENCE_S)
         await run_in_threadpool(app.state.conversations.close)
         await app.state.upstream.close()
+        if app.state.openid is not None:
+            app.state.openid.close()
         app.state.authenticator.close()
         app.state.idempotency.close()
         if app.state.closes_store:

@@ -17,6 +17,11 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()  # further names, of a proxy with the default ports
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")  # addresses and networks that may name their clients
     account_header: str = ""  # in which they name the person; empty: in none
+    openid_issuer: str = ""  # the OpenID Connect provider where people sign in; empty: none
+    openid_client: str = ""  # the id of this server there
+    openid_secret: str = field(default="", repr=False)  # empty: a public client
+    openid_name: str = ""  # of the provider, on the page; empty: its host
+    openid_creates_accounts: bool = True  # for people who sign in for the first time
     max_threads: int = 64  # requests processed at a time; the others wait
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES  # of a request; files have limits of their own, see `request_guard`
     requests_per_minute: int = 0  # per key or account, or per address without either; 0 is unlimited

@@ -78,3 +78,16 @@ def test_banks_are_given_and_accounts_locked_and_removed(store: Path, people: Pe
     assert run(store, "remove", "nora", "--banks", "keep").stdout == "removed nora; kept: 1 bank, 1 message\n"
     missing = run(store, "remove", "nora", "--banks", "keep")
     assert (missing.exit_code, "'nora'" in missing.stderr) == (1, True)
+
+
+def test_an_account_is_linked_to_a_person_at_the_provider(
+    store: Path, people: PeopleDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoe = people.create("zoe", None)
+    refused = run(store, "link", "zoe", "s-1")
+    assert (refused.exit_code, "set openid_issuer" in refused.stderr) == (2, True)
+    monkeypatch.setenv("EVERTHREAD_OPENID_ISSUER", "https://login.example.org/")
+    assert run(store, "link", "zoe", "s-1").stdout == "zoe signs in as s-1 at https://login.example.org\n"
+    assert people.identities.find_account("https://login.example.org", "s-1") == zoe
+    assert "there is no account" in run(store, "link", "nobody", "s-2").stderr
+    assert people.identities.find_account("https://login.example.org", "s-2") is None

@@ -30,6 +30,7 @@ from server.page_helpers import (
     visit,
 )
 from server.people.cheap import PASSWORDS
+from server.people.oidc_provider import CLIENT, SECRET, serve_provider
 
 
 def test_reply_settings_are_sent_with_each_request(page: Page, url: str) -> None:
@@ -388,3 +389,32 @@ def test_the_page_is_small(page: Page, url: str) -> None:
     )
     visit(page, url, "small")
     assert sum(sizes) <= MAX_TRANSFERRED_BYTES
+
+
+def test_a_person_signs_in_at_the_provider_by_the_button(browser: Browser, tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    with serve_provider() as provider:
+        settings = Settings(
+            key_required=True,
+            openid_issuer=provider.url,
+            openid_client=CLIENT,
+            openid_secret=SECRET,
+            openid_name="Home",
+        )
+        with serve_app(create_app(Services(store, HashEmbedder(64), None, Default()), settings)) as url:
+            page, url = browser.new_context().new_page(), url.replace("127.0.0.1", "localhost")  # another site
+            provider.error = "access_denied"
+            page.goto(url)
+            page.get_by_role("button", name="Sign in with Home").click()
+            expect(page.get_by_role("alert")).to_have_text("The sign-in with Home was refused.")
+            assert page.url == f"{url}/"
+            check_accessibility(page)
+            provider.error, provider.preferred_name = "", "Nora"
+            page.keyboard.press("Enter")
+            page.wait_for_url("**/#/nora")
+            page.wait_for_selector("html[data-ready]")
+            expect(page.locator("#bank")).to_have_text("Ever in nora")
+            page.reload()
+            expect(page.locator("#bank")).to_have_text("Ever in nora")
+            page.context.close()
+    store.close()

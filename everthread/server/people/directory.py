@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from everthread.server.people.accounts import Account, AccountStore, fold_name
+from everthread.server.people.identities import Identities
 from everthread.server.people.login_sessions import LoginSessions
 from everthread.server.people.passwords import Passwords
 from everthread.server.people.sign_in_limits import SignInLimits
@@ -26,7 +27,7 @@ class PeopleDirectory:
 
     def __init__(self, file: Path) -> None:
         self.accounts, self.sessions, self.limits = AccountStore(file), LoginSessions(file), SignInLimits(file)
-        self.passwords = Passwords()
+        self.identities, self.passwords = Identities(file), Passwords()
 
     def sign_in(self, name: str, password: str, address: str) -> tuple[Account, str]:
         """Check a password, and begin a session.
@@ -112,9 +113,15 @@ class PeopleDirectory:
         self.accounts.give_banks(account, banks)
         _audit("banks given", account.name)
 
+    def link(self, account: Account, issuer: str, subject: str) -> None:
+        """Let a person of an OpenID Connect provider sign in to an account; see `Identities.link`."""
+        self.identities.link(account, issuer, subject)
+        _audit("identity linked", account.name)
+
     def remove(self, account: Account) -> None:
         """Remove an account and end its sessions; its banks are not changed."""
         self.sessions.end_all(account)
+        self.identities.unlink(account)
         self.accounts.remove(account)
         _audit("account removed", account.name)
 
@@ -128,7 +135,7 @@ class PeopleDirectory:
 
     def close(self) -> None:
         """Close the file."""
-        for part in (self.accounts, self.sessions, self.limits):
+        for part in (self.accounts, self.identities, self.sessions, self.limits):
             part.close()
 
     def _is_unchanged(self, account: Account, password_hash: str) -> bool:

@@ -42,6 +42,7 @@ class AboutView(BaseModel):
     model is null if no model is configured, and for callers that lack a required key. incognito: whether the server
     offers conversations that are not stored; all requests of one must reach the process that holds it. account: of the
     caller, if it is a person who has signed in. has_accounts: whether one can sign in with a name and a password.
+    openid: the name of the provider that /sign-in/openid leads to, or null.
     """
 
     version: str
@@ -53,6 +54,7 @@ class AboutView(BaseModel):
     incognito: bool
     account: AccountView | None
     has_accounts: bool
+    openid: str | None
 
 
 class ModelsView(BaseModel):
@@ -66,6 +68,7 @@ class ModelsView(BaseModel):
 def about(request: Request, services: SharedServices) -> AboutView:
     """Describe the server. Needs no key, and says whether other requests need one."""
     is_known, caller = is_authenticated(request), getattr(request.state, "caller", None)
+    openid = request.app.state.openid
     llm = services.llm if is_known else None
     return AboutView(
         version=__version__,
@@ -77,6 +80,7 @@ def about(request: Request, services: SharedServices) -> AboutView:
         incognito=not request.app.state.conversations.is_isolated,
         account=build_view(caller, request) if isinstance(caller, Account) else None,
         has_accounts=get_people(request).accounts.has_passwords(),
+        openid=None if openid is None else openid.name,
     )
 
 

@@ -36,8 +36,8 @@ let keyPrompt = null; // a promise; requests that fail at the same time share on
 setKeyPrompt(() => (keyPrompt ??= promptForKey().finally(() => (keyPrompt = null))));
 
 async function promptForKey() {
-  const [{ askKey, askSignIn }, { has_accounts: hasAccounts }] = await Promise.all([loadOverlays(), get("/about")]);
-  const account = hasAccounts && !hasKey() ? await askSignIn() : null;
+  const [{ askKey, askSignIn }, about] = await Promise.all([loadOverlays(), get("/about")]);
+  const account = (about.has_accounts || about.openid) && !hasKey() ? await askSignIn(about) : null;
   if (account) return enter(account);
   const key = await askKey(hasKey());
   if (!key) return false;

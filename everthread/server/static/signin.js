@@ -1,4 +1,4 @@
-// The screen on which one signs in, with a name and a password.
+// The screen on which one signs in, with a name and a password or at an OpenID Connect provider.
 
 import { currentPasswordField, labelled, nameField } from "./accountfields.js";
 import { post } from "./api.js";
@@ -6,8 +6,8 @@ import { button, fill, h } from "./dom.js";
 import { showError } from "./notices.js";
 import { t } from "./words.js";
 
-/** Ask for a name and a password until they are right. Resolves to the account, or to null for an access key instead. */
-export function askSignIn() {
+/** Ask who it is until that is certain. Resolves to the account, or to null for an access key instead. */
+export function askSignIn({ has_accounts: hasAccounts, openid }) {
   return new Promise((resolve) => {
     const box = h("dialog", { class: "sign-in", "aria-labelledby": "sign-in-title" });
     const leave = (account) => {
@@ -16,7 +16,13 @@ export function askSignIn() {
       resolve(account);
     };
     const reopen = () => box.showModal(); // the page behind it has nothing to show
-    box.append(...signInParts(leave));
+    box.append(
+      h("span", { class: "logo", "aria-hidden": "true" }),
+      h("h2", { id: "sign-in-title" }, t("signin.title")),
+      hasAccounts ? passwordForm(leave) : "",
+      openid ? providerPart(openid, hasAccounts) : "",
+      button(t("signin.key"), () => leave(null), { class: "link" }),
+    );
     box.addEventListener("cancel", (event) => event.preventDefault());
     box.addEventListener("close", reopen);
     document.body.append(box);
@@ -24,7 +30,7 @@ export function askSignIn() {
   });
 }
 
-function signInParts(leave) {
+function passwordForm(leave) {
   const name = nameField({ name: "username", autofocus: true });
   const password = currentPasswordField({ name: "password" });
   const problem = h("p", { class: "problem", role: "alert" });
@@ -42,19 +48,40 @@ function signInParts(leave) {
       send.disabled = false;
     }
   };
-  return [
-    h("span", { class: "logo", "aria-hidden": "true" }),
-    h("h2", { id: "sign-in-title" }, t("signin.title")),
-    h(
-      "form",
-      { class: "fields", on: { submit } },
-      labelled(t("signin.name"), name),
-      labelled(t("signin.password"), password),
-      problem,
-      send,
-    ),
-    button(t("signin.key"), () => leave(null), { class: "link" }),
-  ];
+  return h(
+    "form",
+    { class: "fields", on: { submit } },
+    labelled(t("signin.name"), name),
+    labelled(t("signin.password"), password),
+    problem,
+    send,
+  );
+}
+
+const REASONS = {
+  locked: "signin.locked",
+  no_account: "signin.no_account",
+  refused: "signin.refused",
+  unconfirmed: "signin.unconfirmed",
+  unreachable: "signin.unreachable",
+  wait: "signin.wait",
+};
+
+/** The button that leads to the provider, and why the last attempt there failed. */
+function providerPart(provider, hasAccounts) {
+  const address = new URL(location);
+  const reason = REASONS[address.searchParams.get("sign-in")];
+  const count = Number(address.searchParams.get("seconds"));
+  address.search = "";
+  history.replaceState(null, "", address);
+  return h(
+    "div",
+    { class: "fields" },
+    h("p", { class: "problem", role: "alert" }, reason && t(reason, { provider, count })),
+    button(t("signin.provider", { provider }), () => location.assign("/sign-in/openid"), {
+      class: !hasAccounts && "primary",
+    }),
+  );
 }
 
 const EXPLANATIONS = { "wrong-password": "signin.wrong", "account-locked": "signin.locked" };
