@@ -160,7 +160,7 @@ class ScribeJob:
     """A queued job of a scribe: the kind of text to write, and the lines to read. error is the class name of the last
     error, without any text of lines."""
 
-    kind: Literal["summary", "notes"]
+    kind: Literal["summary", "notes", "title"]
     session: str
     first_seq: int
     last_seq: int

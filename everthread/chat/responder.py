@@ -273,13 +273,14 @@ class Responder:
         return line
 
     def _after_reply(self, line: Line, removed: list[Line]) -> None:
-        """Update reminders, style sample and notes. The reply is saved already: if this fails, a later turn does it."""
+        """Update reminders, style sample, title and notes. If this fails, a later turn does it: the reply is saved."""
         try:
             if not self._conversation.incognito:
                 self._reminders.record([] if line.retracted_at else [line], removed)
                 if style_sample.is_sample(line) and not style_sample.find_sample(self._memory, self._settings):
                     self._memory.set_setting(SETTING_SAMPLE, line.seq)
                     self._settings = self._memory.settings()
+                self._scribe_worker.queue_title(self._conversation.lines)
             self.queue_notes()
         except StoreUnavailable as error:
             log.warning("a reply is saved, and its notes are postponed: %s", error)

@@ -1,4 +1,4 @@
-"""Writes notes and summaries in the background: runs the queued jobs of a bank while the conversation continues.
+"""Writes notes, summaries and titles in the background: runs the queued jobs of a bank while a conversation continues.
 
 A job is stored in the bank when it is queued, and removed in the transaction that saves its result. If the model fails
 or the process ends, the job stays queued and is tried again later; `stats` counts it. No line is lost, since lines are
@@ -15,13 +15,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
+from typing import Literal
 
+from everthread.chat import session_title
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.common.fork_safety import register
 from everthread.common.keys import META_GREETING, META_NEEDS_CONSENT, META_NOTED_TO, META_UNDATED
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
-from everthread.scribes.base import Scribe
+from everthread.scribes.base import Scribe, TitleScribe
 from everthread.text import redaction
 from everthread.text.analyzer import remove_quotes
 from everthread.types import Filter, FoundUnit, JSONValue, Line, NewUnit, ScribeJob, Unit, now
@@ -42,6 +44,7 @@ class ScribeWorker:
         scribe: Scribe,
         scribe_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
         background_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
+        writes_titles: bool = False,
     ) -> None:
         """Begin without a thread; `start` runs the jobs that are queued already.
 
@@ -50,9 +53,11 @@ class ScribeWorker:
             scribe: writes the notes and summaries.
             scribe_slot: limits how many workers use a scribe at once; held while it writes.
             background_slot: limits embedding in the background; held while lines are embedded.
+            writes_titles: whether conversations get titles by the scribe's model.
         """
         self.memory, self.scribe = memory, scribe
         self._scribe_slot, self._background_slot = scribe_slot, background_slot
+        self._writes_titles = writes_titles
         self.background: Sequence[Line | FoundUnit] = ()  # recalled for the latest reply; context for the scribe
         self.quotes = QuoteIndex()
         self._closing = self._closed = False
@@ -86,6 +91,11 @@ class ScribeWorker:
             if unnoted and recipe.notes:
                 self.submit(make_job("notes", unnoted))
         self.memory.end(session, at)
+
+    def queue_title(self, lines: Sequence[Line]) -> None:
+        """Queue the title of a session if these lines, all that it has, end with its first reply."""
+        if self._writes_titles and isinstance(self.scribe, TitleScribe) and session_title.is_first_exchange(lines):
+            self.submit(make_job("title", lines))
 
     def start(self) -> None:
         """Start the thread if any job is due."""
@@ -173,8 +183,11 @@ class ScribeWorker:
         self._not_before[_key(job)] = time.monotonic() + delay_s
         with self._writing, suppress(NotFound):  # the session was forgotten, and the job with it
             if not self._closed and (queued := self._find_queued(job)):
-                self.memory.enqueue(replace(queued, tries=job.tries + 1, error=type(error).__name__))
-        log.info("a scribe's %s is tried again later: %s", job.kind, error)  # users see it in the stats
+                if job.kind == "title" and job.tries + 1 >= session_title.MAX_TRIES:
+                    self.memory.dequeue(queued)
+                else:
+                    self.memory.enqueue(replace(queued, tries=job.tries + 1, error=type(error).__name__))
+        log.info("a scribe's %s failed: %s", job.kind, error)  # users see it in the stats
 
     def _find_queued(self, job: ScribeJob) -> ScribeJob | None:
         """Return the job as it is queued now: another process may have done it, or lines may have been added."""
@@ -187,6 +200,8 @@ class ScribeWorker:
         if job.kind == "summary":
             old = self._find_summary(job.session)
             unit = self._write_summary(job, lines, old)
+        elif job.kind == "title":
+            old, unit = None, self._write_title(job, lines)
         else:
             old = self.notes()
             unit = self._write_notes(job, lines, old, background)
@@ -256,6 +271,11 @@ class ScribeWorker:
             sources=tuple(line.seq for line in lines),
         )
 
+    def _write_title(self, job: ScribeJob, lines: Sequence[Line]) -> NewUnit | None:
+        """Return a title that repeats no recalled text, unless the lines contain it too."""
+        unit = session_title.write_title(self.memory, self.scribe, job.session, lines)
+        return unit if unit and self._drop_quotes(unit.text, [line.text for line in lines]) else None
+
     def _write_notes(
         self, job: ScribeJob, lines: Sequence[Line], old: Unit | None, background: Sequence[Line | FoundUnit]
     ) -> NewUnit | None:
@@ -307,9 +327,9 @@ class ScribeWorker:
         return "\n".join(row for row in rows if not self.quotes.find_spans(row) or source_index.find_spans(row))
 
 
-def make_job(kind: str, lines: Sequence[Line]) -> ScribeJob:
-    """Build a job on these lines of one session; `kind` is "summary" or "notes"."""
-    return ScribeJob("summary" if kind == "summary" else "notes", lines[0].session, lines[0].seq, lines[-1].seq, now())
+def make_job(kind: Literal["summary", "notes", "title"], lines: Sequence[Line]) -> ScribeJob:
+    """Build a job on these lines of one session."""
+    return ScribeJob(kind, lines[0].session, lines[0].seq, lines[-1].seq, now())
 
 
 def _key(job: ScribeJob) -> tuple[str, str, int]:

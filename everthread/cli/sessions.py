@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
+from everthread.chat.session_title import read_titles
 from everthread.cli.common import bank_option, json_option, pluralize, show_json
 from everthread.cli.main import open_memory
 from everthread.cli.sanitize import escape_control_chars
@@ -20,14 +23,17 @@ MAX_OPENING_TOKENS = 15  # of what was said first, for a session without a title
 def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """List the sessions of a bank, whose names `lines`, `recall` and `forget` take as --session.
 
-    Each is shown with its title, or else with what was said first. An ended session is continued only on request.
+    Each is shown with its title, else the one that a model gave it, else what was said first. An ended session is
+    continued only on request.
     """
     with open_memory(ctx, bank) as memory:
         all_sessions = memory.sessions()
         if as_json:
             show_json(all_sessions)
             return
+        titles = read_titles(memory)
         for session in all_sessions:
+            session = replace(session, title=session.title or titles.get(session.id))
             first_lines = () if session.title else memory.lines(Filter(session=session.id, role="user"), limit=1)
             click.echo(_render(session, *(line.text for line in first_lines)))
 

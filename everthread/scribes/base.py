@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from everthread.types import FoundUnit, Line
 
@@ -78,3 +78,11 @@ class Scribe(Protocol):
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
         """Return a text to remember, reworded so that it is clear without the lines before it."""
+
+
+@runtime_checkable
+class TitleScribe(Scribe, Protocol):
+    """A scribe that can also name conversations, for which it needs a model."""
+
+    def write_title(self, lines: Sequence[Line]) -> str:
+        """Return a title of a few words for a conversation that begins with these lines, in its language."""

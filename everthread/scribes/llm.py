@@ -7,6 +7,7 @@ local model is enough. The conversation is quoted between marks, as material.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TypeVar
 
@@ -32,12 +33,14 @@ from everthread.scribes.responses import (
     Notes,
     Points,
     Rewritten,
+    Title,
     Unusable,
     Verdict,
     Wanted,
     category_answer,
     parse_answer,
 )
+from everthread.scribes.titles import clean_title
 from everthread.text import redaction
 from everthread.text.formatting import day_of, format_lines
 from everthread.text.sentences import split_by_tokens, split_sentences, truncate
@@ -53,6 +56,9 @@ MIN_MATERIAL_TOKENS = 200  # tokens of the conversation that are sent even to a 
 WORDS_PER_TOKEN = 0.6  # words requested for each token of a limit; models write more than requested
 MAX_ADDED_TOKENS = 60  # tokens by which rewording may lengthen a text
 MAX_COPIED_TOKENS = 1_500  # tokens that a model is asked to copy at once; small models omit parts of longer texts
+TITLED_TOKENS = 300  # tokens of each line that a title is written from
+TITLE_ANSWER_TOKENS = 1_000  # tokens of an answer with a title, most of them for reasoning
+TITLE_WORDS = 6  # words requested; a few more are accepted
 MAX_NAME_CHARS = 60  # characters of the person's name in a prompt
 MIN_COMPARED_TERMS = 10  # notes with fewer terms may change entirely
 MIN_KEPT_SHARE = 0.1  # share of the old notes' terms in new notes; with a smaller one, the old notes are lost
@@ -104,6 +110,17 @@ class LLMScribe:
         for part in split_lines(leaving, room // 2):
             old = self._ask_for_notes(truncate(old, room // 4), background, part, limit)
         return truncate(old, limit)
+
+    def write_title(self, lines: Sequence[Line]) -> str:
+        """Return a title of a few words for a conversation that begins with these lines, in its language."""
+        room = min(TITLED_TOKENS, self._material_limit(0) // (len(lines) + 1))
+        cut = [replace(line, text=truncate(line.text, room)) for line in lines]
+        instruction = prompts.TITLE.format(words=TITLE_WORDS)
+        data = quote_parts(CONVERSATION=format_lines(cut))
+        tokens = min(self._answer_limit(0), TITLE_ANSWER_TOKENS)
+        return ask_for_json(
+            self.llm, "a title", instruction, data, Title, lambda answer: clean_title(answer.title), tokens
+        )
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
         """Return one of the categories; "other" if the model names none of them."""

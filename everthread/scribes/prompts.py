@@ -47,6 +47,11 @@ NOTE = (
     "matters. What is headed BACKGROUND was said long ago: it helps to understand, and is never to be copied into the "
     'notes. Short sentences, at most {words} words in all. Form: {{"notes": ["...", "..."]}}.'
 )
+TITLE = (
+    "Give the conversation a title for a list of conversations: what it is about, in at most {words} words and in the "
+    "language of the person who speaks first. No quotation marks, no full stop, no names of the speakers unless it is "
+    'about them. Form: {{"title": "..."}}.'
+)
 CATEGORIZE = 'Say what the text is mainly about. Choose one of these words: {categories}. Form: {{"category": "..."}}.'
 STRIP = (
     "A text is to be remembered, but not its secrets: passwords, PINs, codes, keys, numbers of cards, accounts and "

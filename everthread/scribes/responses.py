@@ -119,6 +119,10 @@ class Rewritten(Answer):
     text: str
 
 
+class Title(Answer):
+    title: str
+
+
 class RefusingWord(Answer):
     word: str
     intensity: float

@@ -98,6 +98,7 @@ class AppFactory:
             multi_process=self.multi_process,
             scribe=scribe,
             model_setting=find_setting(self.model),
+            writes_titles=True,
         )
         services.count = count
         return services

@@ -298,8 +298,8 @@ class MonthView(View):
 
 
 class SessionView(View):
-    """One conversation. lines counts the active ones; title is null until one is set; opening is the beginning of the
-    person's first line; summary is a scribe's."""
+    """One conversation. lines counts the active ones; title is the person's, and null until they set one;
+    model_title was given by a model; opening is the beginning of the person's first line; summary is a scribe's."""
 
     id: str
     started_at: datetime
@@ -309,6 +309,7 @@ class SessionView(View):
     first_seq: int
     last_seq: int
     title: str | None
+    model_title: str | None
     metadata: dict[str, Any]
     opening: str | None
     summary: str | None

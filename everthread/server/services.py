@@ -43,6 +43,7 @@ class Services:
         multi_process: bool = False,
         scribe: Scribe | None = None,
         model_setting: str = "",
+        writes_titles: bool = False,
     ) -> None:
         """Collect the objects that requests share.
 
@@ -54,9 +55,10 @@ class Services:
             multi_process: whether other processes serve the same store.
             scribe: writes notes and summaries; None: by the language model or, without one, extractively.
             model_setting: the setting that names `llm`, so that no other is connected; empty: it was only found.
+            writes_titles: whether a model gives conversations their titles.
         """
         self.store, self.embedder, self.recipe = store, BoundedEmbedder(embedder), recipe
-        self.multi_process = multi_process
+        self.multi_process, self.writes_titles = multi_process, writes_titles
         self.count: TokenCounter = estimate_tokens
         self.connection = ModelConnection(ConnectionFile.beside(store), llm, model_setting)
         self._scribe = scribe

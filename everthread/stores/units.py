@@ -25,7 +25,7 @@ UNIT_COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset
     category, metadata, retracted_at, supersedes"""
 UNIT_REF_COLUMNS = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
 JOB_COLUMNS = "kind, session_id, first_seq, last_seq, queued_at, tries, error"
-SINGLE_KINDS = ("note", "summary")  # kinds with one current unit at a time: per bank, and per session
+SINGLE_KINDS = ("note", "summary", "title")  # kinds with one current unit at a time: per bank, and per session
 
 
 def parse_unit(row: tuple[Any, ...]) -> Unit:
@@ -129,7 +129,7 @@ def check_unit(
 
 
 def _find_rival(new: NewUnit, current: Mapping[int, str]) -> int | None:
-    """Return the current unit that excludes a new one: a bank has one note, and a session has one summary."""
+    """Return the current unit that excludes a new one: a bank has one note, a session one of the other kinds."""
     if new.kind == "note":
         return max(current, default=None)
     session = new.metadata.get("session")

@@ -16,7 +16,7 @@ from everthread.llms.base import LLM, Stream
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.scribes.base import CATEGORIES, Scribe
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.scribes.llm import LLMScribe
+from everthread.scribes.llm import TITLE_ANSWER_TOKENS, LLMScribe
 from everthread.text.tokens import estimate_tokens
 from everthread.types import JSONValue, Line, Message, Sampling, Usage
 
@@ -444,6 +444,17 @@ def test_queries_and_memories_are_reworded_to_be_self_contained() -> None:
         assert llm.rewrite_memory("And when?", SESSION) == "When did Nora move to Lisbon?"
         assert "LINES:\n<<<\n[Monday, 6 May 2024, 18:01]" in server.bodies[1]["messages"][1]["content"]
         assert "QUESTION:\n<<<\nAnd when?\n>>>" in server.bodies[0]["messages"][1]["content"]
+
+
+def test_a_title_is_asked_for_with_the_beginnings_of_the_lines_and_a_short_answer() -> None:
+    llm = FakeLLM(lambda _: '{"title": "Ana and Lisbon."}')
+    assert LLMScribe(llm).write_title([line(1, "Lisbon. " * 5000), line(2, "Lovely! " * 5000)]) == "Ana and Lisbon"
+    assert estimate_tokens(llm.asked[0]) < 1_000
+    assert llm.limits == [TITLE_ANSWER_TOKENS]
+    silly = FakeLLM(lambda _: '{"title": "..."}')
+    with pytest.raises(ScribeFailed, match="its title had no words"):
+        LLMScribe(silly).write_title(SESSION)
+    assert len(silly.asked) == 2
 
 
 def test_nothing_is_reworded_and_no_model_is_asked_without_lines() -> None:

@@ -149,9 +149,13 @@ def test_a_second_note_without_supersedes_is_rejected(memory: Memory) -> None:
     assert current_notes(memory) == ["Ann is away."]
 
 
-def test_a_session_has_one_current_summary_but_many_facts(memory: Memory) -> None:
+def test_a_session_has_one_current_summary_and_title_but_many_facts(memory: Memory) -> None:
     with pytest.raises(NotFound, match="already has a current summary 2"):
         memory.add_unit(summary("b", 4, 5))
+    title = NewUnit("title", "Ferns", 4, 5, NOON, metadata={"session": "b"})
+    memory.add_unit(title)
+    with pytest.raises(NotFound, match="already has a current title 1"):
+        memory.add_unit(title)
     for fact in ("Ann likes ferns.", "Ann has a cat."):
         memory.add_unit(NewUnit("fact", fact, 1, 1, NOON))
     assert len(memory.units("fact", only_current=True)) == 2

@@ -36,6 +36,7 @@ class ScribeWorkers:
                     scribe,
                     scribe_slot=lambda: self._leases.hold_if_free(memory.bank, self._slots),
                     background_slot=lambda: self._leases.hold_if_free(memory.bank, self._priority.background()),
+                    writes_titles=self._services.writes_titles,
                 )
             worker.scribe = scribe
             return worker

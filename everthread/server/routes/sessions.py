@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import AwareDatetime
 
 from everthread.bank.corrections import sort_by_position
+from everthread.chat.session_title import read_titles
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
@@ -66,12 +67,14 @@ def _position(session: dict[str, Any]) -> list[Any]:
 
 
 def _views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
-    """Yield sessions with their opening and summary."""
+    """Yield sessions with the model's title, their opening and summary."""
+    titles = read_titles(memory)
     summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", only_current=True)}
     for session in sessions:
         first_lines = memory.lines(Filter(session=session.id, role="user"), limit=1)
         opening = next((line.text[:MAX_OPENING_CHARS] for line in first_lines), None)
-        yield {**asdict(session), "opening": opening, "summary": summaries.get(session.id)}
+        texts = {"model_title": titles.get(session.id), "opening": opening, "summary": summaries.get(session.id)}
+        yield {**asdict(session), **texts}
 
 
 @router.get("/{session}", response_model=SessionView)

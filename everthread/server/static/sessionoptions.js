@@ -11,9 +11,9 @@ import { tagsOf } from "./sessionfilter.js";
 import { t } from "./words.js";
 
 export function openSessionOptions(session) {
-  const { title, opening, metadata } = session;
+  const { title, model_title, opening, metadata } = session;
   return openDialog(t("options.title"), (close) => {
-    const name = h("input", { dir: "auto", value: title ?? "", placeholder: opening ?? "", autofocus: true });
+    const name = h("input", { dir: "auto", value: title ?? "", placeholder: model_title ?? opening ?? "", autofocus: true });
     const tags = h("input", { dir: "auto", value: tagsOf(session).join(", "), placeholder: t("options.tags_example") });
     const pinned = h("input", { type: "checkbox", checked: metadata.pinned === true });
     const archived = h("input", { type: "checkbox", checked: metadata.archived === true });

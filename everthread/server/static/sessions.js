@@ -14,6 +14,8 @@ import { t } from "./words.js";
 
 const SEARCH_DELAY_MS = 200; // after the last key
 const MAX_PORTRAITS = 5; // of a group chat
+const TITLE_DELAY_MS = 5000; // in which a model writes a title
+const FIRST_LINES = 3; // of a conversation that may get a title: a greeting, a message and its reply
 const MORE_WITHIN_PX = 600; // of the end of the list
 
 export class SessionList {
@@ -30,7 +32,7 @@ export class SessionList {
     byId("search").addEventListener("submit", (event) => (event.preventDefault(), this.update()));
     byId("query").addEventListener("input", () => this.onInput());
     byId("query").addEventListener("keydown", (event) => event.key === "Escape" && this.clearSearch());
-    on("sessions-changed", () => this.read());
+    on("sessions-changed", () => this.read().then(() => this.awaitTitle()));
     on("bank", () => ((this.items = []), this.clearSearch()));
     on("route", () => this.search.query || this.render());
     on("state", (state) => ((this.current = state.session), this.search.query || this.render()));
@@ -58,6 +60,19 @@ export class SessionList {
     const asked = path();
     const page = await get(asked);
     if (asked === path()) this.setItems(page.items, page.next); // else the person wants another list by now
+  }
+
+  /** Read the running conversation once more if a model may be writing its title. */
+  awaitTitle() {
+    clearTimeout(this.titleTimer);
+    const current = this.items.find(({ id }) => id === this.current);
+    if (!current || current.title || current.model_title || current.lines > FIRST_LINES) return;
+    this.titleTimer = setTimeout(() => this.readTitle(current.id).catch(() => {}), TITLE_DELAY_MS); // else at the next change
+  }
+
+  async readTitle(id) {
+    const session = await get(bankPath(`/sessions/${encodeURIComponent(id)}`));
+    if (session.model_title) this.setItems(this.items.map((item) => (item.id === id ? session : item)), this.next);
   }
 
   async readMore() {
@@ -103,7 +118,7 @@ export class SessionList {
 
   currentChat() {
     const session = this.items.find(({ id }) => id === this.current);
-    const preview = session?.title || session?.opening;
+    const preview = session?.title || session?.model_title || session?.opening;
     const shown = route.view === "talk";
     const place = { session: shownSession() };
     return h(
@@ -126,7 +141,7 @@ const currentProps = (current) => (current ? { "aria-current": "page" } : {});
 
 const tag = (text) => textElement("span", text, { class: "tag" });
 
-const nameOf = (session) => session.title || session.opening || session.summary || t("sessions.untitled");
+const nameOf = (session) => session.title || session.model_title || session.opening || session.summary || t("sessions.untitled");
 
 function optionsButton(session) {
   const open = () => emit("session-options", session);
