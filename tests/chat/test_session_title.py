@@ -12,6 +12,7 @@ from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import LLMUnavailable
 from everthread.memory import Memory
 from everthread.recipes.packabby import Packabby
+from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
 from everthread.testing import HashEmbedder, ScriptedLLM, ScriptedReply
 
@@ -107,6 +108,14 @@ def test_no_model_is_asked_where_a_summary_needs_consent(tmp_path: Path, talk: T
         say(chat, MOVED)
         chat.close()
         assert (writer.prompts, memory.jobs()) == ([], [])
+
+
+def test_without_a_model_for_notes_or_the_wish_for_titles_none_is_written(memory: Memory) -> None:
+    for scribe, wanted in ((ExtractiveScribe(), True), (LLMScribe(ScriptedLLM([])), False)):
+        worker = ScribeWorker(memory, scribe, writes_titles=wanted)
+        with Chat(memory, None, ScriptedLLM(["How lovely!"]), scribe_worker=worker, session=scribe.name) as chat:
+            say(chat, MOVED)
+        assert (memory.units(), memory.jobs()) == ([], [])
 
 
 @pytest.mark.parametrize("answer", ['{"title": "..."}', "I can't help with that.", '{"title": "PIN 4711 of the card"}'])

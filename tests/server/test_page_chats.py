@@ -1,11 +1,22 @@
 """The list of chats, search, and where the reader arrives in a chat, in a real Chromium."""
 
+import threading
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
-from hardship import web
+from hardship import PATIENCE, llm, web
+from hardship.loopback import serve_app
 from playwright.sync_api import Page, expect
 
+from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.recipes.default import Default
+from everthread.server.app import create_app
+from everthread.server.services import Services
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 from server.page_helpers import check_accessibility, say_and_wait, visit
 
 SPACING_S = 5
@@ -31,6 +42,34 @@ def add_chat(url: str, bank: str, session: str, count: int, *, ended: timedelta)
         for number in range(count)
     ]
     web.post(f"{url}/api/v1/banks/{bank}/lines/batch", json={"lines": lines}).raise_for_status()
+
+
+@pytest.fixture
+def titling(tmp_path: Path) -> Iterator[tuple[str, threading.Event]]:
+    """Return the URL of a server whose model also gives chats their titles, from when the event is set."""
+    allowed = threading.Event()
+
+    def answer(request: llm.Request) -> str:
+        if "response_format" not in (request.body or {}):
+            return "How lovely!"
+        assert allowed.wait(PATIENCE)
+        return '{"title": "**Mia in Lisbon.**"}'
+
+    store = SQLiteStore(tmp_path / "banks")
+    with llm.llm_server(answer) as server:
+        model = OpenAICompatible(server.url, "m")
+        services = Services(store, HashEmbedder(64), model, Default(), writes_titles=True)
+        with serve_app(create_app(services)) as url:
+            yield url, allowed
+            allowed.set()
+    store.close()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "the condition was not met in time"
+        time.sleep(0.02)
 
 
 def expect_end(page: Page, text: str) -> None:
@@ -164,6 +203,37 @@ def test_after_an_end_the_next_message_starts_a_chat_although_an_older_one_is_op
     page.reload()
     say_and_wait(page, "A third subject.")
     expect(page.locator(".from-person .line-text")).to_have_text("A third subject.")
+
+
+def test_a_chat_gets_a_title_by_the_model_without_a_reload_until_a_person_renames_it(
+    page: Page, titling: tuple[str, threading.Event]
+) -> None:
+    url, allowed = titling
+    sessions = f"{url}/api/v1/banks/untitled/sessions"
+    page.clock.install()
+    visit(page, url, "untitled")
+    say_and_wait(page, "My sister Mia moved to Lisbon.")
+    shown = page.locator("#session-list .preview")
+    expect(shown).to_have_text(["My sister Mia moved to Lisbon."])
+    allowed.set()
+    wait_until(lambda: web.get(sessions).json()["items"][0]["model_title"] is not None)
+    page.clock.fast_forward(10_000)
+    expect(shown).to_have_text(["Mia in Lisbon"])
+    page.get_by_role("button", name="Options for chat: Mia in Lisbon").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Title")).to_have_value("")
+    expect(dialog.get_by_label("Title")).to_have_attribute("placeholder", "Mia in Lisbon")
+    dialog.get_by_label("Title").fill("My sister")
+    dialog.get_by_role("button", name="Save").click()
+    expect(shown).to_have_text(["My sister"])
+    web.patch(f"{url}/api/v1/banks/untitled/settings", json={"scribe": "none"}).raise_for_status()
+    page.keyboard.press("Control+Shift+O")
+    say_and_wait(page, "She has a dog.")
+    expect(shown).to_have_text(["She has a dog.", "My sister"])
+    titles = [(each["title"], each["model_title"]) for each in web.get(sessions).json()["items"]]
+    assert titles == [(None, None), ("My sister", "Mia in Lisbon")]
+
+
 
 
 def test_search_lists_every_message_with_the_words_and_then_what_is_similar(page: Page, long_url: str) -> None:

@@ -32,3 +32,4 @@ def test_a_model_of_the_command_line_is_fixed_and_a_stored_one_is_opened_at_the_
     assert (fixed.llm, fixed.connection.set_by) == (None, "--model")
     assert (free.llms.list_names()[0], free.connection.set_by) == ("m", "")
     assert (free.get_scribe().name, fixed.get_scribe().name) == ("llm:m", "extractive")
+    assert free.writes_titles
