@@ -1,4 +1,4 @@
-"""Cleans the title that a model gives to a conversation, and rejects one that is none. Pure."""
+"""Cleans the title that a model gives to a conversation, and rejects what can't be a title. Pure."""
 
 from __future__ import annotations
 
