@@ -66,13 +66,13 @@ $(BIN)/python:
 
 $(VENV)/installed: $(BIN)/python pyproject.toml
 	@echo 'Installing Everthread into $(VENV): about a minute, 260 MB …'
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on --editable '.[llm]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[llm]'
 	@echo 'Installed.'
 	@touch $@
 
 $(VENV)/installed-server: $(BIN)/python pyproject.toml
 	@echo 'Installing Everthread into $(VENV): about a minute, 270 MB …'
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on --editable '.[server]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
 	@echo 'Installed.'
 	@touch $@ $(VENV)/installed
 
