@@ -352,6 +352,7 @@ def test_another_person_on_the_same_browser_sees_nothing_of_the_first(browser: B
     page.wait_for_selector("html[data-ready]")
     body = {"name": "mia", "password": PASSWORD}
     assert page.request.post(f"{people_url}/api/v1/accounts", data=body, headers={"Origin": people_url}).ok
+    expect(page.get_by_label("What should I call you?")).to_have_value("nora")
     say(page, "Quillfeather moved to Timbuktu.")
     expect(page.locator(".from-person[data-seq]")).to_have_count(1)
     page.fill("#message", "Quillfeather again")

@@ -53,6 +53,7 @@ const skip = (label, next) => button(label, next, { class: "link" });
 
 function nameStep(next) {
   const field = h("input", { dir: "auto", autocomplete: "given-name", maxlength: 60, placeholder: t("beginning.your_name") });
+  get("/about").then(({ account }) => (field.value ||= account?.name ?? ""), () => null);
   const save = withErrors(async (event) => {
     event.preventDefault();
     const person = field.value.trim();
