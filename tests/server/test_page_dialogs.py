@@ -116,6 +116,7 @@ def test_a_dropped_card_becomes_a_character_to_chat_with(page: Page, url: str) -
     say_and_wait(page, "Where are we?")
     expect(page.locator(".from-character .speaker")).to_have_text("Ines")
     page.get_by_label("Scene").click()
+    expect(page.get_by_role("dialog")).to_contain_text("{{user}} for yours")
     page.get_by_role("textbox", name="Your name").fill("Alex")
     page.get_by_role("textbox", name="Location").fill("a chart room")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()

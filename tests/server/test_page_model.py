@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hardship import PATIENCE, llm, web
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from server.page_helpers import PHONE, check_accessibility, say, say_and_wait, visit
 
@@ -62,6 +62,30 @@ def test_ollamas_models_are_found_downloaded_connected_and_disconnected(
     expect(dialog).to_contain_text("No model is connected")
     page.keyboard.press("Escape")
     expect(header).to_have_text("No model")
+
+
+def test_a_page_from_another_machine_names_the_server_and_says_that_notes_need_a_model(
+    browser: Browser, url_without_model: str
+) -> None:
+    page = browser.new_page(locale="en-GB")  # whose console warns of plain http
+
+    def pass_on(route: Route) -> None:
+        headers = {name: value for name, value in route.request.headers.items() if name in ("accept", "content-type")}
+        address = route.request.url.replace("http://everthread.test", url_without_model)
+        route.fulfill(response=route.fetch(url=address, headers=headers))
+
+    page.route("http://everthread.test/**", pass_on)
+    page.goto("http://everthread.test/#/elsewhere")
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator(".welcome")).to_contain_text("on this server, for years")
+    page.get_by_role("button", name="Skip").click()
+    expect(page.locator(".beginning")).to_contain_text("Nothing leaves this server.")
+    page.get_by_role("tab", name="Notes").click()
+    expect(page.locator("#panel")).to_contain_text("A language model writes notes, and none is connected.")
+    page.goto(f"{url_without_model}/#/elsewhere")
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator(".welcome")).to_contain_text("on this machine, for years")
+    page.close()
 
 
 def test_another_server_is_tested_and_connected_with_a_key_that_never_comes_back(

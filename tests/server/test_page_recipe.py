@@ -1,5 +1,6 @@
 """The recipe of a bank and its options in the page's settings, in a real Chromium."""
 
+import re
 from typing import Any
 
 import httpx
@@ -18,8 +19,11 @@ def stored_recipe(url: str, bank: str) -> dict[str, Any]:
 def test_the_bank_stores_the_chosen_recipe_and_replies_by_it(page: Page, url: str) -> None:
     visit(page, url, "chosen")
     page.click("#open-settings")
+    names = page.get_by_label("Recipe").locator("option")
+    expect(names.first).to_have_text("As the server is set: default")
+    expect(names.nth(2)).to_have_text(re.compile("^membot: .*nearest in meaning"))
     page.get_by_label("Recipe").select_option("membot")
-    expect(page.get_by_text("Options of membot")).to_be_visible()
+    expect(page.get_by_text("Options of the recipe membot")).to_be_visible()
     assert stored_recipe(url, "chosen") == {"name": "membot", "kept": True, "changed": {}}
     page.keyboard.press("Escape")
     say(page, "Hello.")
@@ -30,7 +34,7 @@ def test_the_bank_stores_the_chosen_recipe_and_replies_by_it(page: Page, url: st
     page.click("#open-settings")
     expect(page.get_by_label("Recipe")).to_have_value("membot")
     page.get_by_label("Recipe").select_option("")
-    expect(page.get_by_text("Options of default")).to_be_visible()
+    expect(page.get_by_text("Options of the recipe default")).to_be_visible()
     assert stored_recipe(url, "chosen") == {"name": "default", "kept": False, "changed": {}}
 
 
@@ -38,7 +42,7 @@ def test_an_option_is_saved_at_once_and_errors_appear_next_to_its_field(page: Pa
     visit(page, url, "options")
     page.click("#open-settings")
     page.get_by_label("Recipe").select_option("packabby")
-    page.get_by_text("Options of packabby").click()
+    page.get_by_text("Options of the recipe packabby").click()
     threshold = page.get_by_label("threshold", exact=True)
     field = page.locator(".option", has=threshold)
     expect(field).to_contain_text("Minimum cosine of a recalled summary. From -1 to 1.")
@@ -65,7 +69,7 @@ def test_a_box_can_be_ticked_and_a_missing_number_is_refused(page: Page, url: st
     visit(page, url, "boxes")
     page.click("#open-settings")
     page.get_by_label("Recipe").select_option("emi")
-    page.get_by_text("Options of emi").click()
+    page.get_by_text("Options of the recipe emi").click()
     page.get_by_label("include user", exact=True).check()
     expect(page.get_by_label("Reset include_user")).to_be_visible()
     top = page.get_by_label("top", exact=True)
@@ -85,7 +89,7 @@ def test_an_error_of_the_server_is_shown_next_to_the_field(browser: Browser, url
     httpx.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
     detail = "invalid window: got overlap=2, evict=8, window_max=2"
     page.click("#open-settings")
-    page.get_by_text("Options of character").click()
+    page.get_by_text("Options of the recipe character").click()
     full = page.get_by_label("window max", exact=True)
     full.fill("2")
     full.press("Tab")
@@ -101,7 +105,7 @@ def test_the_model_of_notes_and_summaries_is_chosen_in_the_settings_and_saved_wi
     for value in ("none", "m", ""):
         page.click("#open-settings")
         box = page.get_by_label("Notes written by")
-        expect(box.locator("option")).to_have_text(["Server default", "No model: key sentences only", "m"])
+        expect(box.locator("option")).to_have_text(["As the server is set", "No model: key sentences only", "m"])
         with page.expect_response(settings) as saved:
             box.select_option(value)
         assert saved.value.ok

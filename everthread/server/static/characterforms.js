@@ -139,6 +139,7 @@ export function editScene(chat) {
       "form",
       { class: "fields", on: { submit: save } },
       [name, ...SCENE_FIELDS].map((field) => formField(field, character)),
+      h("p", { class: "small" }, t("card.placeholders")),
       h(
         "div",
         { class: "bar end" },

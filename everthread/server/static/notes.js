@@ -10,7 +10,10 @@ export class NotesPanel {
   constructor() {
     this.text = "";
     this.onChange = () => {};
-    on("state", (state) => this.setText(state.notes ?? ""));
+    on("state", ({ notes, model }) => {
+      this.hasModel = Boolean(model);
+      this.setText(notes ?? "");
+    });
     on(
       "forgotten",
       withErrors(async () => this.setText((await get(bankPath("/notes"))).text)),
@@ -29,9 +32,8 @@ export class NotesPanel {
 
   show(panel) {
     this.shown = this.text;
-    this.field = h("textarea", { class: "notes", rows: 14, dir: "auto", "aria-label": t("notes.title"), value: this.text });
-    const hint =
-      t("notes.hint");
+    this.field = h("textarea", { class: "notes", rows: this.hasModel || this.text ? 14 : 4, dir: "auto", "aria-label": t("notes.title"), value: this.text });
+    const hint = t(this.hasModel || this.text ? "notes.hint" : "notes.no_model");
     const save = withErrors(() => this.save());
     fill(
       panel,

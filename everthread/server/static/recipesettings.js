@@ -22,7 +22,7 @@ export function recipeSettings(serverInfo) {
 }
 
 function recipeSelect(all, serverInfo, current, draw) {
-  const choices = [["", t("settings.server_default_is", { name: serverInfo.recipe })], ...all.map((recipe) => [recipe.name, recipe.name])];
+  const choices = [["", t("settings.server_default_is", { name: serverInfo.recipe })], ...all.map(({ name, about }) => [name, `${name}: ${about}`])];
   const setRecipe = withErrors(async (name) => {
     draw(await put(bankPath("/recipe"), { name: name || null }));
   });

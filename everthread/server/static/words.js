@@ -10,6 +10,7 @@ export const locale = navigator.languages.find((tag) => tag.split("-")[0] === la
 const COOKIE = "everthread-language";
 const COOKIE_SECONDS = 31_536_000; // a year
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\u202a-\u202e\ufb1d-\ufdff\ufe70-\ufefc]/; // Hebrew, Arabic, their neighbours; overrides
+const IS_LOCAL = /^(.+\.)?localhost$|^127\.|^\[::1\]$/.test(location.hostname); // whether the server is on this machine
 const PLACEHOLDER = /\{(\w+)\}/;
 
 let plurals = null;
@@ -22,9 +23,10 @@ export const formatNumber = (number, options) =>
 /** A text with its placeholders filled: t("count.messages", {count: 3}). `count` chooses the plural form. */
 export const t = (key, values) => parts(key, values).join("");
 
-/** A text as a list of its parts, for placeholders that stand for elements. */
+/** A text as a list of its parts, for placeholders that stand for elements. One that names the machine has another form
+ * where the server is elsewhere. */
 export function parts(key, values = {}) {
-  return formOf(words[key] ?? key, values.count)
+  return formOf((!IS_LOCAL && words[`${key}_on_server`]) || (words[key] ?? key), values.count)
     .split(PLACEHOLDER)
     .map((part, index) => (index % 2 ? show(part, values[part]) : part));
 }
