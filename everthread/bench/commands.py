@@ -24,6 +24,7 @@ from everthread.bench import (
     noisy_neighbour,
     proxy,
     proxy_stages,
+    quotes,
     recipes,
     refusals,
     serve,
@@ -254,9 +255,20 @@ def goodai_(
 @path_argument
 @only_option
 @json_option
+@click.option(
+    "--quotes", "of_quotes", is_flag=True, help="Instead, measure the lines that a chat without a model quotes."
+)
 @click.pass_context
-def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
+def priming_(
+    ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool, of_quotes: bool
+) -> None:
     """Measure what packabby's options hold back, in banks of one to three summaries."""
+    if of_quotes:
+        conversations, embedder = LOADERS[dataset](path, only), ctx.find_root().obj["embedder"]
+        with progress_bar("quotes") as show_progress:
+            quoted = quotes.measure_quotes(conversations, embedder, show_progress)
+        show(quotes.build_json(quoted), quotes.build_table(quoted), as_json)
+        return
     with progress_bar("priming") as show_progress:
         result = small_banks.measure_small_banks(
             LOADERS[dataset](path, only),

@@ -1,6 +1,7 @@
 """Replies of a chat without a language model: they quote the memory that answers best.
 
-They are not saved, because recall would find them again; the user's line has the record of what was recalled for it.
+A memory that may not bear on what was said is quoted with a doubt. Replies are not saved, because recall would find
+them again; the user's line has the record of what was recalled for it.
 """
 
 from __future__ import annotations
@@ -10,23 +11,52 @@ from collections.abc import Sequence
 from everthread.chat.reply import Reply
 from everthread.chat.static_reply import build_static_reply
 from everthread.languages.wording import Wording
+from everthread.stores.evidence import SURE_RELEVANCE
 from everthread.types import Context, FoundUnit, Hit, Line
 
 BUDGET_TOKENS = 150  # of recalled lines: about six, as many as a person reads at a glance
 MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
+MAX_NEAR_MISSES = 3
 QUESTION_MARKS = ("?", "？", "؟")
 
 
-def build_reply(context: Context, heard: str, person: str, incognito: bool, words: Wording) -> Reply:
-    """Build the reply to a line of the user, `person`, from the memories recalled for it."""
-    return build_static_reply(render(context, heard, person, incognito, words), context)
+def build_reply(
+    context: Context, heard: str, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()
+) -> Reply:
+    """Build the reply to a line of the user, `person`, from the memories recalled for it, or from near misses."""
+    return build_static_reply(render(context, heard, person, incognito, words, near), context)
 
 
-def render(context: Context, heard: str, person: str, incognito: bool, words: Wording) -> str:
-    """Quote the memory that answers a line; without one, answer by a fixed text."""
+def render(context: Context, heard: str, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()) -> str:
+    """Quote the memory that answers a line, in doubt if it may not; without one, answer by a fixed text.
+
+    Args:
+        context: the memories recalled for the line.
+        heard: the line.
+        person: the name of the user.
+        incognito: the line is not stored.
+        words: the language of the reply.
+        near: the closest lines, which are listed if there is no memory.
+    """
     if (answer := find_answer(context)) is not None:
-        return _quote(answer, person, words)
-    return words("chat.nothing_found" if incognito or is_question(heard) else "chat.will_remember")
+        quote = _quote(answer, person, words)
+        return quote if is_sure(context, answer) else words("chat.unsure", memory=quote)
+    if not incognito and not is_question(heard):
+        return words("chat.will_remember")
+    lines = [_quote(hit.source, person, words) for hit in near]
+    return "\n".join([words("chat.nothing_found"), *([words("chat.closest"), *lines] if lines else [])])
+
+
+def is_sure(context: Context, answer: Line | FoundUnit) -> bool:
+    """Return whether the hit that holds an answer is relevant enough to be stated as a memory."""
+    hits = (hit for each in (context, *context.others) for hit in each.hits)
+    return any(hit.relevance >= SURE_RELEVANCE for hit in hits if answer == hit.source or answer in hit.passage)
+
+
+def choose_near_misses(hits: Sequence[Hit], newest: Line) -> list[Hit]:
+    """Choose the closest lines that neither are the newest one nor ask something."""
+    near = [hit for hit in hits if hit.seq != newest.seq and not is_question(hit.source.text)]
+    return near[:MAX_NEAR_MISSES]
 
 
 def find_answer(context: Context) -> Line | FoundUnit | None:

@@ -22,7 +22,7 @@ from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_meta
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.window import DEFAULT_CONTEXT, REPLY_RESERVE_TOKENS, TokenBudget, Window
-from everthread.common.keys import META_OFFERED, META_RECALLED, SETTING_CHARACTER, SETTING_SAMPLE
+from everthread.common.keys import META_OFFERED, META_RECALLED, SETTING_CHARACTER, SETTING_DEMO, SETTING_SAMPLE
 from everthread.errors import StoreUnavailable
 from everthread.languages.wording import Wording
 from everthread.llms.base import LLM
@@ -30,7 +30,7 @@ from everthread.memory import Memory
 from everthread.recall import multi_bank
 from everthread.text.refusal import is_refusal
 from everthread.text.tokens import TokenCounter
-from everthread.types import Context, JSONValue, Line, Sampling, Unit
+from everthread.types import Context, Hit, JSONValue, Line, Sampling, Unit
 
 log = logging.getLogger("everthread")
 
@@ -218,9 +218,17 @@ class Responder:
         if newest is not None and newest.role == "user" and META_RECALLED not in newest.metadata:
             self._conversation.record(newest, evidence.build_metadata(recalled, offline_reply.find_answer(recalled)))
         person, incognito = self._character.person, self._conversation.incognito
-        reply = offline_reply.build_reply(recalled, heard, person, incognito, self.words)
+        near = [] if newest is None or recalled else self._find_near_misses(newest)
+        reply = offline_reply.build_reply(recalled, heard, person, incognito, self.words, near)
         self.queue_notes()
         return reply
+
+    def _find_near_misses(self, newest: Line) -> list[Hit]:
+        """Find the lines closest to a question about which nothing is remembered, in the bank of the demo only."""
+        if SETTING_DEMO not in self._settings or not offline_reply.is_question(newest.text):
+            return []
+        hits = self._memory.recall(newest.text, 2 * offline_reply.MAX_NEAR_MISSES, as_of=newest.said_at)
+        return offline_reply.choose_near_misses(hits, newest)
 
     def _recall(
         self, text: str, seen: Sequence[Line], notes: Unit | None, budget: int, min_relevance: float | None = None

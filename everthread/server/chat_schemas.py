@@ -23,7 +23,7 @@ from everthread.server.schemas import (
     View,
     corrected_positions,
 )
-from everthread.stores.evidence import get_answer
+from everthread.stores.evidence import get_answer, is_answer_sure
 from everthread.types import Context, Line, Sampling, Usage
 
 MAX_GROUP = 20  # characters; each line is stored in the bank of each
@@ -134,7 +134,9 @@ class UsageView(View):
 class StateView(View):
     """The state of a conversation.
 
-    earlier: the number of lines before those that are listed. group: the characters of a group chat, else empty.
+    earlier: the number of lines before those that are listed. answers: the lines that answered the person's without a
+    model, by the numbers of these. unsure: the numbers of the person's lines whose answer may not bear on them. group:
+    the characters of a group chat, else empty.
     """
 
     session: str
@@ -142,6 +144,7 @@ class StateView(View):
     earlier: int
     repeats: dict[int, int]
     answers: dict[int, LineView]
+    unsure: list[int]
     swipes: list[SwipeView]
     greeting: str
     offer: str
@@ -176,13 +179,15 @@ REMEMBER_NAMES: dict[bool | None, Remember] = {True: "always", None: "ask", Fals
 def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = None) -> StateView:
     """Return the state of a conversation, with its last lines; None: with all of them."""
     lines = chat.lines[-(last or 0) :]
+    answers = _list_answers(chat, lines)
     return StateView.model_validate(
         {
             "session": chat.session,
             "lines": lines,
             "earlier": len(chat.lines) - len(lines),
             "repeats": {line.seq: first for line in lines if type(first := line.metadata.get(META_REPEATS)) is int},
-            "answers": _list_answers(chat, lines),
+            "answers": answers,
+            "unsure": [line.seq for line in lines if line.seq in answers and not is_answer_sure(line.metadata)],
             "swipes": [] if replying else chat.alternatives(),
             "greeting": chat.greeting,
             "offer": chat.reminder,

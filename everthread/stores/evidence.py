@@ -24,6 +24,8 @@ from everthread.stores.json_text import canonical_json
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import JSONValue, Metadata
 
+SURE_RELEVANCE = 0.25  # from here on a line that answers without a model is stated as a memory (docs/relevance.md)
+
 
 def get_record(metadata: Metadata) -> Mapping[str, Any] | None:
     """Return the record in a line's metadata; None if it has none."""
@@ -57,6 +59,14 @@ def get_answer(metadata: Metadata) -> int | None:
     """Return the number of the line that answered a user's line without a model; None if there was none."""
     seq = (get_record(metadata) or {}).get("answer")
     return seq if is_seq(seq) else None
+
+
+def is_answer_sure(metadata: Metadata) -> bool:
+    """Return whether the line that answered a user's line without a model is relevant enough to be stated."""
+    record, seq = get_record(metadata) or {}, get_answer(metadata)
+    holding = (hit for hit in list_hits(record) if hit.get("seq") == seq or seq in list_seqs(hit, "passage"))
+    values = (hit.get("relevance") for hit in holding)
+    return any(isinstance(value, int | float) and value >= SURE_RELEVANCE for value in values)
 
 
 def count_memories(metadata: Metadata) -> int | None:

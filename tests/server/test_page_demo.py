@@ -84,6 +84,8 @@ def test_one_can_ask_in_ones_own_words_and_change_the_language(page: Page, url: 
     page.fill("#demo-question", "Who is the president of France?")
     page.keyboard.press("Enter")
     expect(page.locator("#demo .from-character").last).to_contain_text("I don’t remember anything about that.")
+    expect(page.locator("#demo .from-character").last).to_contain_text("The closest I have:")
+    expect(page.locator("#demo .near li")).to_have_count(3)
     page.get_by_role("button", name="Deutsch").click()
     expect(page.locator("#demo h2")).to_contain_text("Jonas")
     expect(page.locator("#demo .log")).to_be_empty()

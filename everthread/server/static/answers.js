@@ -11,7 +11,7 @@ export const recalledAnswer = (line, answer, chat, person) =>
   h(
     "article",
     { class: "line from-character recalled", "aria-label": t("answer.label") },
-    textElement("p", sourceOf(answer, person), { class: "small source" }),
+    textElement("p", doubt(sourceOf(answer, person), !chat.state.unsure.includes(line.seq)), { class: "small source" }),
     textElement("blockquote", answer.text, { class: "line-text" }),
     h("footer", { class: "actions" }, memoriesButton(line, chat, line)),
   );
@@ -22,6 +22,9 @@ export function textOf({ kind, text }, context, incognito) {
   if (kind !== "recall_only" || !isEmpty) return text;
   return t(incognito || isQuestion(context.question ?? "") ? "answer.nothing" : "answer.will_remember");
 }
+
+/** A source ("On 3 May you told me:"), after a doubt unless it is sure to bear on what was said. */
+export const doubt = (source, isSure) => (isSure ? source : t("answer.unsure", { source }));
 
 const isQuestion = (text) => /[?？؟]\s*$/.test(text);
 

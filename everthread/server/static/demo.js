@@ -1,6 +1,7 @@
 // The demo: a bank with a sample life, three questions, the line that answers each, and a button that forgets it.
 
 import { homeBank } from "./account.js";
+import { doubt } from "./answers.js";
 import { bankPath, get, post, remove } from "./api.js";
 import { demoBank, isDemoBank } from "./banknames.js";
 import { dateTime, longDate } from "./dates.js";
@@ -13,6 +14,8 @@ import { hashOf, navigate, route } from "./router.js";
 import { language, languages, t } from "./words.js";
 
 const BUDGET_TOKENS = 150; // of recalled lines; only the first is shown
+const MAX_NEAR_MISSES = 3;
+const SURE_RELEVANCE = 0.25; // as in stores/evidence.py
 const LANGUAGES = ["en", "de", "zh"];
 
 let demo = null;
@@ -49,6 +52,7 @@ const preferredLanguage = () => (LANGUAGES.includes(language) ? language : "en")
 
 class Demo {
   constructor(sample) {
+    this.expected = sample.questions.map(({ line }) => line); // that its own questions are known to find
     this.ask = withErrors(this.ask.bind(this));
     this.forget = withErrors(this.forget.bind(this));
     this.leave = withErrors(this.leave.bind(this));
@@ -127,13 +131,14 @@ class Demo {
     if (text) this.ask(text);
   }
 
-  async ask(text, ifNothing = t("demo.no_memory")) {
+  async ask(text, ifNothing) {
     const started = performance.now();
     const context = await post(bankPath("/context"), { query: text, budget: BUDGET_TOKENS });
     const milliseconds = Math.max(1, Math.round(performance.now() - started));
     const hit = context.hits.find(({ line }) => line);
     const question = h("article", { class: "line from-person" }, textElement("div", text, { class: "line-text" }));
-    const answer = replyElement(t("demo.time", { milliseconds }), hit ? this.answer(hit, text) : h("p", {}, ifNothing));
+    const nothing = ifNothing ? h("p", {}, ifNothing) : hit ? null : await this.nearMisses(text);
+    const answer = replyElement(t("demo.time", { milliseconds }), hit ? this.answer(hit, text) : nothing);
     this.append(question, answer);
     const shown = { ...context, hits: hit ? [hit] : [], lines: hit ? hit.passage : [] };
     emit("context", { context: arrivingContext(shown, text), of: null });
@@ -141,12 +146,24 @@ class Demo {
     return answer;
   }
 
+  /** That nothing is remembered, and the closest lines nevertheless. */
+  async nearMisses(query) {
+    const { items } = await post(bankPath("/recall"), { query, k: MAX_NEAR_MISSES });
+    const lines = items.map(({ line }) => line).filter(Boolean);
+    return [
+      h("p", {}, t("demo.no_memory")),
+      lines.length > 0 && h("p", { class: "small" }, t("demo.closest")),
+      h("ul", { class: "near" }, lines.map((line) => h("li", { class: "dim", dir: "auto", "data-seq": line.seq }, line.text))),
+    ];
+  }
+
   answer(hit, question) {
-    const { line } = hit;
+    const { line, relevance } = hit;
+    const isSure = relevance >= SURE_RELEVANCE || this.expected.includes(line.seq);
     const place = hashOf({ view: "read", session: line.session, seq: line.seq });
     const forget = button(t("demo.forget"), () => this.forget(line, question, forget), { class: "primary" });
     return [
-      h("p", { class: "lead" }, saidOn(line)),
+      h("p", { class: "lead" }, doubt(saidOn(line), isSure)),
       h(
         "div",
         { class: "quoted" },

@@ -211,6 +211,7 @@ def test_without_a_model_the_line_that_answers_is_quoted_and_stays_in_the_state(
     state = site.state()
     assert state["model"] is None
     assert {seq: line["text"] for seq, line in state["answers"].items()} == {"2": "Mia moved to Lisbon in May."}
+    assert state["unsure"] == []
     site.client.delete("/api/v1/banks/alice/lines/1")
     assert site.state()["answers"] == {}
 

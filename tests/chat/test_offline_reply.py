@@ -1,0 +1,62 @@
+"""Which words a reply without a model quotes a memory with."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from everthread.chat.chat import Chat
+from everthread.chat.offline_reply import MAX_NEAR_MISSES, choose_near_misses, render
+from everthread.common.keys import META_RECALLED, SETTING_DEMO
+from everthread.languages.wording import load_wording
+from everthread.memory import Memory
+from everthread.stores.evidence import SURE_RELEVANCE, is_answer_sure
+from everthread.types import Context, Hit, JSONValue, Line
+
+WORDS = load_wording("en")
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+QUOTE = "On 23 November 2026 you told me: “I like tea.”"
+
+
+def line(seq: int, text: str) -> Line:
+    return Line(seq, "s", "user", "Nora", text, NOON)
+
+
+def context(relevance: float) -> Context:
+    tea = line(1, "I like tea.")
+    return Context("", 0, (tea,), (Hit(tea, 1.0, relevance, {}, (tea,)),), (), 0.9)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "reply"),
+    [(SURE_RELEVANCE, QUOTE), (SURE_RELEVANCE - 0.01, f"I'm not sure, but this may bear on it. {QUOTE}")],
+)
+def test_a_memory_is_stated_from_a_bound_of_relevance_on_and_quoted_in_doubt_below_it(
+    relevance: float, reply: str
+) -> None:
+    assert render(context(relevance), "Do I have a dog?", "Nora", False, WORDS) == reply
+    record: dict[str, JSONValue] = {"answer": 1, "hits": [{"seq": 1, "relevance": relevance, "passage": [1]}]}
+    assert is_answer_sure({META_RECALLED: record}) == (reply == QUOTE)
+
+
+def test_near_misses_are_listed_under_a_label_and_leave_out_questions_and_the_newest_line() -> None:
+    lines = [line(9, "Newest."), line(8, "Is it?"), *(line(seq, f"Line {seq}.") for seq in range(1, 6))]
+    near = choose_near_misses([Hit(each, 0.0, 0.01, {}, (each,)) for each in lines], lines[0])
+    assert [hit.seq for hit in near] == [1, 2, 3][:MAX_NEAR_MISSES]
+    empty = Context("", 0, (), (), (), 0.0)
+    shown = render(empty, "Do I have a dog?", "Nora", False, WORDS, near[:1])
+    assert shown.split("\n") == [
+        "I remember nothing about that yet.",
+        "The closest I have:",
+        "On 23 November 2026 you told me: “Line 1.”",
+    ]
+
+
+@pytest.mark.parametrize("is_demo", [True, False])
+def test_only_the_bank_of_the_demo_lists_near_misses(memory: Memory, is_demo: bool) -> None:
+    memory.observe("I like tea.", speaker="Nora", said_at=NOON, session="old")
+    if is_demo:
+        memory.set_setting(SETTING_DEMO, "en")
+    with Chat(memory, llm=None) as chat:
+        reply = "".join(chat.reply("zzz qqq xxx?"))
+    assert reply.startswith("I remember nothing about that yet.")
+    assert ("The closest I have:" in reply and "“I like tea.”" in reply) == is_demo
