@@ -37,6 +37,7 @@ ADDED_SINCE = {
     "SETTING_DEMO": "demo",
     "SETTING_HOME": "home",
     "SETTING_RECALL_FROM": "recall_from",
+    "SESSION_GROUP": "group",
 }
 
 
