@@ -244,7 +244,7 @@ def test_a_key_is_requested_if_the_server_requires_one(browser: Browser, url: st
             route.fulfill(status=401, content_type="application/problem+json", body=json.dumps(document))
 
     page.route("**/api/v1/**", guarded)
-    page.goto(f"{url}/#/keys")
+    page.goto(f"{url}/#/private")
     expect(page.get_by_role("dialog", name="Enter your access key")).to_contain_text("This server is private.")
     page.get_by_role("textbox", name="Key").fill("et_wrong")
     page.keyboard.press("Enter")
