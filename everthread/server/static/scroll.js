@@ -67,11 +67,11 @@ export class ScrollFollower {
 
   /** Scroll to the end in the next frame if the box follows. The screen of a new chat is read from its beginning. */
   onGrow() {
-    if (!this.following || this.scheduled || this.box.firstElementChild?.matches(".welcome")) return;
+    if (!this.following || this.scheduled) return;
     this.scheduled = true;
     requestAnimationFrame(() => {
       this.scheduled = false;
-      if (!this.following) return;
+      if (!this.following || this.box.firstElementChild?.matches(".welcome")) return;
       this.box.scrollTop = this.box.scrollHeight;
       this.lastTop = this.box.scrollTop;
     });
