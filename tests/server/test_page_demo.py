@@ -50,7 +50,8 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
     expect(page.locator("#demo .lit")).to_have_text(ANSWER)
 
     page.get_by_role("button", name="Jetzt vergiss das").click()
-    expect(page.locator("#demo .receipt")).to_contain_text("Nachricht 50, endgültig")
+    expect(page.locator("#demo .receipt")).to_contain_text("die Nachricht, endgültig")
+    expect(page.get_by_role("button", name=QUESTION)).to_be_disabled()
     expect(page.locator("#demo .from-character").last).to_contain_text("Nichts kommt zurück.")
     expect(page.locator("body")).not_to_contain_text("90.000")
     page.get_by_role("button", name="Wo waren wir im Urlaub?").click()
@@ -58,7 +59,8 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
     page.set_viewport_size({"width": 390, "height": 844})
     check_accessibility(page)
 
-    page.get_by_role("button", name="Demo verlassen").click()
+    expect(page.get_by_role("button", name="Demo verlassen")).to_be_visible()
+    page.get_by_role("button", name="Mit eigenen Chats beginnen").click()
     expect(page.locator("#message")).to_be_visible()
     assert page.url.endswith("#/mine")
     assert web.get(f"{url}/api/v1/banks/demo").status_code == 404

@@ -43,6 +43,12 @@ export async function openDemo() {
   demo.show(true);
 }
 
+/** The bank from which the demo was begun, or the person's first. */
+function ownBank() {
+  const before = getPref("bankBeforeDemo");
+  return before && !isDemoBank(before) ? before : (homeBank() ?? "default");
+}
+
 const isDemoRoute = () => isDemoBank(route.bank) && route.view === "talk";
 
 on("route", () => isDemoRoute() || demo?.show(false));
@@ -187,7 +193,8 @@ class Demo {
     const articles = this.answersWith(line.seq);
     emit("forgotten", new Set([line.seq]));
     for (const article of articles) fill(article, receiptElement(receipt));
-    const answer = await this.ask(question, t("demo.nothing"));
+    const answer = await this.ask(question, [t("demo.nothing"), " ", button(t("demo.start_own"), this.leave, { class: "link" })]);
+    for (const chip of this.box.querySelectorAll(".chip")) chip.disabled ||= chip.textContent === question;
     answer.focus({ preventScroll: true });
   }
 
@@ -208,7 +215,7 @@ class Demo {
     await remove(bankPath());
     setPref("known", null);
     this.close();
-    navigate({ bank: getPref("bankBeforeDemo") ?? homeBank() ?? "default" });
+    navigate({ bank: ownBank() });
     showNotice(t("demo.deleted"));
   }
 }
@@ -224,10 +231,10 @@ const replyElement = (time, content) =>
     h("div", { class: "line-text" }, content),
   );
 
-function receiptElement({ seqs, forgotten_at }) {
+function receiptElement({ forgotten_at }) {
   const rows = [
     [t("receipt.forgotten"), dateTime(forgotten_at)],
-    [t("receipt.removed"), t("demo.removed", { number: seqs[0][0] })],
+    [t("receipt.removed"), t("demo.removed")],
   ];
   return h(
     "div",
