@@ -54,7 +54,7 @@ export function openBanks() {
     const field = h("input", {
       dir: "auto",
       required: true,
-      "aria-label": t("bank.new_name"),
+      id: "new-bank",
       placeholder: "alice/captain-nemo",
     });
     const create = withErrors(async (event) => {
@@ -71,6 +71,7 @@ export function openBanks() {
         t("bank.about"),
       ),
       list,
+      h("label", { for: "new-bank", class: "small" }, t("bank.new_name")),
       h("form", { class: "field", on: { submit: create } }, field, h("button", { type: "submit" }, t("bank.create"))),
     ];
   });
