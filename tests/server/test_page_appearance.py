@@ -66,6 +66,28 @@ def test_without_a_model_answers_are_quoted_and_stay_in_the_chat(page: Page, url
     check_accessibility(page)
 
 
+@pytest.mark.parametrize(
+    ("text", "reply", "state"),
+    [
+        ("Ferns grow slowly.", "I'll remember that.", "Remembered"),
+        ("Where is my umbrella?", "I remember nothing about that yet.", "Nothing remembered about this yet"),
+    ],
+)
+def test_a_message_for_which_nothing_was_recalled_shows_so_after_a_reload(
+    page: Page, url_without_model: str, text: str, reply: str, state: str
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, url_without_model, f"first-{len(text)}")
+    assert page.locator("#lines").evaluate("box => box.scrollTop") == 0
+    say(page, text)
+    expect(page.locator(".recall-only .line-text")).to_have_text(reply)
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+    page.reload()
+    expect(page.locator(".line + .state")).to_have_text(state)
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+
+
 FOCUSED = """() => { const { activeElement: each } = document, style = getComputedStyle(each);
     return each.matches(":focus-visible") && each.checkVisibility({ opacityProperty: true }) &&
         style.outlineStyle === "solid" && (each.getAttribute("aria-label") || each.textContent || each.id) }"""

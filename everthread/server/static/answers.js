@@ -16,6 +16,15 @@ export const recalledAnswer = (line, answer, chat, person) =>
     h("footer", { class: "actions" }, memoriesButton(line, chat, line)),
   );
 
+/** What became of a person's line for which nothing was recalled; false if that is not recorded. */
+export const stateWithoutAnswer = (line, { elements }) =>
+  line.role === "user" &&
+  line.seq > 0 &&
+  line.memories === 0 &&
+  elements.get(`state of ${line.seq}`, line.text, () =>
+    h("p", { class: "small state" }, t(isQuestion(line.text) ? "answer.no_memory" : "answer.remembered")),
+  );
+
 /** The text of a reply; without a model and without memories, in the page's words. */
 export function textOf({ kind, text }, context, incognito) {
   const isEmpty = context?.memories === 0 && Object.values(context.others).every((count) => !count);

@@ -1,7 +1,7 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
 import { bankPath, chatPath, get, hasChats, post, Problem, readEvents, request } from "./api.js";
-import { recalledAnswer, textOf } from "./answers.js";
+import { recalledAnswer, stateWithoutAnswer, textOf } from "./answers.js";
 import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
@@ -551,10 +551,11 @@ export class ChatView {
     return this.elements.get(line.seq, data, () => this.drawLine(line, last));
   }
 
-  /** The line that answered a person's line without a model; null if something else did. */
+  /** What answered a person's line without a model: a line, or that there is none; null if something else did. */
   answerTo(line, next) {
     const answer = this.state.answers[line.seq];
-    if (!answer || next?.role === "assistant" || (!next && this.pending && !this.pending.message)) return null;
+    if (next?.role === "assistant" || (!next && this.pending && !this.pending.message)) return null;
+    if (!answer) return next || !(this.transient || this.state.question) ? stateWithoutAnswer(line, this) : null;
     const { person } = this.state.character;
     const data = [line, answer, person, this.inspected === line.seq];
     return this.elements.get(`answer to ${line.seq}`, data, () => recalledAnswer(line, answer, this, person));
@@ -571,8 +572,7 @@ export class ChatView {
   question() {
     const { question, session } = this.state;
     if (!question || this.pending || this.queued) return null;
-    const { unclear } = this;
-    return this.elements.get("question", [session, question, unclear], () => endQuestion(this, unclear));
+    return this.elements.get("question", [session, question, this.unclear], () => endQuestion(this, this.unclear));
   }
 
   welcome() {

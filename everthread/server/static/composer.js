@@ -97,7 +97,7 @@ export class Composer {
   }
 
   /** Show what can be done next, and the tokens used so far. */
-  onState({ unanswered, lines, answers, usage, group }) {
+  onState({ unanswered, lines, answers, usage, group, model }) {
     const last = lines.findLast((line) => line.role === "user")?.text;
     if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
     this.restored = null;
@@ -106,7 +106,7 @@ export class Composer {
     fill(
       byId("follow-ups"),
       next && alone && button(next, () => emit("say", next), { class: "link" }),
-      alone && unanswered && !answers[lines.at(-1).seq] && button(t("composer.retry"), () => this.chat.answer(), { class: "link" }),
+      alone && unanswered && !answers[lines.at(-1).seq] && (model || lines.at(-1).memories !== 0) && button(t("composer.retry"), () => this.chat.answer(), { class: "link" }),
       alone && lines.some((line) => line.role === "user") && button(t("composer.undo"), () => this.chat.undo(), { class: "link" }),
       alone && lines.length > 0 && button(t("composer.end"), () => this.chat.end(), { class: "link", title: t("composer.end_hint") }),
       this.chat.discarded &&
