@@ -1,5 +1,4 @@
-// Answers of a chat without a model: the line that answers best, quoted with its date. What else was recalled is a click
-// away.
+// Answers of a chat without a model: the line that answers best, quoted with its date.
 
 import { longDate } from "./dates.js";
 import { h, textElement } from "./dom.js";
@@ -16,13 +15,13 @@ export const recalledAnswer = (line, answer, chat, person) =>
     h("footer", { class: "actions" }, memoriesButton(line, chat, line)),
   );
 
-/** What became of a person's line for which nothing was recalled; false if that is not recorded. */
+/** What became of a line for which nothing was recalled. */
 export const stateWithoutAnswer = (line, { elements }) =>
   line.role === "user" &&
   line.seq > 0 &&
   line.memories === 0 &&
   elements.get(`state of ${line.seq}`, line.text, () =>
-    h("p", { class: "small state" }, t(isQuestion(line.text) ? "answer.no_memory" : "answer.remembered")),
+    h("p", { class: "small state bar end" }, t(isQuestion(line.text) ? "answer.no_memory" : "answer.remembered")),
   );
 
 /** The text of a reply; without a model and without memories, in the page's words. */

@@ -281,14 +281,13 @@ function keyAction({ key, ctrlKey, metaKey, shiftKey, target }) {
 
 const showKeys = withErrors(async () => (await loadOverlays()).openKeys());
 
-/** Begin another chat. The present one stays as it is; one in incognito ends, since nothing of it is saved. */
+/** Begin another chat; one in incognito ends. */
 function newChat() {
   if (chat.state?.incognito) return chat.end();
   navigate(newPlace());
   return byId("message").focus();
 }
 
-/** The place of a chat that has not begun. */
 const newPlace = () => ({ session: new Date().toISOString() });
 
 const start = withErrors(async () => {

@@ -544,14 +544,13 @@ export class ChatView {
     this.follower.onGrow();
   }
 
-  /** A line's element, drawn again only if it would look different. */
   cachedLine(line, last) {
     const state = last && [this.pending !== null, Boolean(this.pending?.message), this.state.swipes, this.model];
     const data = [line, this.pins.has(line.seq), this.inspected === line.seq, state, this.state.group];
     return this.elements.get(line.seq, data, () => this.drawLine(line, last));
   }
 
-  /** What answered a person's line without a model: a line, or that there is none; null if something else did. */
+  /** What answered a person's line without a model. */
   answerTo(line, next) {
     const answer = this.state.answers[line.seq];
     if (next?.role === "assistant" || (!next && this.pending && !this.pending.message)) return null;

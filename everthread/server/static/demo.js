@@ -43,12 +43,6 @@ export async function openDemo() {
   demo.show(true);
 }
 
-/** The bank from which the demo was begun, or the person's first. */
-function ownBank() {
-  const before = getPref("bankBeforeDemo");
-  return before && !isDemoBank(before) ? before : (homeBank() ?? "default");
-}
-
 const isDemoRoute = () => isDemoBank(route.bank) && route.view === "talk";
 
 on("route", () => isDemoRoute() || demo?.show(false));
@@ -194,7 +188,7 @@ class Demo {
     emit("forgotten", new Set([line.seq]));
     for (const article of articles) fill(article, receiptElement(receipt));
     const answer = await this.ask(question, [t("demo.nothing"), " ", button(t("demo.start_own"), this.leave, { class: "link" })]);
-    for (const chip of this.box.querySelectorAll(".chip")) chip.disabled ||= chip.textContent === question;
+    for (const chip of this.box.querySelectorAll(".chip")) if (chip.textContent === question) chip.disabled = true;
     answer.focus({ preventScroll: true });
   }
 
@@ -215,7 +209,7 @@ class Demo {
     await remove(bankPath());
     setPref("known", null);
     this.close();
-    navigate({ bank: ownBank() });
+    navigate({ bank: getPref("bankBeforeDemo") ?? homeBank() ?? "default" });
     showNotice(t("demo.deleted"));
   }
 }

@@ -44,7 +44,7 @@ export class ScrollFollower {
     this.timer = setTimeout(() => this.save(), SAVE_DELAY_MS);
   }
 
-  /** Save the line at the top of the box, which "back" and a reload return to. A transcript begins with its heading. */
+  /** Save the line at the top of the box, which "back" and a reload return to. */
   save() {
     if (this.place !== location.hash) return;
     const top = this.following || (!this.follows && !this.box.scrollTop) ? null : Number(this.topLine()?.dataset.seq) || null;

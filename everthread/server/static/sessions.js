@@ -1,4 +1,4 @@
-// The list of a bank's conversations, which grows as one scrolls, and the place of the search's results.
+// The list of a bank's conversations, which grows as one scrolls.
 
 import { bankPath, get } from "./api.js";
 import { avatar } from "./avatars.js";
