@@ -30,9 +30,9 @@ def read_titles(memory: Memory) -> dict[str, str]:
 
 
 def is_first_exchange(lines: Sequence[Line]) -> bool:
-    """Return whether the lines of a conversation end with its first reply, and a title may be written from them."""
+    """Return whether lines of a conversation end with its first whole reply, and a title may be written from them."""
     said = [line for line in lines if not line.metadata.get(META_GREETING)]
-    if any(line.metadata.get(META_NEEDS_CONSENT) for line in said):
+    if any(line.metadata.get(META_NEEDS_CONSENT) or line.metadata.get("partial") for line in said):
         return False
     return [line.role for line in said if line.role == "assistant"] == ["assistant"] and said[0].role == "user"
 

@@ -10,8 +10,8 @@ MAX_TITLE_CHARS = 60
 MAX_TITLE_WORDS = 10
 
 _THOUGHT = re.compile(r"(?s)<think(?:ing)?>.*?</think(?:ing)?>|^.*</think(?:ing)?>|<think(?:ing)?>.*")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_TAG = re.compile(r"</?[A-Za-z][^>]*>")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _LABEL = re.compile(r"(?i)^\W*(?:title|titel|titre|título|标题|標題|タイトル)\W{0,2}[:：]")
 _LIST_MARK = re.compile(r"^(?:#{1,6}|[-*+•>]|\d{1,2}[.)])\s+")
 _EMPHASIS = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)")

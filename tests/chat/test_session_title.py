@@ -135,3 +135,11 @@ def test_a_model_that_fails_is_asked_a_limited_number_of_times(
     chat, writer = talk(*[LLMUnavailable("down")] * 9)
     say(chat, MOVED)
     assert (len(writer.prompts), memory.jobs()) == (session_title.MAX_TRIES, [])
+
+
+def test_a_reply_that_was_cut_off_makes_no_first_exchange(memory: Memory) -> None:
+    memory.observe(MOVED, speaker="Nora")
+    memory.observe("Well, I", speaker="Ever", role="assistant", metadata={"partial": True, "cut": "stopped"})
+    assert not session_title.is_first_exchange(list(memory.lines()))
+    memory.observe("Lisbon!", speaker="Ever", role="assistant")
+    assert session_title.is_first_exchange([next(iter(memory.lines())), list(memory.lines())[-1]])
