@@ -1,4 +1,4 @@
-"""Reads the fields of exported JSON. Where a service may leave a field out, it may also be null."""
+"""Reads the fields of exported JSON. An absent field and null mean the same."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_a_time_counted_from_1970_may_be_a_number_or_its_digits(value: object) -
 
 
 @pytest.mark.parametrize("value", [None, True, "", "soon", 0, 1e30, float("nan"), [], "9" * 400])
-def test_what_is_no_time_is_none(value: object) -> None:
+def test_other_values_give_no_time(value: object) -> None:
     assert parse_epoch(value) is None
     assert parse_time(value) is None
 
