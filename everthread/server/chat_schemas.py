@@ -9,6 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from everthread.bank.settings import remember_policy
 from everthread.chat.chat import Chat
+from everthread.chat.offline_reply import find_answer, is_sure
 from everthread.chat.reply import Reply
 from everthread.common.keys import META_REPEATS, SESSION_GROUP
 from everthread.server.schemas import (
@@ -65,14 +66,20 @@ class AskBody(RequestBody):
 
 
 class ReplyBody(AskBody):
-    """A message from the person."""
+    """A message from the person.
+
+    confirm_forget: whether a no that would forget the conversation forgets nothing yet, so that the caller can ask
+    again and then end it.
+    """
 
     text: str
+    confirm_forget: bool = False
 
 
-class EditBody(ReplyBody):
+class EditBody(AskBody):
     """A new text for a line."""
 
+    text: str
     seq: int
 
 
@@ -251,14 +258,18 @@ def _context_to_json(context: Context) -> dict[str, object]:
 def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, object]:
     """Return the data of `done`: the stored line, of a reply that has just ended or of an earlier one.
 
-    `kind` is the kind of the text.
+    `kind` is the kind of the text. Without a model, `answer` is the line that it quotes, and `unsure` whether it does
+    so in doubt.
     """
     metadata = line.metadata if line else {}
     kind, text = _reply_kind(reply), reply.text.strip() if reply else line.text if line else ""
+    answer = find_answer(reply.context) if reply and kind == "recall_only" else None
     return {
         "line": lines_to_json([line])[0] if line else None,
         "kind": kind,
         "text": text,
+        "answer": lines_to_json([answer])[0] if isinstance(answer, Line) else None,
+        "unsure": reply is not None and answer is not None and not is_sure(reply.context, answer),
         "partial": reply.partial if reply else bool(metadata.get("partial")),
         "refused": reply.refused if reply else bool(metadata.get("refused")),
         "model": metadata.get("model") or None,

@@ -85,6 +85,9 @@ def test_the_default_language_has_a_file() -> None:
     assert all(re.fullmatch("[a-z]{2}", code) for code in LANGUAGES)
 
 
+RECORD_TEXTS = """() => { window.shown = [];
+    new MutationObserver(changes => shown.push(...changes.map(change => change.target.textContent)))
+        .observe(document.body, { childList: true, characterData: true, subtree: true }) }"""
 CUT_OFF = """() => [...document.querySelectorAll("button, label, h1, h2, h3")]
     .filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1)
     .filter(each => getComputedStyle(each).overflowX === "hidden").map(each => each.textContent)"""
@@ -92,6 +95,8 @@ CUT_OFF = """() => [...document.querySelectorAll("button, label, h1, h2, h3")]
 
 def test_the_language_changes_in_the_settings_without_losing_what_is_typed(page: Page, url_without_model: str) -> None:
     from playwright.sync_api import expect
+
+    from server.page_helpers import add_past_lines
 
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{url_without_model}/#/worded")
@@ -102,8 +107,17 @@ def test_the_language_changes_in_the_settings_without_losing_what_is_typed(page:
     page.get_by_label("Language").select_option("fr")
     expect(page.locator("html")).to_have_attribute("lang", "fr")
     expect(page.locator("#message")).to_have_value("J'aime la mer.")
+    page.evaluate(RECORD_TEXTS)
     page.press("#message", "Enter")
     expect(page.locator(".recall-only .line-text")).to_have_text("Je m’en souviendrai.")
+    add_past_lines(url_without_model, "worded", "Le vélo bleu est à la cave.")
+    page.get_by_label("Incognito").click()
+    page.fill("#message", "Le vélo bleu est à la cave ?")
+    page.press("#message", "Enter")
+    expect(page.locator(".recalled .source")).to_contain_text("Le 1 mars 2024, Alex a dit :")
+    expect(page.locator(".recalled blockquote")).to_have_text("Le vélo bleu est à la cave.")
+    assert not any(english in text for text in page.evaluate("shown") for english in ("I'll", "Alex said"))
+    page.get_by_label("Incognito").click()
     for code, language in LANGUAGES.items():
         page.context.add_cookies([{"name": COOKIE, "value": code, "url": url_without_model}])
         page.reload()

@@ -31,7 +31,7 @@ from everthread.server.conversations.ending_replies import EndingReplies, key_co
 from everthread.server.conversations.forgetting_barrier import ForgettingBarrier
 from everthread.server.conversations.open_conversations import CURRENT, OpenConversation, OpenConversations
 from everthread.server.conversations.priority import PriorityGate
-from everthread.server.conversations.replays import find_next_line, replay_answer, replay_request
+from everthread.server.conversations.replays import confirm_forgetting, find_next_line, replay_answer, replay_request
 from everthread.server.conversations.reply_runner import Act, ReplyRunner
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.conversations.scribe_workers import ScribeWorkers
@@ -82,6 +82,7 @@ class ConversationRegistry:
         *,
         incognito: bool = False,
         may_forget: bool = True,
+        confirm_forget: bool = False,
     ) -> ReplyStream:
         """Save what the person says and reply to it.
 
@@ -93,6 +94,7 @@ class ConversationRegistry:
             key: the key of the person's line; a key that was used before returns the same reply.
             incognito: whether the caller expects that nothing is stored.
             may_forget: whether the caller may answer no to the question whether to remember the conversation.
+            confirm_forget: whether such a no forgets nothing yet.
 
         Returns:
             The stream of the reply.
@@ -111,8 +113,13 @@ class ConversationRegistry:
 
             with self._lease(conversation):
                 self._require_incognito(conversation, incognito)
-                if not may_forget and parse_consent(text) is False:
-                    self._require_no_question(conversation)
+                if parse_consent(text) is False and self._asks_to_remember(conversation):
+                    if not may_forget:
+                        raise Problem(
+                            403, "forbidden", "this key can't forget a conversation other than the current one"
+                        )
+                    if confirm_forget:
+                        return confirm_forgetting(conversation.chat.question)
                 stream = self._start(
                     conversation,
                     options,
@@ -475,8 +482,7 @@ class ConversationRegistry:
             if not conversation.chat.incognito:
                 raise problems.incognito_lost()
 
-    def _require_no_question(self, conversation: OpenConversation) -> None:
-        """Raise Problem if the conversation has asked whether to remember it: a no would forget it."""
+    def _asks_to_remember(self, conversation: OpenConversation) -> bool:
+        """Return whether the conversation has asked whether to remember it, so that a no would forget it."""
         conversation.chat.refresh()
-        if conversation.chat.question:
-            raise Problem(403, "forbidden", "this key can't forget a conversation other than the current one")
+        return bool(conversation.chat.question)

@@ -1,4 +1,4 @@
-"""Repeats the outcome of an earlier request: builds a finished stream from the saved lines."""
+"""Builds finished streams: the outcome of an earlier request, from the saved lines, and the request to confirm a no."""
 
 from __future__ import annotations
 
@@ -25,4 +25,12 @@ def replay_answer(answer: Line | None, user_line: Line | None = None) -> ReplySt
     if user_line is not None:
         stream.emit("line", line_event(user_line))
     stream.finish("done", done_event(answer))
+    return stream
+
+
+def confirm_forgetting(question: str) -> ReplyStream:
+    """Return a finished stream that repeats the question, because the no to it has to be confirmed."""
+    stream = ReplyStream()
+    stream.emit("question", {"question": question, "confirm_forget": True})
+    stream.finish("done", {**done_event(None), "kind": "ending"})
     return stream

@@ -78,7 +78,8 @@ async def reply(
     """Say something and get a reply. The line is stored before the response begins.
 
     If the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; the yes or no
-    after it ends the conversation, as `end` does, and is answered with `ended`.
+    after it ends the conversation, as `end` does, and is answered with `ended`. With `confirm_forget`, a no is answered
+    with `question` and `"confirm_forget": true` instead, and forgets nothing.
     """
     _check_permissions(request, body)
 
@@ -94,6 +95,7 @@ async def reply(
             key=idempotency.line_key(),
             incognito=body.incognito,
             may_forget=may_forget,
+            confirm_forget=body.confirm_forget,
         )
 
     return EventResponse(await conversations.start_limiter.run(lazy_memory.bank, begin))

@@ -10,10 +10,15 @@ export const recalledAnswer = (line, answer, chat, person) =>
   h(
     "article",
     { class: "line from-character recalled", "aria-label": t("answer.label") },
-    textElement("p", doubt(sourceOf(answer, person), !chat.state.unsure.includes(line.seq)), { class: "small source" }),
-    textElement("blockquote", answer.text, { class: "line-text" }),
+    quotation(answer, person, !chat.state.unsure.includes(line.seq)),
     h("footer", { class: "actions" }, memoriesButton(line, chat, line)),
   );
+
+/** The line that answers, with its source. */
+export const quotation = (answer, person, isSure) => [
+  textElement("p", doubt(sourceOf(answer, person), isSure), { class: "small source" }),
+  textElement("blockquote", answer.text, { class: "line-text" }),
+];
 
 /** What became of a line for which nothing was recalled. */
 export const stateWithoutAnswer = (line, { elements }) =>
@@ -24,8 +29,9 @@ export const stateWithoutAnswer = (line, { elements }) =>
     h("p", { class: "small state bar end" }, t(isQuestion(line.text) ? "answer.no_memory" : "answer.remembered")),
   );
 
-/** The text of a reply; without a model and without memories, in the page's words. */
-export function textOf({ kind, text }, context, incognito) {
+/** The text of a reply; without a model, in the page's words. */
+export function textOf({ kind, text, answer, unsure }, context, { incognito, character }) {
+  if (answer) return `${doubt(sourceOf(answer, character.person), !unsure)} “${answer.text}”`;
   const isEmpty = context?.memories === 0 && Object.values(context.others).every((count) => !count);
   if (kind !== "recall_only" || !isEmpty) return text;
   return t(incognito || isQuestion(context.question ?? "") ? "answer.nothing" : "answer.will_remember");

@@ -7,7 +7,7 @@ import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
 import { arrivingContext, EvidenceCache, withCorrection, withoutLines } from "./evidence.js";
 import { loadGroup, loadOverlays } from "./lazy.js";
-import { dateSeparator, editInPlace, lineActions, lineElement, streamingLine, swipeControls, unfold } from "./line.js";
+import { dateSeparator, editInPlace, lineActions, lineElement, newPending, streamingLine, swipeControls, unfold } from "./line.js";
 import { correctLine, forgetLine, togglePin } from "./linechanges.js";
 import { announce, clearNotice, showError, showNotice, withErrors } from "./notices.js";
 import { getIncognitoSessions, getNewGroup, replyOptions, saveIncognitoSessions } from "./prefs.js";
@@ -291,6 +291,7 @@ export class ChatView {
     try {
       const options = { ...replyOptions(), ...(this.isGroup && this.group.chooseAnswerer(body.text)) };
       const all = { ...body, options, incognito: this.assumesIncognito };
+      if (path === "/reply") all.confirm_forget = true;
       const response = await request("POST", this.replyPath(path), { body: all });
       return await this.followReply(response, message);
     } catch (error) {
@@ -331,13 +332,21 @@ export class ChatView {
     if (name === "line") await this.onLineStored(data.line);
     else if (name === "context") {
       const context = arrivingContext(data, this.state.lines.findLast((line) => line.role === "user")?.text);
+      pending.quotes = !Object.keys(data.prompt).length;
       pending.context = this.isGroup ? this.group.contextOf(this.group.replying, context) : context;
       emit("context", { context: pending.context, of: null });
-    } else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
-    else if (name === "question") Object.assign(pending, { unclear: pending.message !== null, message: null });
+    } else if (name === "piece" && pending.quotes) return; // the page has words of its own for it
+    else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
+    else if (name === "question") this.onQuestion(data);
     else if (name === "ended") Object.assign(pending, { ending: data, message: null });
     else if (name === "done") pending.done = data;
     else if (name === "error") pending.problem = data;
+  }
+
+  /** Note that the server asks whether to remember the chat, or whether a no to that is meant. */
+  onQuestion({ confirm_forget: wantsForget = false }) {
+    const { pending } = this;
+    Object.assign(pending, { unclear: pending.message !== null && !wantsForget, wantsForget, message: null });
   }
 
   async onLineStored(line) {
@@ -366,10 +375,10 @@ export class ChatView {
   }
 
   async onReplyEnd(place) {
-    const { done, context, problem, text, unclear, ending } = this.pending;
+    const { done, context, problem, text, unclear, wantsForget, ending } = this.pending;
     const unsaved = done && !done.line && done.text && done.kind !== "ending";
-    const shown = done?.text && textOf(done, context, this.state.incognito);
-    this.transient = unsaved ? { kind: done.kind, text: shown, context } : null;
+    const shown = done?.text && textOf(done, context, this.state);
+    this.transient = unsaved ? { ...done, text: shown, context } : null;
     announce(`${this.isGroup ? `${this.group.replying.name}: ` : ""}${shown ?? text.data}`);
     const state = await this.fetchState().catch((error) => (showError(error), this.stateWith(done?.line)));
     const line = done?.line && (this.isGroup ? state.lines.at(-1) : done.line);
@@ -388,6 +397,7 @@ export class ChatView {
     if (problem) showError(new Problem(problem));
     else if (done?.refused) showNotice(t("chat.refused"));
     emit("sessions-changed");
+    if (wantsForget) this.end(false);
   }
 
   /** The present state with this reply added, for when the server's state can't be read. */
@@ -583,17 +593,5 @@ export class ChatView {
     return this.elements.get("welcome", data, () => welcomeScreen(data));
   }
 }
-
-/** A requested reply of which nothing has arrived. message: the element of the person's message until it is stored. */
-const newPending = (message = null) => ({
-  message,
-  element: null,
-  text: null,
-  context: null,
-  done: null,
-  problem: null,
-  ending: null,
-  unclear: false,
-});
 
 const currentPlace = () => `${route.bank}/${route.session}`;

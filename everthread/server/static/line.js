@@ -97,6 +97,20 @@ export function dateSeparator(line, before, cache) {
   return cache.get(`date before ${line.seq}`, name, draw);
 }
 
+/** A requested reply of which nothing has arrived. message: the element of the person's message until it is stored. */
+export const newPending = (message = null) => ({
+  message,
+  element: null,
+  text: null,
+  context: null,
+  done: null,
+  problem: null,
+  ending: null,
+  quotes: false, // whether it quotes a memory, without a model
+  unclear: false,
+  wantsForget: false,
+});
+
 /** A reply that is arriving: its element, and its text, which grows. */
 export function streamingLine(speaker) {
   const text = new MarkdownStream();

@@ -1,5 +1,6 @@
 // Articles of the chat that are not lines: the question at its end, and a reply that is shown without being saved.
 
+import { quotation } from "./answers.js";
 import { chatPath, post } from "./api.js";
 import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
@@ -38,14 +39,14 @@ export async function endChat(remember, warning) {
 }
 
 /** A reply that is shown without being saved. kind: `recall_only` where there is no model, `partial` for what arrived
- * before the connection was lost. */
-export function transientReply({ kind, text, context }, chat) {
+ * before the connection was lost. answer: the line that is quoted, `unsure` whether in doubt. */
+export function transientReply({ kind, text, context, answer, unsure }, chat) {
   const inspect = () => (emit("context", { context, of: null }), emit("view", "memory"));
   return h(
     "article",
-    { class: "line from-character recall-only", "aria-label": t("transient.label") },
+    { class: `line from-character ${answer ? "recalled" : "recall-only"}`, "aria-label": t("transient.label") },
     kind === "partial" && h("p", { class: "small label" }, t("transient.partial")),
-    textElement("div", text, { class: "line-text" }),
+    answer ? quotation(answer, chat.state.character.person, !unsure) : textElement("div", text, { class: "line-text" }),
     h(
       "footer",
       { class: "actions" },

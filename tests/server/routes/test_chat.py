@@ -674,6 +674,15 @@ def test_a_no_forgets_the_conversation_and_the_same_request_again_forgets_nothin
     assert other.status_code == 422
 
 
+def test_a_no_that_has_to_be_confirmed_forgets_nothing(begin: Begin) -> None:
+    site = site_after_goodbye(begin)
+    received = site.ask("reply", {"text": "no", "confirm_forget": True})
+    assert [name for name, _ in received] == ["question", "done"]
+    assert received[0][1] == {"question": QUESTION, "confirm_forget": True}
+    assert (site.state()["question"], site.stored_texts()[-1]) == (QUESTION, "ok bye then!")
+    assert site.post("end", {"remember": False})["receipt"]["lines"] == 4
+
+
 def test_an_unclear_answer_repeats_the_question_and_another_subject_continues_the_chat(begin: Begin) -> None:
     site = site_after_goodbye(begin)
     assert names(site.say("Not now", recipe="packabby")) == ["question", "done"]
