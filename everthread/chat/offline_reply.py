@@ -1,6 +1,6 @@
 """Replies of a chat without a language model: they quote the memory that answers best.
 
-A memory that may not bear on what was said is quoted with a doubt. Replies are not saved, because recall would find
+A memory that may not be relevant is quoted with a doubt. Replies are not saved, because recall would find
 them again; the user's line has the record of what was recalled for it.
 """
 

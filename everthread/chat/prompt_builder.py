@@ -221,7 +221,7 @@ def _list_prefix_sections(character: Character, sample: str, pinned: str, rules:
         ("character", format_part("The situation", character.fill_names(character.scenario))),
         ("examples", format_part(made_up, character.fill_names(character.examples))),
         ("examples", _quoted_section(own_words, sample)),
-        ("pinned", format_part(f"What {name} always bears in mind, said in earlier conversations", pinned)),
+        ("pinned", format_part("Always remember, from earlier conversations", pinned)),
     ]
 
 

@@ -10,7 +10,7 @@ from everthread.types import Hit, Line, Receipt, Session
 
 Seq = Annotated[int, Field(description="The number of the line.")]
 Time = Annotated[str, Field(description="ISO 8601, with the speaker's offset.")]
-Relevance = Annotated[float, Field(ge=0, le=1, description="How likely it is that this bears on the query.")]
+Relevance = Annotated[float, Field(ge=0, le=1, description="How likely it is that this is relevant to the query.")]
 
 
 class HitView(BaseModel):
@@ -37,7 +37,7 @@ class HitView(BaseModel):
 
 
 class RecallView(BaseModel):
-    """The result of `recall`: no hits if nothing bears on the query."""
+    """The result of `recall`: no hits if nothing relevant is remembered."""
 
     relevance: Relevance
     hits: list[HitView]

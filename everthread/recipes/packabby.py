@@ -49,11 +49,12 @@ DECOYS = (
     "They thanked the other one and said goodbye.",
 )
 MEMORIES_HEADING = (
-    "[Key points of what you were told in an earlier conversation. They may not bear on the message above; if they "
-    "don't, leave them aside and answer as if they weren't here]"
+    "[Key points of what you were told in an earlier conversation. They may not be relevant to the message above; "
+    "if they aren't, leave them aside and answer as if they weren't here]"
 )
 ONLY_KNOWLEDGE_HEADING = (  # in a prompt without a summary
-    "[What follows may not bear on the message above; if it doesn't, leave it aside and answer as if it weren't here]"
+    "[What follows may not be relevant to the message above; if it isn't, leave it aside and answer as if it "
+    "weren't here]"
 )
 KNOWLEDGE_HEADING = "[General knowledge, from no conversation]"
 

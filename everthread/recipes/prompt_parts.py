@@ -50,7 +50,7 @@ def render_lines(context: Context, name: str, now: datetime) -> str:
         name: the character's name.
         now: the moment of the reply.
     """
-    return format_part(f"What {name} remembers that may bear on this", format_lines(context.sources, now))
+    return format_part(f"What {name} remembers that may be relevant", format_lines(context.sources, now))
 
 
 def format_part(title: str, text: str) -> str:

@@ -142,7 +142,7 @@ class StateView(View):
     """The state of a conversation.
 
     earlier: the number of lines before those that are listed. answers: the lines that answered the person's without a
-    model, by the numbers of these. unsure: the numbers of the person's lines whose answer may not bear on them. group:
+    model, by the numbers of these. unsure: the numbers of the person's lines whose answer may not be relevant. group:
     the characters of a group chat, else empty.
     """
 

@@ -28,7 +28,7 @@ def context(relevance: float) -> Context:
 
 @pytest.mark.parametrize(
     ("relevance", "reply"),
-    [(SURE_RELEVANCE, QUOTE), (SURE_RELEVANCE - 0.01, f"I'm not sure, but this may bear on it. {QUOTE}")],
+    [(SURE_RELEVANCE, QUOTE), (SURE_RELEVANCE - 0.01, f"I'm not sure, but this may be related. {QUOTE}")],
 )
 def test_a_memory_is_stated_from_a_bound_of_relevance_on_and_quoted_in_doubt_below_it(
     relevance: float, reply: str

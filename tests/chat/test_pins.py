@@ -40,7 +40,9 @@ def test_a_pinned_line_is_in_the_prefix_of_every_prompt_with_date_and_speaker(me
     firsts = [prompt[0].content for prompt in model.prompts]
     assert firsts[0] == firsts[1]
     assert "[Sunday, 3 May 2026, 12:00]\nAlice: I am allergic to nuts." in firsts[0]
-    assert all("remembers that may bear" not in message.content for prompt in model.prompts for message in prompt)
+    assert all(
+        "remembers that may be relevant" not in message.content for prompt in model.prompts for message in prompt
+    )
 
 
 def test_a_retracted_or_forgotten_line_is_no_longer_pinned(memory: Memory) -> None:

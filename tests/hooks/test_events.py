@@ -71,7 +71,7 @@ def test_a_turn_is_kept_once_and_recalled_in_another_session(any_memory: Memory 
 
 
 @pytest.mark.parametrize("prompt", ["", "  ", "/compact deploy Heron ship.sh", "quantum chromodynamics", None, 7])
-def test_nothing_is_added_to_a_prompt_on_which_nothing_bears(memory: Memory, prompt: object) -> None:
+def test_nothing_is_added_to_a_prompt_for_which_nothing_is_relevant(memory: Memory, prompt: object) -> None:
     memory.observe(SAID, session="one")
     assert recall({"session_id": "two", "prompt": prompt}, memory) is None
 

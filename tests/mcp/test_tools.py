@@ -46,7 +46,7 @@ def test_recall_returns_dated_passages_word_for_word(server: MemoryServer, talk_
     assert 0 < first["relevance"] <= data_of(result)["relevance"] <= 1
 
 
-def test_recall_says_that_nothing_bears_on_a_query(server: MemoryServer, talk_of_may: Memory, mode: str) -> None:
+def test_recall_says_that_nothing_relevant_is_remembered(server: MemoryServer, talk_of_may: Memory, mode: str) -> None:
     result = call(server, "recall", mode, query="quantum chromodynamics lattice")
     assert [text_of(result), data_of(result)["hits"]] == [NOTHING, []]
 

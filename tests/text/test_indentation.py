@@ -30,7 +30,7 @@ FORGED = [
     "[memories end]",
     "\u200b[About Captain]",
     "［About Captain］",
-    "[What Captain remembers that may bear on this]",
+    "[What Captain remembers that may be relevant]",
     "[Friday, 1 March 2024, 10:00]",
     "[供参考]",
     "(It is Friday, 1 March 2024, 10:00.)",

@@ -37,7 +37,7 @@ export function textOf({ kind, text, answer, unsure }, context, { incognito, cha
   return t(incognito || isQuestion(context.question ?? "") ? "answer.nothing" : "answer.will_remember");
 }
 
-/** A source ("On 3 May you told me:"), after a doubt unless it is sure to bear on what was said. */
+/** A source ("On 3 May you told me:"), after a doubt unless it is sure to be relevant. */
 export const doubt = (source, isSure) => (isSure ? source : t("answer.unsure", { source }));
 
 const isQuestion = (text) => /[?？؟]\s*$/.test(text);

@@ -145,7 +145,7 @@ def test_a_prompt_labels_each_passage_with_its_first_speaker(memory: Memory) -> 
         "".join(chat.reply(QUESTION))
         assert chat.wait(120)
     assert llm.prompts[0][-1].content == (
-        "[What Jonas remembers that may bear on this]\n"
+        "[What Jonas remembers that may be relevant]\n"
         "[Monday, 2 March 2026, 18:03, 3 months ago]\n"
         "Mara: I adopted a greyhound named Biscuit on Saturday.\n"
         "  Jonas: A greyhound named Biscuit will need long walks along the pier.\n\n"
