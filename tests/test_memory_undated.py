@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -83,12 +82,11 @@ def test_an_export_has_no_time_of_undated_lines_and_an_import_leaves_them_undate
     memory: Memory, tmp_path: Path
 ) -> None:
     write_undated(memory)
-    file = io.StringIO()
-    jsonl.write(memory.lines(), file)
-    rows = [json.loads(row) for row in file.getvalue().splitlines()]
+    exported = list(jsonl.format_rows(memory.lines()))
+    rows = [json.loads(row) for row in exported]
     assert ["said_at" in row for row in rows] == [True, False, False, False, True]
     path = tmp_path / "export.jsonl"
-    path.write_text(file.getvalue())
+    path.write_text("".join(exported))
     with Memory.open("bob", store=tmp_path, embedder=HashEmbedder()) as other:
         for target, added in ((other, 5), (other, 0), (memory, 0)):
             assert importing.import_lines(target, importing.check_file(path, None))["added"] == added

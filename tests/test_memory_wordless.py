@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from everthread.common.keys import META_UNDATED
 from everthread.errors import BadLine, NotFound
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.transfer import importing, jsonl
+from everthread.transfer import exporting, importing
 from everthread.transfer.copy_bank import copy_bank
 
 CALL = {"tool_call": {"name": "weather", "city": "Lisbon"}}
@@ -99,10 +98,8 @@ def test_a_wordless_line_can_not_be_corrected(talk: Memory) -> None:
 
 
 def _by_file(source: Memory, target: Memory, folder: Path) -> None:
-    file = io.StringIO()
-    jsonl.write(source.lines(include_wordless=True), file)
     path = folder / "export.jsonl"
-    path.write_text(file.getvalue())
+    path.write_text("".join(exporting.export(source)))
     importing.import_lines(target, importing.check_file(path, None))
 
 

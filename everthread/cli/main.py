@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -41,7 +42,7 @@ from everthread.recipes import general_knowledge
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
-from everthread.transfer import copy_bank, importing, jsonl
+from everthread.transfer import copy_bank, exporting, importing
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.files import read_text, spool_input
 from everthread.transfer.formats import FORMATS
@@ -559,14 +560,20 @@ def _move_bank(name: str, stores: tuple[Store, Store], embedder: Embedder) -> tu
 @click.pass_context
 def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
     """Write a bank as JSON Lines, which `import` can read."""
+    count = 0
+
+    def add(lines: int) -> None:
+        nonlocal count
+        count += lines
+
     with open_memory(ctx, bank) as memory:
-        exported = memory.lines(include_retracted=retracted, include_wordless=True)
         if output is None:
-            jsonl.write(exported, sys.stdout, memory.sessions())
+            escaped = codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8"
+            sys.stdout.writelines(exporting.export(memory, retracted=retracted, ascii_only=escaped))
             return
         try:
             with output.open("w", encoding="utf-8") as file:
-                count = jsonl.write(exported, file, memory.sessions())
+                file.writelines(exporting.export(memory, retracted=retracted, progress=add))
         except OSError as error:
             message = f"{output} can't be written ({error.strerror}); name a file on a disk with room for it"
             raise BadFile(message) from None

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from typing import NoReturn, cast
 
 from everthread.bank.line_validation import clean_line
 from everthread.errors import BadFile, BadLine, EverthreadError
+from everthread.transfer.dates import parse_moment
 from everthread.types import NewLine
 
 JsonObject = Mapping[str, object]
@@ -224,6 +225,50 @@ def require_object(value: object, path: Path, where: str) -> JsonObject:
     if not isinstance(value, dict):
         raise file_error(path, where, f"{shorten(value)} is not an object", "give the file as it was published")
     return cast("JsonObject", value)
+
+
+def optional_text(record: JsonObject, field: str, path: Path, where: str) -> str | None:
+    """Return a field that is text with a character that is not blank; None if it is missing.
+
+    Raises:
+        BadFile: it is another value.
+    """
+    if record.get(field) is None:
+        return None
+    text = require_text(record, field, path, where)
+    if not text.strip():
+        raise file_error(path, where, f'"{field}" is empty', "fill it in, or omit it")
+    return text
+
+
+def optional_seq(record: JsonObject, field: str, path: Path, where: str) -> int | None:
+    """Return a field that is the number of a line or a unit; None if it is missing.
+
+    Raises:
+        BadFile: it is another value.
+    """
+    number = record.get(field)
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise file_error(path, where, f'"{field}" is {shorten(number)}', "it must be a line number from 1")
+    return number
+
+
+def optional_time(record: JsonObject, field: str, path: Path, where: str, tz: tzinfo) -> datetime | None:
+    """Return a field that is a time; None if it is missing. `tz` is the zone of a time without an offset.
+
+    Raises:
+        BadFile: it is another value.
+    """
+    text = optional_text(record, field, path, where)
+    if text is None:
+        return None
+    try:
+        return parse_moment(text, tz)
+    except ValueError:
+        remedy = "write it as 2024-05-01T10:22:00+02:00"
+        raise file_error(path, where, f'"{field}" is {shorten(text)}', remedy) from None
 
 
 def _copy_stream(path: Path, copy: Path) -> None:

@@ -18,7 +18,7 @@ from everthread.transfer.files import describe_json, load_json, looks_like_json
 from everthread.types import NewLine
 
 if TYPE_CHECKING:
-    from everthread.transfer.jsonl import SessionLabel
+    from everthread.transfer.bank_file import SessionLabel
 
 Reader = Callable[[], Iterator[NewLine]]
 

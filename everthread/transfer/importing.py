@@ -1,5 +1,8 @@
 """Imports a file into a bank, which may be the bank that exported it.
 
+If the bank is empty, an exported bank is restored with all that it has (`restoring`). Otherwise only its lines and
+sessions are imported.
+
 Lines are identified by their keys. A line without a key is exported with one made from its number and a hash of its
 contents, by which it is recognised, so that importing a bank's own export adds nothing. A line whose key is in the bank
 is skipped, even if the line in the bank was retracted or corrected. If the bank never had these words under this key,
@@ -21,11 +24,12 @@ from everthread.common.keys import META_KEY_FROM, META_RECALLED
 from everthread.errors import BadFile
 from everthread.memory import BATCH_LINES, Memory
 from everthread.stores.evidence import get_record
-from everthread.transfer import formats
+from everthread.transfer import formats, restoring
+from everthread.transfer.bank_file import Head, SessionLabel, find_head
 from everthread.transfer.evidence import list_keys, to_seqs
 from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
-from everthread.transfer.jsonl import SessionLabel, export_key, exported_seq
+from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.types import Line, NewLine
 
 NO_LABEL = SessionLabel(None, {})
@@ -41,6 +45,7 @@ class CheckedFile:
     skipped: Mapping[str, int]  # entries without a line, by kind
     places: Mapping[str, str]  # key -> place in the file, for lines with their own key
     sessions: Mapping[str, SessionLabel]  # titles and metadata, by session
+    head: Head | None = None  # of an exported bank
 
 
 def check_file(path: Path, format: str | None = None, **options: Any) -> CheckedFile:
@@ -59,10 +64,11 @@ def check_file(path: Path, format: str | None = None, **options: Any) -> Checked
     outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions}
     reader = formats.open_reader(path, format, evidence=True, **outputs, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
-    if not total:
+    head = find_head(path)
+    if not total and head is None:
         what = f"the file contains no messages{format_skipped(left_out)}"
         raise BadFile(f"{what}; nothing was imported", path=path)
-    return CheckedFile(path, reader, total, left_out, dict(places), dict(sessions))
+    return CheckedFile(path, reader, total, left_out, dict(places), dict(sessions), head)
 
 
 def check_compatible(memory: Memory, source: CheckedFile) -> None:
@@ -72,7 +78,7 @@ def check_compatible(memory: Memory, source: CheckedFile) -> None:
         BadFile: see `check_keys`.
     """
     stats = memory.stats()
-    if stats.lines or stats.retracted:
+    if (stats.lines or stats.retracted) and not _is_copy(memory, source):
         check_keys(memory, source.read(), source.path, source.places)
 
 
@@ -87,7 +93,25 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
     Returns:
         The counts of lines read and added, of the bank's lines, and of skipped entries.
     """
-    before, own_sessions, lines = memory.stats(), {session.id for session in memory.sessions()}, source.read()
+    before, skipped = memory.stats(), dict(source.skipped)
+    if source.head is not None and _is_copy(memory, source):
+        restoring.restore(memory, source.path, source.head, progress)
+        skipped = {}
+    else:
+        _add_lines(memory, source, progress)
+    after = memory.stats()
+    added = after.lines + after.retracted - before.lines - before.retracted
+    totals = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
+    return {"read": source.line_count, "added": added, **totals, "skipped": skipped}
+
+
+def _is_copy(memory: Memory, source: CheckedFile) -> bool:
+    return source.head is not None and restoring.is_copy(memory, source.path, source.head)
+
+
+def _add_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], None] | None) -> None:
+    """Store the lines of a file beside those of the bank, and label their sessions."""
+    own_sessions, lines = {session.id for session in memory.sessions()}, source.read()
     while batch := list(islice(lines, BATCH_LINES)):
         store_lines(memory, batch)
         if progress is not None:
@@ -97,10 +121,6 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
             if session.id not in own_sessions:
                 memory.end(session.id, session.last_at)
     _label_sessions(memory, source.sessions)
-    after = memory.stats()
-    added = after.lines + after.retracted - before.lines - before.retracted
-    totals = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
-    return {"read": source.line_count, "added": added, **totals, "skipped": dict(source.skipped)}
 
 
 def _label_sessions(memory: Memory, labels: Mapping[str, SessionLabel]) -> None:

@@ -1,11 +1,12 @@
 """JSON Lines: one object for each line of a bank. The only format that loses nothing.
 
-`write` stores seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at.
-An object with the title and the metadata of a session, if it has any, comes before its first line:
+A line is written with its seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and
+retracted_at. A line without a key has a ref instead, by which the exporting bank recognises it, and an undated line
+has the time at which it was stored, as stored_at. The other rows of an exported bank are described in `bank_file`.
 
-    {"session": "…", "title": "…", "metadata": {…}}
+`read` prepares lines for a bank that assigns its own numbers, and accepts other files too; `build_numbered_line`
+prepares a line for a bank that takes the numbers of the file.
 
-`read` prepares lines for a bank that assigns its own numbers, and accepts other files too:
 
     {"text": "…"}                        optionally with speaker, role, said_at, session, metadata, key, retracted_at
     {"role": "user", "content": "…"}     a message of a chat API, optionally with a name; content may be a list of parts
@@ -16,32 +17,37 @@ identifies a line only together with its text, because many files number their l
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
+from dataclasses import replace
+from datetime import UTC, tzinfo
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, TextIO, TypeGuard, cast
+from typing import cast
 
-from everthread.bank.validation import check_session_metadata, check_title
-from everthread.common.keys import META_RECALLED
-from everthread.errors import BadInput
-from everthread.transfer.dates import parse_moment
+from everthread.bank.line_validation import clean_line
+from everthread.common.keys import META_RECALLED, META_REPLACES, META_UNDATED
+from everthread.errors import BadFile, BadLine
+from everthread.memory import Memory
+from everthread.transfer import bank_file
+from everthread.transfer.bank_file import Head, SessionLabel, SessionRow, SettingRow
 from everthread.transfer.evidence import to_keys
 from everthread.transfer.files import (
+    PLACEHOLDER_TIME,
+    JsonObject,
     KeyGenerator,
     check_line,
     file_error,
     hash_parts,
-    parse_json,
-    read_numbered_lines,
+    optional_seq,
+    optional_text,
+    optional_time,
     require_text,
     shorten,
 )
-from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role, Session
+from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role, Session, Unit
 
 ROLE_ALIASES: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' names for two roles
 LINE_FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
@@ -49,49 +55,48 @@ ALTERNATIVE_FIELDS = frozenset(("text", "content", "speaker", "name", "key"))
 CALL_FIELDS = ("tool_calls", "function_call")  # fields of a message that may have no content
 TEXT_PART_TYPES = ("text", "input_text", "output_text")  # types of a content part that is text
 
+_KINDS: Mapping[type, str] = {Unit: "notes, summaries and facts", SettingRow: "settings"}  # of skipped rows
 _EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLabel:
-    """The title and the metadata of a session."""
+def format_bank(memory: Memory, *, retracted: bool = False, ascii_only: bool = False) -> Iterator[tuple[str, int]]:
+    """Yield the rows of a whole bank as text, with the number of lines in each text.
 
-    title: str | None
-    metadata: Metadata
-
-
-def write(lines: Iterable[Line], file: TextIO, sessions: Iterable[Session] = ()) -> int:
-    """Write lines and their sessions as JSON objects, and return the number of lines.
-
-    Characters that the file's encoding can't represent are escaped.
+    Args:
+        memory: the bank.
+        retracted: whether retracted lines and units are included. With them, an import into an empty bank makes an
+            identical one.
+        ascii_only: whether other characters are escaped.
     """
-    count, escaped = 0, codecs.lookup(file.encoding or "utf-8").name != "utf-8"
-    for text in format_rows(lines, sessions, escaped):
-        file.write(text)
-        count += 1
-    return count
+    last_seq = memory.store.corpus_stats(memory.bank).last_seq  # later lines are left out
+    lines = memory.lines(include_retracted=retracted, include_wordless=True)
+    for fields in bank_file.list_first_rows(memory, last_seq):
+        yield _format_row(fields, ascii_only), 0
+    for text in format_rows(takewhile(lambda line: line.seq <= last_seq, lines), memory.sessions(), ascii_only):
+        yield text, 1
+    for fields in bank_file.list_last_rows(memory, last_seq, retracted):
+        yield _format_row(fields, ascii_only), 0
 
 
 def format_rows(lines: Iterable[Line], sessions: Iterable[Session] = (), ascii_only: bool = False) -> Iterator[str]:
     """Yield the text of each line, which is one row of JSON, or two if it is the first of a session with a label.
 
-    Unset fields are left out, except the key, by which the exporting bank recognises the line.
+    Unset fields are left out.
 
     Args:
         lines: the lines.
         sessions: the bank's sessions.
         ascii_only: whether other characters are escaped.
     """
-    labelled = {session.id: session for session in sessions if session.title or session.metadata}
+    labelled = {session.id: session for session in sessions if session.title or session.metadata or session.ended_at}
     for line in lines:
-        rows = [_fields(line)]
-        if (session := labelled.pop(line.session, None)) is not None:
-            rows.insert(0, {"session": session.id, "title": session.title, "metadata": session.metadata})
-        yield "".join(f"{_format_row(row, ascii_only)}\n" for row in rows)
+        session = labelled.pop(line.session, None)
+        label = "" if session is None else _format_row(bank_file.format_session(session), ascii_only)
+        yield label + _format_row(_fields(line), ascii_only)
 
 
-def _format_row(fields: dict[str, object], ascii_only: bool) -> str:
-    return json.dumps(fields, ensure_ascii=ascii_only, allow_nan=False, default=_encode_mapping)
+def _format_row(fields: Mapping[str, object], ascii_only: bool) -> str:
+    return json.dumps(fields, ensure_ascii=ascii_only, allow_nan=False, default=_encode_mapping) + "\n"
 
 
 def export_key(line: Line) -> str:
@@ -116,32 +121,39 @@ def read(
     evidence: bool = False,
 ) -> Iterator[NewLine]:
     """Yield the lines of a file; see `parse_objects`. `sessions` is filled with the labels of sessions, by id."""
-    objects = _read_rows(path, {} if sessions is None else sessions)
+    skipped = Counter() if skipped is None else skipped
+    objects = _read_rows(path, {} if sessions is None else sessions, skipped)
     return parse_objects(objects, path, tz=tz, skipped=skipped, places=places, evidence=evidence)
 
 
-def _read_rows(path: Path, sessions: dict[str, SessionLabel]) -> Iterator[tuple[str, object]]:
-    """Yield the place and the value of each row, except those of sessions, whose labels are collected."""
-    for number, text in read_numbered_lines(path):
-        if text.strip():
-            where, value = f"line {number}", parse_json(text, path, number)
-            if _is_session(value):
-                sessions[require_text(value, "session", path, where)] = _build_label(value, path, where)
-            else:
-                yield where, value
+def _read_rows(
+    path: Path, sessions: dict[str, SessionLabel], skipped: Counter[str]
+) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the place and the object of each line; collect the labels of sessions, and count the other rows."""
+    head: Head | None = None
+    last_seq = 0
+    for where, row in bank_file.read_rows(path):
+        if isinstance(row, Head):
+            head = row
+        elif isinstance(row, SessionRow):
+            sessions[row.id] = row.label
+        elif isinstance(row, Mapping):
+            if head is not None:
+                last_seq = _check_seq(row, last_seq, head, path, where)
+            yield where, row
+        else:
+            skipped[_KINDS.get(type(row), "jobs")] += 1
 
 
-def _is_session(value: object) -> TypeGuard[Mapping[str, object]]:
-    """Return whether an object is a session: it has a title, and no field of a line."""
-    return isinstance(value, dict) and {"session", "title"} <= value.keys() <= {"session", "title", "metadata"}
-
-
-def _build_label(value: Mapping[str, object], path: Path, where: str) -> SessionLabel:
-    try:
-        title, metadata = (cast("Any", value.get(name)) for name in ("title", "metadata"))
-        return SessionLabel(check_title(title), check_session_metadata(metadata) or {})
-    except BadInput as error:
-        raise file_error(path, where, str(error), "correct or remove that line") from None
+def _check_seq(row: JsonObject, previous: int, head: Head, path: Path, where: str) -> int:
+    """Return the number of a line of an exported bank. Raises BadFile unless numbers ascend up to the head's last."""
+    seq = optional_seq(row, "seq", path, where)
+    if seq is None or not previous < seq <= head.last_seq:
+        what = f'"seq" is {shorten(seq)}, after {previous} and with {head.last_seq} as the last number of the bank'
+        raise file_error(path, where, what, "leave the lines of an export in their order")
+    if (parent := optional_seq(row, "parent", path, where)) is not None and parent >= seq:
+        raise file_error(path, where, f'"parent" is {parent}, which is not a line before it', "correct or omit it")
+    return seq
 
 
 def parse_objects(
@@ -183,8 +195,8 @@ def parse_objects(
             skipped += Counter({"non-text parts": other_parts})
             line = _build_line(value, path, where, tz)
             key = key_of(line, value.get("id"), where)
-            parent = by_seq.get(_optional_seq(value, "parent", path, where) or 0)
-            if (seq := _optional_seq(value, "seq", path, where)) is not None:
+            parent = by_seq.get(optional_seq(value, "parent", path, where) or 0)
+            if (seq := optional_seq(value, "seq", path, where)) is not None:
                 by_seq[seq] = key
             metadata = to_keys(line.metadata, by_seq) if evidence else _without_evidence(line.metadata)
             yield check_line(replace(line, key=key, parent=parent, metadata=metadata), path, where)
@@ -241,10 +253,11 @@ def _fields(line: Line) -> dict[str, object]:
         "role": line.role,
         "speaker": line.speaker,
         "text": line.text,
-        "said_at": None if line.is_undated else line.said_at.isoformat(),
+        "stored_at" if line.is_undated else "said_at": line.said_at.isoformat(),
         "parent": line.parent,
         "metadata": line.metadata or None,
-        "key": export_key(line),
+        "key": line.key,
+        "ref": export_key(line) if line.key is None else None,
         "retracted_at": line.retracted_at.isoformat() if line.retracted_at else None,
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -259,17 +272,55 @@ def _encode_mapping(value: object) -> object:
 def _build_line(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> NewLine:
     """Build the line of an object, without its parent."""
     text, speaker = _choose_name(value, "text", "content"), _choose_name(value, "speaker", "name")
-    role = _role(value, path, where)
+    role, ref = _role(value, path, where), _ref(value)
+    used = {text, speaker, "key", *(["ref"] if ref else []), *(["stored_at"] if _is_undated(value) else [])}
     return NewLine(
         text=_text(value, text, path, where),
-        speaker=_optional_text(value, speaker, path, where) or role,
+        speaker=optional_text(value, speaker, path, where) or role,
         role=role,
-        said_at=_optional_time(value, "said_at", path, where, tz),
-        session=_optional_text(value, "session", path, where),
-        metadata=_metadata(value, {text, speaker, "key"}, path, where),
-        key=_optional_text(value, "key", path, where),
-        retracted_at=_optional_time(value, "retracted_at", path, where, tz),
+        said_at=optional_time(value, "said_at", path, where, tz),
+        session=optional_text(value, "session", path, where),
+        metadata=_metadata(value, used, path, where),
+        key=optional_text(value, "key", path, where) or ref,
+        retracted_at=optional_time(value, "retracted_at", path, where, tz),
     )
+
+
+def _is_undated(value: Mapping[str, object]) -> bool:
+    """Return whether a line was said at an unknown time. An exported one has the time at which it was stored."""
+    metadata = value.get("metadata")
+    return isinstance(metadata, dict) and metadata.get(META_UNDATED) is True
+
+
+def _ref(value: Mapping[str, object]) -> str | None:
+    """Return the key that a bank made for a line without one when it exported it."""
+    ref = value.get("ref")
+    return ref if isinstance(ref, str) and _EXPORTED.fullmatch(ref) else None
+
+
+def build_numbered_line(value: JsonObject, path: Path, where: str) -> tuple[int, NewLine]:
+    """Return the number of a line of an exported bank, and the line as it was there.
+
+    Its parent and the numbers in its metadata are those of the file.
+
+    Raises:
+        BadFile: a value is invalid.
+    """
+    stored_at = optional_time(value, "stored_at", path, where, UTC) if _is_undated(value) else None
+    line = _build_line(value, path, where, UTC)
+    line = replace(
+        line,
+        said_at=line.said_at or stored_at,
+        key=optional_text(value, "key", path, where),
+        parent=optional_seq(value, "parent", path, where),
+    )
+    try:
+        cleaned = clean_line(line, PLACEHOLDER_TIME)
+    except BadLine as error:
+        raise BadFile(str(error), path=path, where=where) from None
+    replaced = line.metadata.get(META_REPLACES)
+    kept = {META_REPLACES: replaced} if replaced is not None else {}  # a bank's own; `clean_line` removes it
+    return optional_seq(value, "seq", path, where) or 0, replace(cleaned, metadata={**cleaned.metadata, **kept})
 
 
 def _without_evidence(metadata: Metadata) -> Metadata:
@@ -295,34 +346,6 @@ def _role(value: Mapping[str, object], path: Path, where: str) -> Role:
     if not isinstance(role, str) or role not in (*ROLES, *ROLE_ALIASES):
         raise file_error(path, where, f'"role" is {shorten(role)}', f"it must be one of {', '.join(ROLES)}")
     return ROLE_ALIASES.get(role) or cast("Role", role)
-
-
-def _optional_text(value: Mapping[str, object], name: str, path: Path, where: str) -> str | None:
-    if value.get(name) is None:
-        return None
-    text = require_text(value, name, path, where)
-    if not text.strip():
-        raise file_error(path, where, f'"{name}" is empty', "fill it in, or omit it")
-    return text
-
-
-def _optional_seq(value: Mapping[str, object], name: str, path: Path, where: str) -> int | None:
-    number = value.get(name)
-    if number is None:
-        return None
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise file_error(path, where, f'"{name}" is {shorten(number)}', "it must be a line number from 1")
-    return number
-
-
-def _optional_time(value: Mapping[str, object], name: str, path: Path, where: str, tz: tzinfo) -> datetime | None:
-    text = _optional_text(value, name, path, where)
-    if text is None:
-        return None
-    try:
-        return parse_moment(text, tz)
-    except ValueError:
-        raise file_error(path, where, f'"{name}" is {shorten(text)}', "write it as 2024-05-01T10:22:00+02:00") from None
 
 
 def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: str) -> Metadata:

@@ -25,7 +25,7 @@ from everthread.transfer.importing import (
     select_foreign_lines,
     store_lines,
 )
-from everthread.transfer.jsonl import export_key, format_rows, read, write
+from everthread.transfer.jsonl import export_key, format_rows, read
 from everthread.types import Context, Hit, JSONValue, Line, NewLine
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -174,8 +174,7 @@ def test_a_file_adds_nothing_after_a_line_was_edited_in_a_conversation(memory: M
 
 
 def export(memory: Memory, file: Path) -> Path:
-    with file.open("w", encoding="utf-8") as stream:
-        write(memory.lines(), stream, memory.sessions())
+    file.write_text("".join(format_rows(memory.lines(), memory.sessions())), encoding="utf-8")
     return file
 
 

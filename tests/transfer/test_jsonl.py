@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from dataclasses import replace
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from everthread.errors import BadFile
 from everthread.memory import Memory
-from everthread.transfer.jsonl import export_key, exported_seq, read, write
+from everthread.transfer.jsonl import export_key, exported_seq, format_rows, read
 from everthread.types import JSONValue, Line, NewLine, Role
 
 words = st.text(min_size=1, max_size=30).filter(lambda s: s.strip())
@@ -60,8 +59,7 @@ def write_records(folder: Path, *records: object) -> Path:
 @given(lines=banks())
 def test_written_lines_are_read_unchanged(lines: list[Line], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("jsonl") / "lines.jsonl"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        assert write(lines, file) == len(lines)
+    path.write_text("".join(format_rows(lines)), encoding="utf-8", newline="")
     keys = {line.seq: export_key(line) for line in lines}
     read_lines = list(read(path))
     assert read_lines == [
@@ -89,8 +87,7 @@ def test_reading_twice_gives_the_same_lines_with_keys_all_different(
     lines: list[Line], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("jsonl") / "lines.jsonl"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        write(lines, file)
+    path.write_text("".join(format_rows(lines)), encoding="utf-8", newline="")
     first = list(read(path))
     assert first == list(read(path))
     assert len({line.key for line in first}) == len(first) == len(lines)
@@ -288,19 +285,20 @@ def test_each_invalid_line_is_rejected_with_its_number(tmp_path: Path, record: o
 
 
 def test_unset_fields_are_not_written() -> None:
-    file = io.StringIO()
-    write([Line(1, "s", "user", "Ann", "你好", datetime(2024, 1, 1, tzinfo=UTC), key="k")], file)
-    assert file.getvalue() == (
-        '{"seq": 1, "session": "s", "role": "user", "speaker": "Ann", "text": "你好", "said_at": '
-        '"2024-01-01T00:00:00+00:00", "key": "k"}\n'
+    line = Line(1, "s", "user", "Ann", "你好", datetime(2024, 1, 1, tzinfo=UTC), key="k")
+    fields = (
+        '"seq": 1, "session": "s", "role": "user", "speaker": "Ann", "text": "你好", '
+        '"said_at": "2024-01-01T00:00:00+00:00"'
     )
+    assert list(format_rows([line])) == [f'{{{fields}, "key": "k"}}\n']
+    (without_key,) = format_rows([replace(line, key=None)])
+    assert without_key == f'{{{fields}, "ref": "{export_key(replace(line, key=None))}"}}\n'
 
 
-def test_characters_that_the_encoding_lacks_are_escaped() -> None:
-    file = io.TextIOWrapper(raw := io.BytesIO(), encoding="latin-1")
-    write([Line(1, "s", "user", "Ann", "你好 😀", datetime(2024, 1, 1, tzinfo=UTC))], file)
-    file.flush()
-    assert json.loads(raw.getvalue().decode())["text"] == "你好 😀"
+def test_other_characters_are_escaped_on_request() -> None:
+    (row,) = format_rows([Line(1, "s", "user", "Ann", "你好 😀", datetime(2024, 1, 1, tzinfo=UTC))], ascii_only=True)
+    assert row.isascii()
+    assert json.loads(row)["text"] == "你好 😀"
 
 
 def test_a_bank_can_be_exported_and_imported_into_another(tmp_path: Path) -> None:
@@ -309,8 +307,7 @@ def test_a_bank_can_be_exported_and_imported_into_another(tmp_path: Path) -> Non
         old.observe("I sold the boat.", speaker="Ann", session="s", said_at=datetime(2019, 5, 1, tzinfo=UTC), key="k")
         old.observe("Which boat?", role="assistant", session="s", metadata={"n": 1}, parent=1)
         lines = list(old.lines())
-        with path.open("w", encoding="utf-8") as file:
-            assert write(old.lines(), file) == 2
+        path.write_text("".join(format_rows(old.lines())), encoding="utf-8")
     with Memory.open("new", store=tmp_path / "new", embedder="hash") as new:
         for _ in range(2):
             new.observe_many(read(path))

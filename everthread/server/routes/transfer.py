@@ -15,7 +15,7 @@ from everthread.server.permissions import ReadMemory, WriteLazyMemory
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ImportView
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
-from everthread.transfer import importing, jsonl
+from everthread.transfer import exporting, importing
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.formats import FORMATS
 
@@ -74,12 +74,11 @@ def import_file(
 def export(
     memory: ReadMemory, retracted: Annotated[bool, Query(description="Include retracted lines.")] = False
 ) -> StreamingResponse:
-    """Export all lines as JSON Lines, which `import` reads."""
+    """Export the bank as JSON Lines, of which `import` into an empty bank makes the same bank again."""
     return StreamingResponse(_export_lines(memory, retracted), media_type=NDJSON)
 
 
 def _export_lines(memory: Memory, retracted: bool) -> Iterator[str]:
-    lines = memory.lines(include_retracted=retracted, include_wordless=True)
-    texts = jsonl.format_rows(lines, memory.sessions())
+    texts = exporting.export(memory, retracted=retracted)
     while chunk := "".join(islice(texts, CHUNK_LINES)):
         yield chunk

@@ -18,10 +18,10 @@ def test_an_export_is_read_back_into_another_bank(api_with_lines: TestClient) ->
     api_with_lines.patch(f"{BANK}/sessions/{session}", json=label)
     export = api_with_lines.get(f"{BANK}/export", params={"retracted": True})
     assert export.headers["content-type"].startswith("application/x-ndjson")
-    first, *rows = map(json.loads, export.text.splitlines())
+    _, first, *rows = map(json.loads, export.text.splitlines())
     assert first == {"session": session, **label}
     assert [row["seq"] for row in rows] == [1, 2, 3, 4]
-    assert len(api_with_lines.get(f"{BANK}/export").text.splitlines()) == 1 + 3
+    assert len(api_with_lines.get(f"{BANK}/export").text.splitlines()) == 2 + 3
     answer = api_with_lines.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
     assert answer.json() == {"read": 4, "added": 4, "skipped": {}, "lines": 3}
     again = api_with_lines.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
