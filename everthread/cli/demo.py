@@ -83,8 +83,8 @@ class _Show:
             _pause(self.words("demo.forget"))
             receipt = self.memory.forget(seq=answer.line.seq)
             at = receipt.forgotten_at.astimezone(UTC)
-            at_text = {"date": self.words.date(at), "time": f"{at:%H:%M:%S}"}
-            click.echo(_wrap(self.words("demo.forgotten", line=receipt.seqs[0][0], **at_text)) + "\n")
+            dates = {"said": self.words.date(answer.line.said_at), "date": self.words.date(at)}
+            click.echo(_wrap(self.words("demo.forgotten", time=f"{at:%H:%M:%S}", **dates)) + "\n")
             self.ask("again", self.sample.questions[-1].text)
 
     def ask(self, name: str, question: str) -> Hit | None:

@@ -200,6 +200,8 @@ banks_option = click.option(
 )
 
 
+MIN_SHOWN_RELEVANCE = 0.02  # of a hit beside relevant ones, as in the search of the page
+
 *_RERANKERS, _LAST_RERANKER = [name for name in RERANKER_NAMES if name != "none"]
 rerank_option = click.option(
     "--rerank",
@@ -236,7 +238,8 @@ def recall(
     """Find the lines relevant to QUERY, best first, each with its neighbours. A blank QUERY finds nothing.
 
     The lines of several banks (--in) are one list, and each names its bank.
-    If nothing seems relevant, the nearest lines are shown anyway, with a note on standard error.
+    If nothing seems relevant, the nearest lines are shown anyway, with a note on standard error; else lines below 2%
+    are left out, except with --json.
     """
     where, time = build_filter(values), parse_time(as_of)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
@@ -246,7 +249,8 @@ def recall(
             return
         memories = (Memory(name, memory.store, memory.embedder, memory.recipe) for name in banks or [bank])
         relevant = any(searched.context(query, where=where, as_of=time) for searched in memories)
-        rows = [render_hit(hit, why) for hit in hits] or [explain_no_hits(memory, query, where, time is not None)]
+        shown = (relevant and [hit for hit in hits if hit.relevance >= MIN_SHOWN_RELEVANCE]) or hits
+        rows = [render_hit(hit, why) for hit in shown] or [explain_no_hits(memory, query, where, time is not None)]
     click.echo("\n\n".join([*rows, load_wording()("why.legend")] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing seems relevant, so a context would be empty; these are the nearest lines)", err=True)

@@ -32,7 +32,7 @@ def test_without_a_terminal_it_asks_forgets_asks_again_and_leaves_nothing(tmp_pa
     shown = run(tmp_path)
     assert shown.exit_code == 0
     assert shown.stdout.count("Jonas fragt:") == 3
-    before, after = shown.stdout.split("Endgültig vergessen: Nachricht 50, am ")
+    before, after = shown.stdout.split("Endgültig vergessen: deine Nachricht vom 13. April 2025, am ")
     assert re.search(r"Am 13\. April 2025 hast du gesagt \(\d+ ms\):\n" + re.escape(ANSWER), before)
     assert "    Ever: Und, fährt er sich gut?\n" in before
     assert "Jonas fragt noch einmal: Wie viele Kilometer hat der Transporter?\n  Es kommt nichts zurück.\n" in after

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -284,6 +285,13 @@ def test_recall_shows_hits_among_their_neighbours(alice: Cli) -> None:
     explained = alice("recall", "Mia", "-b", "alice", "--why").stdout
     assert "cosine 0." in explained
     assert explained.endswith(f"\n\n{LEGEND}\n")
+
+
+def test_recall_leaves_out_faint_lines_beside_relevant_ones(alice: Cli) -> None:
+    asked = ("recall", "My sister Mia moved to Lisbon.", "-b", "alice", "-k", "50")
+    found = [hit["relevance"] for hit in json.loads(alice(*asked, "--json").stdout)]
+    shown = re.findall(r"^ *(\d+)%  \[", alice(*asked).stdout, re.MULTILINE)
+    assert len(shown) == len([relevance for relevance in found if relevance >= 0.02]) < len(found)
 
 
 def test_recall_notes_on_standard_error_that_nothing_seems_relevant(alice: Cli) -> None:

@@ -332,8 +332,8 @@ def test_a_line_of_an_earlier_conversation_is_corrected_by_its_number(memory: Me
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("/correct", "correct which line, and to what?"),
-        ("/correct 1", "correct which line, and to what?"),
+        ("/correct", "the line or its new text is missing"),
+        ("/correct 1", "the line or its new text is missing"),
         ("/correct one Hello.", "invalid line number 'one'"),
         ("/correct 99 Hello.", "99"),
         ("/correct -1 Hello.", "-1"),
@@ -546,8 +546,8 @@ def test_an_invalid_argument_is_reported_in_one_line_and_changes_nothing(
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("/edit", "edit to what? Write /edit TEXT"),
-        ("/edit 2", "edit line 2 to what? Write /edit 2 TEXT"),
+        ("/edit", "the new text is missing; write /edit TEXT"),
+        ("/edit 2", "the new text is missing; write /edit 2 TEXT"),
         ("/edit 99 x", "this conversation has no line 99; /lines shows its numbers"),
         ("/edit 99 x", "/correct changes a line of any conversation"),
         ("/edit -1 x", "this conversation has no line -1"),
