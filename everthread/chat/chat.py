@@ -209,11 +209,16 @@ class Chat:
         new_line = self._build_line(text, speaker, role, {META_HEARD: True} if of_character else {})
         return self._conversation.add(replace(new_line, key=key))
 
-    def edit(self, seq: int, text: str) -> Reply | None:
+    def edit(self, seq: int, text: str, *, answer: bool = True) -> Reply | None:
         """Replace the text of a line, and discard the lines after it.
 
+        Args:
+            seq: the number of the line.
+            text: the new text.
+            answer: whether a user's line gets a new reply.
+
         Returns:
-            The new reply to a user's line; None for a line of the character.
+            The new reply to a user's line; None without one, and for a line of the character.
 
         Raises:
             NotFound: the conversation has no such line. Nothing is changed.
@@ -229,7 +234,7 @@ class Chat:
         metadata |= self._scribe_worker.quotes.metadata(text) if is_character_line(old) else {}
         self._conversation.edit(position, text, self._now(), metadata)
         self.responder.discard_reminders(removed)
-        return self._answer(replaces=None) if old.role == "user" else None
+        return self._answer(replaces=None) if answer and old.role == "user" else None
 
     def undo(self) -> list[Line]:
         """Discard the user's last line and all lines after it; return them."""
@@ -244,8 +249,8 @@ class Chat:
         return self.responder.discard_reminders(self._conversation.branch(seq))
 
     def alternatives(self) -> list[Line]:
-        """Return all replies to the user's last line, oldest first, including the current one; `branch` goes back to
-        one of them. Empty if the last line is not a reply."""
+        """Return all versions of the last reply, oldest first, including the current one; `branch` goes back to one of
+        them. Empty if the last line is not a reply."""
         return self._conversation.alternatives()
 
     def forget(self, seq: int) -> Receipt | None:

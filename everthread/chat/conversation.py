@@ -152,18 +152,18 @@ class Conversation:
         raise NotFound(f"this conversation has no line {seq!r}; {lines} (`correct` changes a line of any conversation)")
 
     def alternatives(self) -> list[Line]:
-        """Return all replies to the user's last line, oldest first, including the current one. A reply that `branch`
-        restored is listed once. Empty if the last line is not a reply."""
+        """Return all versions of the last reply, oldest first, including the current one. A version that `branch`
+        restored is listed once. Empty if the last line is not a reply of the character or of another of the group."""
         lines = self.lines
         last = lines[-1] if lines else None
-        if last is None or not is_character_line(last):
+        if last is None or last.role != "assistant":
             return []
         if last.parent is None or last.seq < 0:  # a greeting has no alternatives, and in incognito none are stored
             return [last]
         replies: dict[int, Line] = {}  # by the number under which each was said first
         first_seqs: dict[int, int] = {}
         for line in self.memory.lines(Filter(session=self.session), after=last.parent, include_retracted=True):
-            if line.parent == last.parent and is_character_line(line) and not line.metadata.get("refused"):
+            if line.parent == last.parent and _is_by_same(line, last) and not line.metadata.get("refused"):
                 repeated = line.metadata.get(META_REPEATS)  # an import may have set it to anything
                 first = first_seqs.get(repeated, line.seq) if isinstance(repeated, int) else line.seq
                 first_seqs[line.seq] = first
@@ -195,6 +195,13 @@ class Conversation:
         self.refresh()
         current = {line.seq for line in self.lines}
         return [line for line in before if line.seq not in current]
+
+
+def _is_by_same(line: Line, reply: Line) -> bool:
+    """Return whether the speaker of a reply said a line: the character, under any name, or another of its group."""
+    if is_character_line(reply):
+        return is_character_line(line)
+    return line.role == "assistant" and not is_character_line(line) and line.speaker == reply.speaker
 
 
 def open_session(

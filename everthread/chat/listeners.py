@@ -8,27 +8,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
+from everthread.bank.line_versions import get_recorded
 from everthread.bank.settings import remember_policy
 from everthread.chat.character import is_same_name
 from everthread.chat.character_banks import character_name, person_name
 from everthread.chat.chat import Chat
 from everthread.chat.conversation import Conversation
+from everthread.chat.line_copies import find_copy, is_copy, read_listeners
+from everthread.chat.prompt_builder import is_character_line
+from everthread.chat.reminders import Reminders
 from everthread.chat.reply import Reply
-from everthread.common.keys import META_HEARD, SESSION_GROUP
+from everthread.common.keys import META_HEARD, SESSION_GROUP, SESSION_HEARD_BY
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
 from everthread.types import JSONValue, Line
 
 
 class Listeners:
-    """The banks of a group, in which each line of a chat is stored as well."""
+    """The banks of a group, in which each line of a chat is stored as well, and changed when it is changed there."""
 
-    def __init__(self, chat: Chat, memories: Sequence[Memory]) -> None:
+    def __init__(self, chat: Chat, memories: Sequence[Memory], former: Sequence[Memory] = ()) -> None:
         """Gather a group.
 
         Args:
             chat: the chat of the character that replies.
             memories: the banks of the group in the order in which they are shown, with or without the chat's own.
+            former: banks of characters that have left; lines that they heard are changed there, too.
 
         Raises:
             BadInput: two characters have the same name, or one of them is not to remember what is said.
@@ -38,6 +43,7 @@ class Listeners:
         if own not in [memory.bank for memory in memories]:
             self._members.insert(0, chat.memory)
         self._others = [memory for memory in self._members if memory.bank != own]
+        self._former = list(former)
         self._check_names()
         for memory in self._members:
             if remember_policy(memory.settings()) is False or (memory.bank == own and chat.incognito):
@@ -77,28 +83,105 @@ class Listeners:
         reply.on_saved = self.hear
         return reply
 
-    def hear(self, line: Line) -> None:
+    def regenerate(self, chat: Chat) -> Reply:
+        """Return another reply in place of the last one, if the chat's character said that, also in the other banks.
+
+        Raises the same errors as `Chat.regenerate`.
+        """
+        chat.refresh()
+        replaced = [line for line in chat.lines[-1:] if is_character_line(line)]
+        self._record(chat.session)
+        reply = chat.regenerate()
+        reply.on_saved = lambda line: self.hear(line, replaced)
+        return reply
+
+    def edit(self, chat: Chat, seq: int, text: str, *, answer: bool = True) -> Reply | None:
+        """Replace the text of a line, and discard the lines after it, in all banks.
+
+        Returns the reply of the chat's character, and raises errors, as `Chat.edit` does.
+        """
+        chat.refresh()
+        before = list(chat.lines)
+        reply = chat.edit(seq, text, answer=answer)
+        remaining = {line.seq for line in chat.lines}
+        removed = [line for line in before if line.seq not in remaining]
+        edited = chat.lines[-1]
+        self._each_other(
+            lambda memory: _edit_copy(memory, removed, edited, is_present=True),
+            lambda memory: _edit_copy(memory, removed, edited, is_present=False),
+        )
+        self._record(chat.session)
+        if reply is not None:
+            reply.on_saved = self.hear
+        return reply
+
+    def undo(self, chat: Chat) -> None:
+        """Discard the user's last line and all lines after it in all banks. Raises the same errors as `Chat.undo`."""
+        removed = chat.undo()
+        self._each_other(lambda memory: _discard_copies(memory, chat.session, removed))
+
+    def branch(self, chat: Chat, seq: int) -> None:
+        """Continue from a line, which may be a discarded one, in all banks.
+
+        Raises the same errors as `Chat.branch`, and BadQuery if a line that led to it was forgotten in one of them.
+        """
+        chat.refresh()
+        line = get_recorded(chat.memory.store, chat.memory.bank, seq)
+        removed = chat.branch(seq)
+
+        def follow(memory: Memory) -> None:
+            copy = find_copy(memory.store, memory.bank, line) if line else None
+            if copy is None:
+                _discard_copies(memory, chat.session, removed)
+            else:
+                Conversation(memory, chat.session).branch(copy.seq)
+
+        self._each_other(follow)
+
+    def hear(self, line: Line, replaced: Sequence[Line] = ()) -> None:
         """Store a line in the other banks, except those that were forgotten while the reply was being written. If one
-        of them can't be written, the others store it, and then the first error is raised."""
+        of them can't be written, the others store it, and then the first error is raised.
+
+        Args:
+            line: the line.
+            replaced: lines that it replaces.
+        """
         if line.retracted_at is None:
-            self._drop_forgotten()
-            _try_each(self._others, lambda memory: _store_copy(memory, line))
+            self._each_other(
+                lambda memory: _store_copy(memory, line, replaced),
+                lambda memory: _discard_copies(memory, line.session, replaced),
+            )
             self._record(line.session)
 
+    def _each_other(self, act: Callable[[Memory], None], act_on_former: Callable[[Memory], None] | None = None) -> None:
+        """Call a function with each other member, and one with each former member (None: the same)."""
+        self._drop_forgotten()
+        former = {memory.bank for memory in self._former}
+        _try_each(
+            [*self._others, *self._former],
+            lambda memory: (act_on_former or act if memory.bank in former else act)(memory),
+        )
+
     def _drop_forgotten(self) -> None:
-        """Remove the other members whose banks don't exist any more; a line would create them again."""
-        gone = [memory for memory in self._others if not memory.store.exists(memory.bank)]
+        """Remove the others whose banks don't exist any more; a line would create them again."""
+        gone = [memory for memory in (*self._others, *self._former) if not memory.store.exists(memory.bank)]
         self._members = [memory for memory in self._members if memory not in gone]
         self._others = [memory for memory in self._others if memory not in gone]
+        self._former = [memory for memory in self._former if memory not in gone]
 
     def _record(self, session: str) -> None:
-        """Store in each bank who takes part in the session, if the bank has that session."""
+        """Store in each bank who takes part in the session, and who heard some of it, if the bank has that session."""
         group: list[JSONValue] = [{"bank": memory.bank, "name": _name(memory)} for memory in self._members]
+        listening = [memory.bank for memory in (*self._members, *self._former)]
 
         def record(memory: Memory) -> None:
             found = next((stored for stored in memory.sessions() if stored.id == session), None)
-            if found is not None and found.metadata.get(SESSION_GROUP) != group:
-                memory.set_session(session, metadata={**found.metadata, SESSION_GROUP: group})
+            if found is None:
+                return
+            heard_by: list[JSONValue] = list(dict.fromkeys([*read_listeners(found.metadata), *listening]))
+            metadata = {**found.metadata, SESSION_GROUP: group, SESSION_HEARD_BY: heard_by}
+            if metadata != found.metadata:
+                memory.set_session(session, metadata=metadata)
 
         _try_each(self._members, record)
 
@@ -107,12 +190,58 @@ def _name(memory: Memory) -> str:
     return character_name(memory.settings())
 
 
-def _store_copy(memory: Memory, line: Line) -> None:
+def _store_copy(memory: Memory, line: Line, replaced: Sequence[Line] = ()) -> None:
+    """Store a copy of a line, in place of the copies of those that it replaces."""
     conversation = Conversation(memory, line.session)
-    of_character = line.role == "assistant"
-    speaker = line.speaker if of_character else person_name(memory.settings())
-    metadata: dict[str, JSONValue] = {META_HEARD: True} if of_character else {}
-    conversation.add(conversation.new_line(line.text, speaker, line.role, line.said_at, metadata), defer_embedding=True)
+    _replace_from(memory, conversation, _find_first(conversation, replaced), line)
+
+
+def _edit_copy(memory: Memory, removed: Sequence[Line], edited: Line, *, is_present: bool) -> None:
+    """Edit the copy of a line as the line was edited, and discard the lines after it.
+
+    Without a copy the line is heard for the first time, by a character that takes part.
+    """
+    conversation = Conversation(memory, edited.session)
+    start = _find_first(conversation, removed)
+    if any(is_copy(line, removed[0]) for line in conversation.lines[start : start + 1]):
+        discarded = conversation.lines[start:]
+        conversation.edit(start, edited.text, edited.said_at, _copied_metadata(edited))
+        _discard_reminders(memory, conversation, discarded)
+    else:
+        _replace_from(memory, conversation, start, edited if is_present else None)
+
+
+def _discard_copies(memory: Memory, session: str, removed: Sequence[Line]) -> None:
+    """Discard the copies of lines that were discarded, and what was said after the first of them."""
+    conversation = Conversation(memory, session)
+    _replace_from(memory, conversation, _find_first(conversation, removed), None)
+
+
+def _find_first(conversation: Conversation, lines: Sequence[Line]) -> int:
+    """Return the position of the first copy of one of the lines; without copies, the position after the last line."""
+    copies = (n for n, line in enumerate(conversation.lines) if any(is_copy(line, other) for other in lines))
+    return next(copies, len(conversation.lines))
+
+
+def _replace_from(memory: Memory, conversation: Conversation, start: int, line: Line | None) -> None:
+    """Discard the lines from a position on, and store a copy of a line in their place, if one is given."""
+    discarded = conversation.lines[start:]
+    if line is None:
+        conversation.truncate(start)
+    else:
+        speaker = line.speaker if line.role == "assistant" else person_name(memory.settings())
+        copy = conversation.new_line(line.text, speaker, line.role, line.said_at, _copied_metadata(line))
+        conversation.add(copy, replacing=discarded, defer_embedding=True)
+    _discard_reminders(memory, conversation, discarded)
+
+
+def _copied_metadata(line: Line) -> dict[str, JSONValue]:
+    return {META_HEARD: True} if line.role == "assistant" else {}
+
+
+def _discard_reminders(memory: Memory, conversation: Conversation, removed: Sequence[Line]) -> None:
+    if removed:
+        Reminders(memory).record(conversation.lines, removed)
 
 
 def _try_each(memories: Iterable[Memory], act: Callable[[Memory], None]) -> None:

@@ -42,6 +42,7 @@ from everthread.server.routes import (
     character_banks,
     characters,
     chat,
+    line_copies,
     lines,
     model,
     pins,
@@ -158,6 +159,7 @@ def _build_routes() -> list[BaseRoute]:
     api = APIRouter(prefix=API_PREFIX)
     busiest_first = (
         chat,
+        line_copies,
         lines,
         recall,
         sessions,

@@ -77,10 +77,11 @@ class ReplyBody(AskBody):
 
 
 class EditBody(AskBody):
-    """A new text for a line."""
+    """A new text for a line. answer: whether a line of the person's gets a new reply."""
 
     text: str
     seq: int
+    answer: bool = True
 
 
 class SayBody(RequestBody):
@@ -94,7 +95,13 @@ class SayBody(RequestBody):
     incognito: bool = False
 
 
-class BranchBody(RequestBody):
+class GroupBody(RequestBody):
+    """The banks of all characters in a group, in each of which a conversation is changed."""
+
+    group: list[str] = Field(default=[], max_length=MAX_GROUP)
+
+
+class BranchBody(GroupBody):
     """The line to continue from."""
 
     seq: int

@@ -7,9 +7,10 @@ import pytest
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
+from everthread.chat.conversation import Conversation
 from everthread.chat.listeners import Listeners
 from everthread.common.keys import META_HEARD, SETTING_REMEMBER
-from everthread.errors import BadInput, StoreUnavailable
+from everthread.errors import BadInput, NotFound, StoreUnavailable
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.sqlite.store import SQLiteStore
@@ -79,6 +80,52 @@ def test_a_refused_reply_is_not_heard_and_the_own_bank_comes_first_if_it_is_not_
         assert reply.refused
     assert heard(memories["Mate"]) == [("Nora", "Poison, please.", False)]
     assert members(memories["Mate"])[0] == {"bank": "cook", "name": "Cook"}
+
+
+def test_a_line_is_edited_and_a_reply_replaced_in_each_bank_in_which_they_were_heard(
+    memories: dict[str, Memory],
+) -> None:
+    captain, cook, mate = memories.values()
+    with open_chat(cook, "Soup.", "Stew.", "Pie.") as chat:
+        group = Listeners(chat, [captain, cook])
+        list(group.say(chat, "What is for dinner?"))
+        list(group.regenerate(chat))
+        assert [text for _, text, _ in heard(captain)] == ["What is for dinner?", "Stew."]
+        assert [line.text for line in Conversation(captain, "deck").alternatives()] == ["Soup.", "Stew."]
+        group.branch(chat, chat.alternatives()[0].seq)
+        assert [text for _, text, _ in heard(captain)] == [text for _, text, _ in heard(cook)]
+        assert heard(captain)[-1] == ("Cook", "Soup.", True)
+        changed = Listeners(chat, [cook, mate], [captain])  # the captain has left, and the mate hears it now
+        edited = changed.edit(chat, chat.lines[0].seq, "What is for supper?")
+        assert edited is not None
+        assert "".join(edited) == "Pie."
+        assert heard(captain) == [("Nora", "What is for supper?", False)]
+        assert heard(mate) == [("Nora", "What is for supper?", False), ("Cook", "Pie.", True)]
+        assert changed.edit(chat, chat.lines[1].seq, "Fish.") is None
+        assert [text for _, text, _ in heard(mate)] == ["What is for supper?", "Fish."]
+        changed.undo(chat)
+    assert heard(captain) == heard(cook) == heard(mate) == []
+    assert cook.sessions()[0].metadata["heard_by"] == ["captain", "cook", "mate"]
+
+
+def test_what_one_has_not_heard_is_left_alone_and_a_line_of_another_branch_returns_everywhere(
+    memories: dict[str, Memory],
+) -> None:
+    captain, cook, _ = memories.values()
+    with open_chat(cook, "Soup.", "With bread.") as chat:
+        chat.add_line("Before.", "Nora")
+        group = Listeners(chat, [captain, cook])
+        list(group.say(chat, "What is for dinner?"))
+        reply = chat.lines[-1]
+        group.undo(chat)
+        assert heard(captain) == []
+        assert [text for _, text, _ in heard(cook)] == ["Before."]
+        group.branch(chat, reply.seq)
+        assert [text for _, text, _ in heard(captain)] == ["What is for dinner?", "Soup."]
+        group.branch(chat, chat.lines[0].seq)
+        assert heard(captain) == []
+        with pytest.raises(NotFound):
+            group.edit(chat, 999, "Nothing.")
 
 
 def test_a_bank_that_is_forgotten_while_a_reply_is_written_is_not_created_again(memories: dict[str, Memory]) -> None:

@@ -38,6 +38,7 @@ ADDED_SINCE = {
     "SETTING_HOME": "home",
     "SETTING_RECALL_FROM": "recall_from",
     "SESSION_GROUP": "group",
+    "SESSION_HEARD_BY": "heard_by",
 }
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from everthread.bank import validation
 from everthread.bank.line_validation import clean_line
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_consent
+from everthread.chat.line_copies import list_listeners
 from everthread.chat.listeners import Listeners
 from everthread.chat.reply import Reply
 from everthread.chat.scribe_worker import ScribeWorker
@@ -46,6 +47,9 @@ __all__ = ["CURRENT", "MESSAGE_LEASE_TIMEOUT_S", "Act", "ConversationRegistry"]
 MAX_PREPARING = 2  # replies that are prepared at once
 FOREIGN_REPLY_S = 120.0  # for this long, another process may still reply to a line
 MESSAGE_LEASE_TIMEOUT_S = 60.0  # a message waits this long for a bank that another worker holds
+
+GroupAct = Callable[[Listeners, Chat], Reply | None]
+Permit = Callable[[Sequence[str]], list[str]]
 
 
 class ConversationRegistry:
@@ -353,21 +357,49 @@ class ConversationRegistry:
         return self._replies.start(conversation, prepare, echo_user_line=echo_user_line, key=key, user_text=user_text)
 
     def _reply_act(self, options: OptionsBody, text: str, key: str | None) -> Act:
-        if not options.group:
-            return lambda chat: chat.reply(text, key)
-        return lambda chat: self._gather(chat, options).say(chat, text, key)
+        return self.choose_act(
+            options, lambda chat: chat.reply(text, key), lambda group, chat: group.say(chat, text, key)
+        )
 
     def answer_act(self, options: OptionsBody) -> Act:
         """Return what makes a conversation, which may be a group, reply as it is."""
-        if not options.group:
-            return lambda chat: chat.answer()
-        return lambda chat: self._gather(chat, options).answer(chat)
+        return self.choose_act(options, lambda chat: chat.answer(), lambda group, chat: group.answer(chat))
 
-    def _gather(self, chat: Chat, options: OptionsBody) -> Listeners:
-        """Return the other characters of the group. Raises BadInput and NotFound."""
-        listeners = Listeners(chat, list(map(self.services.get_memory, options.group)))
-        chat.responder.participants = [*options.participants, *listeners.names]
-        return listeners
+    def choose_act(self, options: OptionsBody, alone: Act, together: GroupAct, permit: Permit | None = None) -> Act:
+        """Return what makes a conversation act, alone or together with its group.
+
+        Args:
+            options: the options of the reply, which name the group.
+            alone: makes the conversation act if no group is named.
+            together: makes a group act.
+            permit: as for `gather`.
+        """
+        if not options.group:
+            return alone
+
+        def act(chat: Chat) -> Reply | None:
+            group = self.gather(chat, options.group, permit)
+            chat.responder.participants = [*options.participants, *group.names]
+            return together(group, chat)
+
+        return act
+
+    def gather(self, chat: Chat, group: Sequence[str], permit: Permit | None = None) -> Listeners:
+        """Return the banks in which a change of a conversation is made.
+
+        Args:
+            chat: the conversation.
+            group: the banks of the characters that take part.
+            permit: returns which of the banks of characters that have left the caller may change; None: no bank.
+
+        Raises:
+            BadInput: as `Listeners` does.
+            NotFound: a bank of the group does not exist.
+        """
+        listeners = list_listeners(chat.memory.store, chat.memory.bank, chat.session) if permit else []
+        former = permit([bank for bank in listeners if bank not in group]) if permit else []
+        get_memory = self.services.get_memory
+        return Listeners(chat, list(map(get_memory, group)), list(map(get_memory, former)))
 
     def _apply_options(self, chat: Chat, options: OptionsBody) -> None:
         llm = self._choose_llm(options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 
 from everthread.bank.settings import recall_from
 from everthread.chat.chat import Chat
+from everthread.chat.listeners import Listeners
 from everthread.memory import Memory
 from everthread.server import path_segments, problems
 from everthread.server.chat_schemas import (
@@ -18,13 +19,14 @@ from everthread.server.chat_schemas import (
     EditBody,
     EndBody,
     EndingView,
+    GroupBody,
     IncognitoBody,
     OptionsBody,
     ReplyBody,
     SayBody,
     StateView,
 )
-from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry
+from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry, GroupAct, Permit
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.permissions import ChatLazyMemory, ChatMemory, Conversations, permitted_banks, require
@@ -115,11 +117,14 @@ class ReplyStarter:
         self._request, self._memory, self._session = request, memory, session
         self.conversations, self._idempotency = conversations, idempotency
 
-    def start_once(self, act: Act, body: AskBody | None, *, echo_user_line: bool = False) -> EventResponse:
+    def start_once(
+        self, act: Act, together: GroupAct, body: AskBody | None, *, echo_user_line: bool = False
+    ) -> EventResponse:
         """Start the reply once; if the request is repeated, follow that reply.
 
         Args:
             act: makes the conversation reply.
+            together: makes a group reply.
             body: the options of the reply; None: the defaults.
             echo_user_line: whether the person's line is the first event.
 
@@ -129,11 +134,12 @@ class ReplyStarter:
         body, key = body or AskBody(), self._idempotency.name
         _check_permissions(self._request, body)
         options = _with_own_banks(self._request, self._memory.store, self._memory.bank, body.options)
+        chosen = self.conversations.choose_act(options, act, together, _permit_chat(self._request))
         reply_stream = self._idempotency.run_once(
             lambda: self.conversations.start_reply(
                 self._memory,
                 self._session,
-                act,
+                chosen,
                 options,
                 echo_user_line=echo_user_line,
                 key=key,
@@ -151,23 +157,33 @@ Starter = Annotated[ReplyStarter, Depends()]
 @router.post("/regenerate", status_code=200, response_class=EventResponse, responses=STREAM)
 def regenerate(starter: Starter, body: AskBody | None = None) -> EventResponse:
     """Generate the last reply again. The earlier one becomes a swipe when the new one is stored."""
-    return starter.start_once(lambda chat: chat.regenerate(), body)
+    return starter.start_once(lambda chat: chat.regenerate(), lambda group, chat: group.regenerate(chat), body)
 
 
 @router.post("/answer", status_code=200, response_class=EventResponse, responses=STREAM)
 def answer(starter: Starter, body: AskBody | None = None) -> EventResponse:
     """Reply to the conversation as it is, if the last line has no reply."""
-    options = (body or AskBody()).options
-    return starter.start_once(starter.conversations.answer_act(options), body)
+    return starter.start_once(lambda chat: chat.answer(), lambda group, chat: group.answer(chat), body)
 
 
 @router.post("/edit", status_code=200, response_class=EventResponse, responses=STREAM)
 def edit(starter: Starter, body: EditBody) -> EventResponse:
     """Replace the text of a line, and discard the lines after it.
 
-    A line of the person's gets a new reply; for one of the character's the only event is `done`.
+    A line of the person's gets a new reply, unless `answer` is false; for one of the character's the only event is
+    `done`.
     """
-    return starter.start_once(lambda chat: chat.edit(body.seq, body.text), body, echo_user_line=True)
+    return starter.start_once(
+        lambda chat: chat.edit(body.seq, body.text, answer=body.answer),
+        lambda group, chat: group.edit(chat, body.seq, body.text, answer=body.answer),
+        body,
+        echo_user_line=True,
+    )
+
+
+def _permit_chat(request: Request) -> Permit:
+    """Return a function that returns those of the banks in which the caller may chat."""
+    return lambda banks: permitted_banks(request, "chat", banks)
 
 
 def _check_permissions(request: Request, body: AskBody) -> None:
@@ -222,28 +238,58 @@ def say(
     return _change_once(memory, session, conversations, idempotency, lambda: conversations.change(memory, session, add))
 
 
+class GroupChange:
+    """Dependency: changes a conversation once, alone or in each bank of its group."""
+
+    def __init__(
+        self,
+        request: Request,
+        memory: ChatMemory,
+        session: Session,
+        conversations: Conversations,
+        idempotency: Idempotency,
+    ) -> None:
+        self._request, self._memory, self._session = request, memory, session
+        self._conversations, self._idempotency = conversations, idempotency
+
+    def run_once(
+        self, group: Sequence[str], alone: Callable[[Chat], object], together: Callable[[Listeners, Chat], object]
+    ) -> StateView:
+        """Change the conversation once, and return its state.
+
+        Raises:
+            Problem: 403 if the key lacks a permission.
+        """
+        require(self._request, "chat", *group)
+
+        def change(chat: Chat) -> None:
+            if group:
+                together(self._conversations.gather(chat, group, _permit_chat(self._request)), chat)
+            else:
+                alone(chat)
+
+        memory, session, conversations = self._memory, self._session, self._conversations
+        return _change_once(
+            memory, session, conversations, self._idempotency, lambda: conversations.change(memory, session, change)
+        )
+
+
+Change = Annotated[GroupChange, Depends()]
+
+
 @router.post("/undo", response_model=StateView)
-def undo(memory: ChatMemory, session: Session, conversations: Conversations, idempotency: Idempotency) -> StateView:
+def undo(change: Change, body: GroupBody | None = None) -> StateView:
     """Discard the person's last line and all lines after it."""
-    return _change_once(
-        memory,
-        session,
-        conversations,
-        idempotency,
-        lambda: conversations.change(memory, session, lambda chat: chat.undo()),
-    )
+    group = (body or GroupBody()).group
+    return change.run_once(group, lambda chat: chat.undo(), lambda listeners, chat: listeners.undo(chat))
 
 
 @router.post("/branch", response_model=StateView)
-def branch(
-    memory: ChatMemory, session: Session, conversations: Conversations, idempotency: Idempotency, body: BranchBody
-) -> StateView:
+def branch(change: Change, body: BranchBody) -> StateView:
     """Continue from a line, which may be a discarded one, such as a swipe."""
-
-    def change() -> StateView:
-        return conversations.change(memory, session, lambda chat: chat.branch(body.seq))
-
-    return _change_once(memory, session, conversations, idempotency, change)
+    return change.run_once(
+        body.group, lambda chat: chat.branch(body.seq), lambda group, chat: group.branch(chat, body.seq)
+    )
 
 
 @router.post("/incognito", response_model=StateView)

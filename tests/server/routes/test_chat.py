@@ -817,10 +817,47 @@ def test_a_reply_in_a_group_is_stored_in_the_bank_of_each_character(begin: Begin
         assert answer.status_code == status, answer.text
     keys = KeyStore(server_db.get_path(site.store))
     mates = {"Authorization": f"Bearer {keys.create('mates', ['nora/mate'])}"}
-    keys.close()
     for path, body in (
         ("reply", {"text": "Hello.", "options": {"group": group}}),
         ("answer", {"options": {"group": group}}),
+        ("regenerate", {"options": {"group": group}}),
+        ("edit", {"seq": 1, "text": "Hello.", "options": {"group": group}}),
+        ("undo", {"group": group}),
+        ("branch", {"seq": 1, "group": group}),
     ):
         assert site.client.post(f"{mate}/{path}", json=body, headers=mates).status_code == 403
     assert len(site.state(cook)["lines"]) == 3
+    cooks = {"Authorization": f"Bearer {keys.create('cooks', ['nora/cook'])}"}
+    keys.close()
+    path = "/api/v1/banks/nora%2Fcook/lines/2/copies"
+    both = [("nora/cook", "Cook", 2), ("nora/mate", "Mate", 2)]
+    for headers, found in (({}, both), (cooks, both[:1])):
+        copies = site.client.get(path, headers=headers).json()["items"]
+        assert [(copy["bank"], copy["name"], copy["line"]["seq"]) for copy in copies] == found
+    assert site.client.get(path.replace("2/c", "99/c"), headers=cooks).status_code == 404
+
+
+def test_a_change_in_a_group_is_made_in_the_bank_of_each_character(begin: Begin) -> None:
+    site = begin("Soup.", "Stew.", "Pie.")
+    group = ["nora/cook", "nora/mate"]
+    cook, mate = (f"/api/v1/banks/nora%2F{name}/chat/deck" for name in ("cook", "mate"))
+    for bank in group:
+        path = f"/api/v1/banks/{bank.replace('/', '%2F')}"
+        site.client.put(path)
+        site.client.put(f"{path}/character", json={"name": bank[5:].title()}).raise_for_status()
+    options = {"options": {"group": group}}
+
+    def post(path: str, body: object) -> list[list[str]]:
+        site.client.post(path, json=body).raise_for_status()
+        return [[line["text"] for line in site.state(bank)["lines"]] for bank in (cook, mate)]
+
+    assert post(f"{cook}/reply", {"text": "What is for dinner?", **options}) == [["What is for dinner?", "Soup."]] * 2
+    assert post(f"{cook}/regenerate", options) == [["What is for dinner?", "Stew."]] * 2
+    versions = site.state(mate)["swipes"]  # the mate has heard both
+    assert [version["text"] for version in versions] == ["Soup.", "Stew."]
+    first = {"seq": versions[0]["seq"], "group": group}
+    assert post(f"{mate}/branch", first) == [["What is for dinner?", "Soup."]] * 2
+    edit = {"seq": site.state(mate)["lines"][0]["seq"], "text": "And for supper?", "answer": False, **options}
+    assert post(f"{mate}/edit", edit) == [["And for supper?"]] * 2
+    assert post(f"{cook}/answer", options) == [["And for supper?", "Pie."]] * 2
+    assert post(f"{mate}/undo", {"group": group}) == [[], []]
