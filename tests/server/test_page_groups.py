@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hardship import web
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
@@ -78,8 +78,7 @@ def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(pa
     page.get_by_role("button", name="Let Captain answer").click()
     expect(speakers).to_have_text(["Cook", "Cook", "Captain"])
     expect(page.locator(".from-character .avatar")).to_have_count(3)
-    for name in ("Edit message", "Regenerate", "Undo", "End chat"):
-        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    expect(page.get_by_role("button", name="End chat")).to_have_count(0)
     check_accessibility(page)
     assert lines(url, CAPTAIN) == lines(url, COOK)
     assert [speaker for speaker, _ in lines(url, COOK)] == ["user", "Cook", "user", "Cook", "Captain"]
@@ -100,6 +99,76 @@ def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(pa
     assert [speaker for speaker, _ in lines(url, "nora%2Fjean-luc")] == ["user", "Jean-Luc"]
     assert len(lines(url, COOK)) == 5
     assert "group" not in session(url, COOK)["metadata"]
+
+
+def test_what_is_edited_regenerated_and_undone_changes_in_the_bank_of_each_character(page: Page, url: str) -> None:
+    begin_group(url, "una", "Is there soup?")
+    page.goto(f"{url}/#/una%2Fcaptain/talk/deck")
+    speakers, texts = page.locator(".from-character .speaker"), page.locator("#lines .line-text")
+    first = texts.last.inner_text()
+    page.get_by_role("button", name="Regenerate").click()
+    expect(page.locator(".swipes .count")).to_have_text("2/2")
+    assert texts.last.inner_text() != first
+    expect(speakers).to_have_text(["Cook"])
+    page.locator(".swipes").get_by_role("button", name="Previous reply").click()
+    expect(texts.last).to_have_text(first)
+    assert lines(url, "una%2Fcaptain") == lines(url, "una%2Fcook") == [("user", "Is there soup?"), ("Cook", first)]
+
+    page.get_by_role("button", name="Edit message: Is there soup?").click()
+    page.locator(".editing textarea").fill("Is there stew?")
+    page.keyboard.press("Enter")
+    expect(texts.last).to_contain_text("Is there stew?")
+    expect(speakers).to_have_text(["Cook"])  # who answered it before
+    page.locator("#message").press("ArrowUp")
+    page.locator(".editing textarea").fill("Captain, is there stew?")
+    page.keyboard.press("Enter")
+    expect(speakers).to_have_text(["Captain"])
+    assert lines(url, "una%2Fcaptain") == lines(url, "una%2Fcook")
+    assert len(lines(url, "una%2Fcook")) == 2
+    page.get_by_role("button", name="Undo").click()
+    expect(texts).to_have_count(0)
+    assert lines(url, "una%2Fcaptain") == lines(url, "una%2Fcook") == []
+    page.get_by_role("button", name="Restore").click()
+    expect(speakers).to_have_text(["Captain"])
+    assert lines(url, "una%2Fcaptain") == lines(url, "una%2Fcook")
+
+
+def test_a_copy_that_could_not_be_changed_is_named_and_tried_again_alone(browser: Browser, url: str) -> None:
+    begin_group(url, "eva", "The gold is in the barn.")
+    page, requests = browser.new_page(), list[str]()
+    failing = {"PATCH": 1, "DELETE": 2}  # requests of each kind
+
+    def answer(route: Route) -> None:
+        method = route.request.method
+        requests.append(method)
+        failing[method] = failing.get(method, 0) - 1
+        if failing[method] < 0:
+            return route.continue_()
+        return route.fulfill(status=503, json={"status": 503, "detail": "The disk is full."})
+
+    page.route("**/banks/eva%2Fcook/lines/*", answer)
+    page.goto(f"{url}/#/eva%2Fcaptain/read/deck")
+    page.get_by_role("button", name="Correct message: The gold is in the barn.").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("The gold is in the well.")
+    page.get_by_role("button", name="Save").click()
+    remaining = page.get_by_role("dialog", name="Not everywhere yet")
+    expect(remaining).to_contain_text("Corrected for Captain. Not corrected for Cook: The disk is full.")
+    remaining.get_by_role("button", name="Retry").click()
+    expect(page.locator("#notices")).to_contain_text("Corrected")
+    assert [lines(url, bank)[-1][1] for bank in ("eva%2Fcaptain", "eva%2Fcook")] == ["The gold is in the well."] * 2
+
+    page.get_by_role("button", name="Forget message: The gold is in the well.").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(remaining).to_contain_text("Forgotten by Captain. Not forgotten by Cook: The disk is full.")
+    check_accessibility(page)
+    remaining.get_by_role("button", name="Retry").click()
+    expect(remaining).to_contain_text("The disk is full.")
+    assert [len(lines(url, bank)) for bank in ("eva%2Fcaptain", "eva%2Fcook")] == [1, 2]
+    remaining.get_by_role("button", name="Retry").click()
+    page.get_by_role("button", name="Done").click()
+    assert [len(lines(url, bank)) for bank in ("eva%2Fcaptain", "eva%2Fcook")] == [1, 1]
+    assert requests == ["PATCH", "PATCH", "DELETE", "DELETE", "DELETE"]
+    page.close()
 
 
 @pytest.mark.usefixtures("crew")

@@ -14,7 +14,7 @@ import { getIncognitoSessions, getNewGroup, replyOptions, saveIncognitoSessions 
 import { ElementCache, reconcile } from "./rerender.js";
 import { route, shownSession } from "./router.js";
 import { ScrollFollower } from "./scroll.js";
-import { endChat, endQuestion, transientReply } from "./transient.js";
+import { endChat, endQuestion, newPending, stateWith, transientReply } from "./transient.js";
 import { welcomeScreen } from "./welcome.js";
 import { t } from "./words.js";
 
@@ -81,6 +81,16 @@ export class ChatView {
   /** Whether several characters take part. */
   get isGroup() {
     return this.state?.group.length > 0;
+  }
+
+  /** The banks of the characters that take part, where several do. */
+  get groupBanks() {
+    return this.state.group.map(({ bank }) => bank);
+  }
+
+  /** Whether another reply can take the place of a line. */
+  canRegenerate({ role, speaker }) {
+    return role === "assistant" && this.model && (!this.isGroup || this.group.memberNamed(speaker));
   }
 
   /** The API path of something in the conversation of the character that replies. */
@@ -273,13 +283,14 @@ export class ChatView {
     const before = this.state.lines.at(-1);
     const { discarded } = this;
     if (before.seq !== line.seq) this.recordDiscarded(before);
-    if (!(await this.requestReply("/edit", { seq: line.seq, text }))) this.discarded = discarded;
+    if (this.isGroup) await this.group.edit(line, text);
+    else if (!(await this.requestReply("/edit", { seq: line.seq, text }))) this.discarded = discarded;
   }
 
   /** Edit the person's last message. */
   editLast() {
     const last = this.state?.lines.findLast((line) => line.role === "user");
-    if (last && !this.isBusy && !this.isGroup) this.edit(last);
+    if (last && !this.isBusy) this.edit(last);
   }
 
   /** Request a reply and follow it. Returns whether the server accepted the request. */
@@ -289,7 +300,7 @@ export class ChatView {
     this.pending = newPending(message);
     emit("replying", true);
     try {
-      const options = { ...replyOptions(), ...(this.isGroup && this.group.chooseAnswerer(body.text)) };
+      const options = { ...replyOptions(), ...(this.isGroup && this.group.chooseAnswerer(path, body.text)) };
       const all = { ...body, options, incognito: this.assumesIncognito };
       if (path === "/reply") all.confirm_forget = true;
       const response = await request("POST", this.replyPath(path), { body: all });
@@ -380,7 +391,7 @@ export class ChatView {
     const shown = done?.text && textOf(done, context, this.state);
     this.transient = unsaved ? { ...done, text: shown, context } : null;
     announce(`${this.isGroup ? `${this.group.replying.name}: ` : ""}${shown ?? text.data}`);
-    const state = await this.fetchState().catch((error) => (showError(error), this.stateWith(done?.line)));
+    const state = await this.fetchState().catch((error) => (showError(error), stateWith(this.state, done?.line)));
     const line = done?.line && (this.isGroup ? state.lines.at(-1) : done.line);
     if (line) unfold(line); // all of it was shown while it arrived
     if (line && context) this.contexts.set(line.seq, context);
@@ -400,14 +411,6 @@ export class ChatView {
     if (wantsForget) this.end(false);
   }
 
-  /** The present state with this reply added, for when the server's state can't be read. */
-  stateWith(line) {
-    const { state } = this;
-    if (!line || state.lines.some((other) => other.seq === line.seq)) return state;
-    const parent = state.lines.findIndex((other) => other.seq === line.parent);
-    return { ...state, lines: [...(parent < 0 ? state.lines : state.lines.slice(0, parent + 1)), line] };
-  }
-
   // ---- undo, branch, versions
 
   async stop() {
@@ -416,7 +419,7 @@ export class ChatView {
 
   async undo() {
     const last = this.state.lines.findLast((line) => line.role === "user");
-    const state = await post(chatPath("/undo"));
+    const state = await post(chatPath("/undo"), { group: this.groupBanks });
     this.transient = null;
     this.recordDiscarded(this.state.lines.at(-1));
     this.setState(state);
@@ -424,9 +427,13 @@ export class ChatView {
   }
 
   async branch(line) {
-    const state = await post(chatPath("/branch"), { seq: line.seq });
+    const state = await this.branchTo(line.seq);
     this.recordDiscarded(this.state.lines.at(-1));
     this.setState(state);
+  }
+
+  branchTo(seq) {
+    return post(chatPath("/branch"), { seq, group: this.groupBanks });
   }
 
   /** Record the last line of what is set aside, so that it can be restored. */
@@ -437,7 +444,7 @@ export class ChatView {
   /** Restore what was set aside. If something else was said meanwhile, that is set aside in turn. */
   async restore() {
     const last = this.state.lines.at(-1);
-    const state = await post(chatPath("/branch"), { seq: this.discarded.seq });
+    const state = await this.branchTo(this.discarded.seq);
     this.discarded = null;
     if (last && !state.lines.some((line) => line.seq === last.seq)) this.recordDiscarded(last);
     this.setState(state);
@@ -445,17 +452,17 @@ export class ChatView {
 
   /** Show the previous (-1) or next (1) version of the last reply; after the newest one, regenerate it. */
   async swipe(step) {
-    if (!this.state || this.pending || this.isGroup) return;
+    if (!this.state || this.pending) return;
     const all = this.state.swipes ?? [];
     const index = all.findIndex((other) => other.seq === this.state.lines.at(-1)?.seq) + step;
     if (index < 0) return;
-    if (index >= all.length) await (this.model && this.regenerate());
+    if (index >= all.length) await (this.canRegenerate(this.state.lines.at(-1)) && this.regenerate());
     else await this.showVersion(all[index].seq);
     announce(this.state.lines.at(-1)?.text ?? "");
   }
 
   async showVersion(seq) {
-    this.setState(await post(chatPath("/branch"), { seq }));
+    this.setState(await this.branchTo(seq));
     const line = this.state.lines.at(-1);
     const context = this.promptOf(line) ? await this.loadContext(line) : null;
     if (line.seq === this.state.lines.at(-1)?.seq) this.selectReply(line.seq, context);
@@ -571,7 +578,7 @@ export class ChatView {
   }
 
   drawLine(line, last) {
-    const controls = last && !this.pending && !this.isGroup && swipeControls(this.state, this);
+    const controls = last && !this.pending && swipeControls(this.state, this);
     const element = lineElement(line, [controls, lineActions(line, { last, chat: this })]);
     if (this.isGroup && line.role === "assistant") this.group.decorate(element, line);
     if (this.pending && last && line.role === "assistant" && !this.pending.message) element.classList.add("replaced");

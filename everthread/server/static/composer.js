@@ -107,7 +107,7 @@ export class Composer {
       byId("follow-ups"),
       next && alone && button(next, () => emit("say", next), { class: "link" }),
       alone && unanswered && !answers[lines.at(-1).seq] && (model || lines.at(-1).memories !== 0) && button(t("composer.retry"), () => this.chat.answer(), { class: "link" }),
-      alone && lines.some((line) => line.role === "user") && button(t("composer.undo"), () => this.chat.undo(), { class: "link" }),
+      lines.some((line) => line.role === "user") && button(t("composer.undo"), () => this.chat.undo(), { class: "link" }),
       alone && lines.length > 0 && button(t("composer.end"), () => this.chat.end(), { class: "link", title: t("composer.end_hint") }),
       this.chat.discarded &&
         button(t("composer.restore"), () => this.chat.restore(), { class: "link", title: t("composer.restore_hint") }),

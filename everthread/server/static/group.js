@@ -1,11 +1,11 @@
 // A chat with several characters. Each has a bank of its own, which stores what is said while the character takes part;
 // the page shows the chat as the bank in its address has it.
 
-import { bankPath, chatPath, get, normalizeHits } from "./api.js";
+import { bankPath, chatPath, get, normalizeHits, request } from "./api.js";
 import { avatar } from "./avatars.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { on } from "./events.js";
-import { findCopy, othersIn } from "./groupcopies.js";
+import { findCopies, othersIn } from "./groupcopies.js";
 import { route } from "./router.js";
 import { joinList, t } from "./words.js";
 
@@ -40,11 +40,19 @@ export class Group {
 
   /** The member that should answer a text: the one chosen, else the first it names, else the longest silent. */
   answererOf(text) {
+    return this.memberNamed(this.addressee) ?? this.firstNamedIn(text) ?? this.longestSilent();
+  }
+
+  memberNamed(name) {
+    return this.members.find((member) => member.name === name);
+  }
+
+  firstNamedIn(text) {
     const named = this.members
       .map((member) => ({ member, at: positionOf(member.name, text) }))
       .filter(({ at }) => at >= 0)
       .sort((one, other) => one.at - other.at || other.member.name.length - one.member.name.length);
-    return this.members.find(({ name }) => name === this.addressee) ?? named[0]?.member ?? this.longestSilent();
+    return named[0]?.member;
   }
 
   /** Complete a name that begins with an @ before the cursor. Returns whether there was one. */
@@ -64,11 +72,25 @@ export class Group {
     return this.members.reduce((silent, member) => (lastOf(member) < lastOf(silent) ? member : silent));
   }
 
-  /** Choose who answers. Returns the options of the reply, which the others hear. */
-  chooseAnswerer(text = "") {
-    this.replying = this.answererOf(text);
+  /** Choose who answers, or the speaker of the reply that is generated again. Returns the options of the reply, which
+   * the others hear. */
+  chooseAnswerer(path, text = "") {
+    const last = this.chat.state.lines.at(-1);
+    this.replying = (path === "/regenerate" && this.memberNamed(last.speaker)) || this.answererOf(text);
     this.addressee = null;
-    return { group: this.members.map(({ bank }) => bank) };
+    return { group: this.chat.groupBanks };
+  }
+
+  /** Replace a line's text in each bank. A message is answered by who is named in it, else by who answered it before. */
+  async edit({ seq, role }, text) {
+    const { lines } = this.chat.state;
+    const answer = lines[lines.findIndex((line) => line.seq === seq) + 1];
+    const body = { seq, text, answer: false, options: { group: this.chat.groupBanks } };
+    await (await request("POST", chatPath("/edit"), { body })).text();
+    await this.chat.reload();
+    if (role !== "user") return;
+    this.addressee = (this.firstNamedIn(text) ?? this.memberNamed(answer?.speaker))?.name ?? null;
+    await this.chat.answer();
   }
 
   /** An API path in the conversation of the member that replies. */
@@ -95,8 +117,8 @@ export class Group {
 
   /** The memories of a reply that is stored in another bank. */
   async loadContext(line) {
-    const member = this.members.find(({ name }) => name === line.speaker);
-    const original = member && (await findCopy(line, member.bank)); // undefined: the member has left
+    const member = this.memberNamed(line.speaker); // undefined: the member has left
+    const original = member && (await findCopies(line)).find(({ bank }) => bank === member.bank)?.line;
     if (!original?.memories) return NO_MEMORIES;
     return this.contextOf(member, await get(bankPath(`/lines/${original.seq}/evidence`, member.bank)));
   }

@@ -1,6 +1,7 @@
 // What the banks of a group have in common: each has the lines that were said while its character took part.
 
 import { bankPath, get, remove } from "./api.js";
+import { askChoice, confirmForget } from "./dialogs.js";
 import { route } from "./router.js";
 import { joinList, t } from "./words.js";
 
@@ -8,36 +9,61 @@ import { joinList, t } from "./words.js";
 export const othersIn = (group) =>
   (Array.isArray(group) ? group : []).filter(({ bank, name }) => bank && name && bank !== route.bank);
 
-/** The line of another bank that is a copy of this one; undefined if there is none. */
-export async function findCopy(line, bank) {
-  const query = new URLSearchParams({ session: line.session, since: line.said_at, limit: 5 });
-  const { items } = await get(bankPath(`/lines?${query}`, bank)).catch(ignoreMissing);
-  return items.find(({ said_at, role, text }) => said_at === line.said_at && role === line.role && text === line.text);
-}
-
-/** The copies of a line in the banks of the others who were present: [{member, line}, …]. */
-export async function findCopies(line) {
-  const session = await get(bankPath(`/sessions/${encodeURIComponent(line.session)}`));
-  const members = othersIn(session.metadata.group);
-  const copies = await Promise.all(members.map(async (member) => ({ member, line: await findCopy(line, member.bank) })));
-  return copies.filter((copy) => copy.line);
-}
+/** A line and its copies in the banks in which it was heard: [{bank, name, line}, …], this bank's first. */
+export const findCopies = async (line) => (await get(bankPath(`/lines/${line.seq}/copies`))).items;
 
 /** What a question about forgetting adds. */
-export const alsoForgets = (members) =>
-  members.length ? ` ${t("group.forget_too", { names: joinList(members.map(({ name }) => name)) })}` : "";
+export const alsoForgets = (others) => (others.length ? ` ${t("group.forget_too", { names: namesOf(others) })}` : "");
 
+/** Forget each copy of a line. Resolves to the receipts by bank. */
 export const forgetCopies = (copies) =>
-  Promise.all(copies.map(({ member, line }) => remove(bankPath(`/lines/${line.seq}`, member.bank))));
+  changeEach(copies, ({ bank, line }) => remove(bankPath(`/lines/${line.seq}`, bank)), FORGETTING);
 
-/** Forget a group's chat in the banks of the others. */
-export const forgetSessions = (members, id) =>
-  Promise.all(
-    members.map(({ bank }) => remove(bankPath(`/sessions/${encodeURIComponent(id)}`, bank)).catch(ignoreMissing)),
+/** Forget a chat, after a question, in the banks of all who take part. warning: a sentence that the question adds.
+ * Resolves to the receipt of the bank that is shown, or to null. */
+export async function forgetChat({ id, metadata: { group } }, warning = "") {
+  const { bank } = route;
+  const others = othersIn(group);
+  if (!(await confirmForget(alsoForgets(others) + warning))) return null;
+  const own = (others.length && group.find((member) => member.bank === bank)) || { bank, name: bank };
+  const forget = (member) => remove(bankPath(`/sessions/${encodeURIComponent(id)}`, member.bank));
+  return (await changeEach([own, ...others], forget, FORGETTING)).get(bank) ?? null;
+}
+
+const FORGETTING = {
+  done: (names) => t("group.forgotten_by", { names }),
+  left: (names, reason) => t("group.not_forgotten", { names, reason }),
+};
+
+export const CORRECTING = {
+  done: (names) => t("group.corrected_for", { names }),
+  left: (names, reason) => t("group.not_corrected", { names, reason }),
+};
+
+/** Make a change in each of several banks. Where it fails, the person is told, and can have it tried again there.
+ * Resolves to the results by bank. */
+export async function changeEach(copies, change, words) {
+  const results = new Map();
+  if (copies.length === 1) return results.set(copies[0].bank, await change(copies[0]));
+  for (let left = copies; left.length; ) {
+    const outcomes = await Promise.allSettled(left.map(change));
+    outcomes.forEach(({ value }, index) => value && results.set(left[index].bank, value));
+    const failures = outcomes.map(({ reason }) => (reason?.status === 404 ? null : reason)); // 404: it is gone already
+    left = left.filter((_, index) => failures[index]);
+    const done = copies.filter(({ bank }) => results.has(bank));
+    if (left.length && !(await askAgain(words, done, left, failures.find(Boolean)))) break;
+  }
+  return results;
+}
+
+const askAgain = (words, done, left, { message }) =>
+  askChoice(
+    t("group.not_everywhere"),
+    [done.length ? words.done(namesOf(done)) : "", words.left(namesOf(left), message)].filter(Boolean).join(" "),
+    [
+      [t("composer.retry"), true],
+      [t("group.leave"), false],
+    ],
   );
 
-/** An empty list for a bank or a session that is gone, or that this character has never heard of. */
-export function ignoreMissing(error) {
-  if (error.status !== 404) throw error;
-  return { items: [] };
-}
+const namesOf = (members) => joinList(members.map(({ name }) => name));

@@ -132,20 +132,16 @@ export function lineActions(line, { last, chat }) {
   const isReply = line.role === "assistant";
   const saved = line.seq > 0;
   const pinned = chat.pins.has(line.seq);
-  const alone = !chat.isGroup; // in a group the other banks would keep what is changed here
   return [
     isReply && chat.promptOf(line) && memoriesButton(line, chat),
     isReply && line.memories === 0 && line.metadata.model && promptButton(line, chat),
-    isReply &&
-      alone &&
-      last &&
-      chat.model &&
+    last &&
+      chat.canRegenerate(line) &&
       chat.state.swipes.length < 2 &&
       iconButton("regenerate", t("line.regenerate"), () => chat.regenerate()),
     isReply && lineButton(line, "copy", t("line.copy"), () => copyMessage(line)),
-    alone && lineButton(line, "edit", t("line.edit"), () => chat.edit(line)),
-    alone &&
-      !last && lineButton(line, "branch", t("line.branch"), () => chat.branch(line)),
+    lineButton(line, "edit", t("line.edit"), () => chat.edit(line)),
+    !last && lineButton(line, "branch", t("line.branch"), () => chat.branch(line)),
     saved &&
       lineButton(line, "pin", pinned ? t("line.unpin") : t("line.pin"), () => chat.togglePin(line), {
         "aria-pressed": String(pinned),

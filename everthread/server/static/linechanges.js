@@ -4,6 +4,7 @@ import { bankPath, patch, put, remove } from "./api.js";
 import { emit } from "./events.js";
 import { loadOverlays } from "./lazy.js";
 import { showNotice } from "./notices.js";
+import { route } from "./router.js";
 import { t } from "./words.js";
 
 export async function togglePin(line, pinned) {
@@ -15,7 +16,7 @@ export async function togglePin(line, pinned) {
 export async function forgetLine(line, more) {
   const { askChoice, showReceipt, findCopies, alsoForgets, forgetCopies } = await loadOverlays();
   const copies = await findCopies(line);
-  const others = alsoForgets(copies.map(({ member }) => member));
+  const others = alsoForgets(copies.filter(({ bank }) => bank !== route.bank));
   const confirmed = await askChoice(
     t("change.forget_question"),
     t("change.forget_effect") + others + more,
@@ -26,17 +27,18 @@ export async function forgetLine(line, more) {
     line,
   );
   if (!confirmed) return;
-  await forgetCopies(copies);
-  const proof = await remove(bankPath(`/lines/${line.seq}`));
-  emit("forgotten", new Set([line.seq]));
-  await showReceipt(proof);
+  const receipts = await forgetCopies(copies);
+  if (receipts.has(route.bank)) emit("forgotten", new Set([line.seq]));
+  for (const receipt of [...receipts.values()].slice(0, 1)) await showReceipt(receipt);
 }
 
 export async function correctLine(line) {
-  const { editText } = await loadOverlays();
+  const { editText, changeEach, CORRECTING, findCopies } = await loadOverlays();
   const text = await editText(t("change.correct"), line, t("change.correct_hint"));
   if (text === null || text === line.text) return;
-  const corrected = await patch(bankPath(`/lines/${line.seq}`), { text });
+  const correct = ({ bank, line: copy }) => patch(bankPath(`/lines/${copy.seq}`, bank), { text });
+  const corrected = (await changeEach(await findCopies(line), correct, CORRECTING)).get(route.bank);
+  if (!corrected) return;
   emit("corrected", { old: line.seq, line: corrected });
   showNotice(t("change.corrected"));
 }

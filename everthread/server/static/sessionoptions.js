@@ -1,10 +1,10 @@
 // What can be done with a conversation in the list: rename, tag, pin, archive, delete.
 
-import { bankPath, patch, remove } from "./api.js";
-import { confirmForget, openDialog, showReceipt } from "./dialogs.js";
+import { bankPath, patch } from "./api.js";
+import { openDialog, showReceipt } from "./dialogs.js";
 import { button, h } from "./dom.js";
 import { emit } from "./events.js";
-import { alsoForgets, forgetSessions, othersIn } from "./groupcopies.js";
+import { forgetChat } from "./groupcopies.js";
 import { withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
 import { tagsOf } from "./sessionfilter.js";
@@ -56,10 +56,8 @@ function mergeSet(metadata, values) {
 }
 
 const deleteSession = withErrors(async (session, close) => {
-  const others = othersIn(session.metadata.group);
-  if (!(await confirmForget(alsoForgets(others)))) return;
-  await forgetSessions(others, session.id);
-  const proof = await remove(pathOf(session));
+  const proof = await forgetChat(session);
+  if (!proof) return;
   close();
   const seqs = proof.seqs.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, n) => first + n));
   emit("forgotten", new Set(seqs));

@@ -1,10 +1,11 @@
 // The transcript of an earlier conversation, in the chat's place: to read, correct, pin and forget.
 
-import { bankPath, get, remove } from "./api.js";
+import { bankPath, get } from "./api.js";
 import { longDate } from "./dates.js";
-import { confirmForget, showReceipt } from "./dialogs.js";
+import { showReceipt } from "./dialogs.js";
 import { button, byId, h, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
+import { forgetChat } from "./groupcopies.js";
 import { dateSeparator, lineButton, lineElement, memoriesButton, personTest } from "./line.js";
 import { withErrors } from "./notices.js";
 import { ElementCache, reconcile } from "./rerender.js";
@@ -127,8 +128,8 @@ export class TranscriptView {
   }
 
   async forget() {
-    if (!(await confirmForget(this.chat.stopWarning))) return;
-    const proof = await remove(bankPath(`/sessions/${encodeURIComponent(route.session)}`));
+    const proof = await forgetChat(this.session ?? { id: route.session, metadata: {} }, this.chat.stopWarning);
+    if (!proof) return;
     emit("forgotten", new Set(this.lines.map((line) => line.seq)));
     await showReceipt(proof);
     navigate({});

@@ -1,4 +1,4 @@
-// Articles of the chat that are not lines: the question at its end, and a reply that is shown without being saved.
+// What the chat shows that are not stored lines: a reply that is arriving or is not saved, and the question at the end.
 
 import { quotation } from "./answers.js";
 import { chatPath, post } from "./api.js";
@@ -54,4 +54,23 @@ export function transientReply({ kind, text, context, answer, unsure }, chat) {
       chat.model && button(t("composer.retry"), () => chat.answer(), { class: "link" }),
     ),
   );
+}
+
+/** A requested reply of which nothing has arrived. message: the element of the person's message until it is stored. */
+export const newPending = (message = null) => ({
+  message,
+  element: null,
+  text: null,
+  context: null,
+  done: null,
+  problem: null,
+  ending: null,
+  unclear: false,
+});
+
+/** A state with this reply added, for when the server's state can't be read. */
+export function stateWith(state, line) {
+  if (!line || state.lines.some((other) => other.seq === line.seq)) return state;
+  const parent = state.lines.findIndex((other) => other.seq === line.parent);
+  return { ...state, lines: [...(parent < 0 ? state.lines : state.lines.slice(0, parent + 1)), line] };
 }
