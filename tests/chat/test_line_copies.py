@@ -13,6 +13,7 @@ from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from everthread.types import JSONValue
 
 AT = datetime(2026, 3, 3, 18, 0, 0, 123_456, tzinfo=UTC)
 
@@ -60,7 +61,7 @@ def test_copies_are_found_by_their_moment_and_speaker_also_after_a_correction(
 
 
 def test_the_banks_of_a_session_are_read_from_whatever_its_metadata_hold() -> None:
-    group = [{"bank": "cook", "name": "Cook"}, {"bank": "captain", "name": "Captain"}, 3, {}]
+    group: list[JSONValue] = [{"bank": "cook", "name": "Cook"}, {"bank": "captain", "name": "Captain"}, 3, {}]
     assert read_listeners({"group": group}) == ["cook", "captain"]
     assert read_listeners({"group": "x", "heard_by": ["mate", None]}) == ["mate"]
     assert read_listeners({}) == []

@@ -14,7 +14,7 @@ import { getIncognitoSessions, getNewGroup, replyOptions, saveIncognitoSessions 
 import { ElementCache, reconcile } from "./rerender.js";
 import { route, shownSession } from "./router.js";
 import { ScrollFollower } from "./scroll.js";
-import { endChat, endQuestion, newPending, stateWith, transientReply } from "./transient.js";
+import { endChat, endQuestion, linesWith, stateWith, transientReply } from "./transient.js";
 import { welcomeScreen } from "./welcome.js";
 import { t } from "./words.js";
 
@@ -361,28 +361,13 @@ export class ChatView {
   }
 
   async onLineStored(line) {
-    const lines = this.isGroup ? (await this.fetchState().catch(() => this.state)).lines : await this.linesWith(line);
+    const read = () => this.fetchState();
+    const lines = this.isGroup ? (await read().catch(() => this.state)).lines : await linesWith(this.state, line, read);
     this.pending.message = null;
     if (currentPlace() !== this.place) return; // the person went elsewhere meanwhile
     this.state = { ...this.state, lines, swipes: [] };
     emit("line-stored", line.text);
     this.render();
-  }
-
-  /** The lines with the person's line after the one that it answers, which may be a greeting that was stored just now.
-   * In incognito lines have no parent. */
-  async linesWith(line) {
-    const { lines } = this.state;
-    const parent = lines.findIndex((other) => other.seq === line.parent);
-    const isFirst = line.parent === null && line.seq > 0;
-    const before = parent < 0 && !isFirst ? await this.linesBefore(line) : lines.slice(0, parent + 1);
-    return [...before, line];
-  }
-
-  async linesBefore(line) {
-    const { lines } = await this.fetchState().catch(() => this.state); // the line is stored in any case
-    const index = lines.findIndex((other) => other.seq === line.seq);
-    return index < 0 ? lines : lines.slice(0, index);
   }
 
   async onReplyEnd(place) {

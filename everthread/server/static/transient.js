@@ -56,21 +56,20 @@ export function transientReply({ kind, text, context, answer, unsure }, chat) {
   );
 }
 
-/** A requested reply of which nothing has arrived. message: the element of the person's message until it is stored. */
-export const newPending = (message = null) => ({
-  message,
-  element: null,
-  text: null,
-  context: null,
-  done: null,
-  problem: null,
-  ending: null,
-  unclear: false,
-});
-
 /** A state with this reply added, for when the server's state can't be read. */
 export function stateWith(state, line) {
   if (!line || state.lines.some((other) => other.seq === line.seq)) return state;
   const parent = state.lines.findIndex((other) => other.seq === line.parent);
   return { ...state, lines: [...(parent < 0 ? state.lines : state.lines.slice(0, parent + 1)), line] };
+}
+
+/** The lines of a state with the person's line after the one that it answers, which may be a greeting that was stored
+ * just now. In incognito lines have no parent. read: reads the state again. */
+export async function linesWith({ lines }, line, read) {
+  const parent = lines.findIndex((other) => other.seq === line.parent);
+  const isFirst = line.parent === null && line.seq > 0;
+  if (parent >= 0 || isFirst) return [...lines.slice(0, parent + 1), line];
+  const stored = await read().then((state) => state.lines, () => lines); // the line is stored in any case
+  const index = stored.findIndex((other) => other.seq === line.seq);
+  return [...(index < 0 ? stored : stored.slice(0, index)), line];
 }
