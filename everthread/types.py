@@ -445,12 +445,14 @@ class ImportResult:
         added: lines that are new to the bank.
         skipped: the number of entries of the file that are not lines, by kind.
         lines: lines in the bank afterwards.
+        broken: the conversations of an export that could not be read and were left out: the reason, by title.
     """
 
     read: int
     added: int
     skipped: Mapping[str, int]
     lines: int
+    broken: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

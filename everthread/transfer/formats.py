@@ -1,24 +1,29 @@
 """The formats that files of conversations are imported from, each read by the module of its name.
 
-A format's module is imported when a file of that format is read.
+A format's module is imported when a file of that format is read. Exports of other services are read by `services`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import tzinfo
 from functools import partial
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from everthread.errors import ConfigError
-from everthread.transfer.files import describe_json, load_json, looks_like_json
+from everthread.transfer.files import describe_json, file_error, load_json, looks_like_json
+from everthread.transfer.services.conversation import ReadOptions
+from everthread.transfer.services.export import is_archive, open_export
+from everthread.transfer.services.registry import SERVICES, describe_services, find_services
 from everthread.types import NewLine
 
 if TYPE_CHECKING:
     from everthread.transfer.bank_file import SessionLabel
+    from everthread.transfer.services.lines import Findings
 
 Reader = Callable[[], Iterator[NewLine]]
 
@@ -29,54 +34,90 @@ FORMATS = {  # the options of each module's `read`, apart from the path
     "whatsapp": ("assistant", "tz", "skipped"),
     "locomo": ("only",),
     "realtalk": ("only",),
+    **dict.fromkeys(SERVICES, ("only", "assistant", "tz", "me", "strict")),
 }
+MAX_NAMED_FILES = 5  # of an archive or a folder, in a message
 
 NAME_FORMAT = f"give its format with {{option}} ({', '.join(FORMATS)})"
 
 
 def open_reader(
-    path: Path,
+    path: Path | Sequence[Path],
     format: str | None = None,
     *,
     only: Collection[str] = (),
     assistant: Collection[str] = (),
     tz: tzinfo | None = None,
+    me: str | None = None,
+    strict: bool = False,
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
     sessions: dict[str, SessionLabel] | None = None,
     evidence: bool = False,
+    findings: Findings | None = None,
 ) -> Reader:
-    """Open a file of conversations.
+    """Open a file of conversations, or the files of an export.
 
     Args:
-        path: the file.
+        path: the file; of another service's export also an archive, a folder, or several of them.
         format: one of `FORMATS`; without it, the one that the file's name and first lines indicate.
-        only: conversations of a data set to read; without any, all.
+        only: conversations of a data set or an export to read; without any, all.
         assistant: names under which the chatbot speaks.
         tz: the zone of times without one.
+        me: the name of the person whose export it is.
+        strict: whether a conversation that can't be read is an error.
         skipped: filled with the number of entries without a line, by kind.
         places: filled with the place in the file of each line with its own key, by key.
         sessions: filled with the titles and the metadata of sessions, by id.
         evidence: whether lines have the evidence of replies, as `importing.store_lines` expects it.
+        findings: filled with what is found in an export of a service.
 
     Returns:
         A function that reads the file from its beginning at each call.
 
     Raises:
+        BadFile: an archive or a folder has no export that can be read.
         ConfigError: the format is unknown, or doesn't have a given option.
     """
-    format = format or _recognize(path)
+    paths = [path] if isinstance(path, Path) else list(path)
+    services = [format] if format in SERVICES else [] if format else _find_services(paths)
+    format = services[0] if services else format or _recognize(paths[0])
     if format not in FORMATS:
         raise ConfigError(f"unknown format {format!r}; expected one of {', '.join(FORMATS)}")
     options = FORMATS[format]
-    given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
+    possible = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
+    given: dict[str, Any] = {name: value for name, value in possible.items() if value}
     for name in given.keys() - set(options):
-        others = ", ".join(other for other, known in FORMATS.items() if name in known)
-        what = f"format {format} has no option {name!r} (only {others} have it)"
-        raise ConfigError(what, path=path, remedy="leave out {option}", option=name)
+        others = [other for other, known in FORMATS.items() if name in known and other not in SERVICES]
+        others.append("exports of services")
+        what = f"format {format} has no option {name!r} (only {', '.join(others)} have it)"
+        raise ConfigError(what, path=paths[0], remedy="leave out {option}", option=name)
+    if services:
+        from everthread.transfer.services import lines
+
+        settings = ReadOptions(**{**given, "only": tuple(only), "assistant": tuple(assistant)})
+        return partial(lines.read_lines, paths, services, settings, findings or lines.Findings())
     filled = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
     outputs = {name: value for name, value in filled.items() if name in options}
-    return partial(import_module(f"everthread.transfer.{format}").read, path, **given, **outputs)
+    return partial(import_module(f"everthread.transfer.{format}").read, paths[0], **given, **outputs)
+
+
+def _find_services(paths: Sequence[Path]) -> list[str]:
+    """Return the services whose exports these are; none for a file in another format.
+
+    Raises:
+        BadFile: no service is recognised in an archive, a folder or several files.
+    """
+    if len(paths) == 1 and not (paths[0].is_file() or paths[0].is_dir()):
+        return []  # its reader raises the error
+    with open_export(paths) as export:
+        services = find_services(export)
+        names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
+    if services or (len(paths) == 1 and paths[0].is_file() and not is_archive(paths[0])):
+        return services
+    what = f"no export is recognised in these files: {', '.join(names) or 'the folder is empty'}"
+    remedy = f"give an export of {describe_services()}, or a single file in another format"
+    raise file_error(paths[0], "", what, remedy)
 
 
 def _recognize(path: Path) -> str:

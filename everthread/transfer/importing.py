@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ from everthread.transfer.evidence import list_keys, to_seqs
 from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
+from everthread.transfer.services.changes import batch_conversations, store_conversations
+from everthread.transfer.services.lines import Findings
 from everthread.types import Line, NewLine
 
 NO_LABEL = SessionLabel(None, {})
@@ -46,13 +48,15 @@ class CheckedFile:
     places: Mapping[str, str]  # key -> place in the file, for lines with their own key
     sessions: Mapping[str, SessionLabel]  # titles and metadata, by session
     head: Head | None = None  # of an exported bank
+    services: tuple[str, ...] = ()  # whose export it is
+    broken: Mapping[str, str] = field(default_factory=dict)  # why conversations of it can't be read, by title
 
 
-def check_file(path: Path, format: str | None = None, **options: Any) -> CheckedFile:
+def check_file(path: Path | Sequence[Path], format: str | None = None, **options: Any) -> CheckedFile:
     """Read a file once, and check all of it.
 
     Args:
-        path: the file.
+        path: the file, or the files of an export.
         format: its format; see `formats.open_reader`.
         options: further options of `formats.open_reader`.
 
@@ -62,13 +66,16 @@ def check_file(path: Path, format: str | None = None, **options: Any) -> Checked
     """
     skipped, places, sessions = Counter[str](), dict[str, str](), dict[str, SessionLabel]()
     outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions}
-    reader = formats.open_reader(path, format, evidence=True, **outputs, **options)
+    findings = Findings(skipped=skipped, sessions=sessions)
+    reader = formats.open_reader(path, format, evidence=True, findings=findings, **outputs, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
-    head = find_head(path)
+    first = path if isinstance(path, Path) else path[0]
+    head = None if findings.services else find_head(first)
     if not total and head is None:
         what = f"the file contains no messages{format_skipped(left_out)}"
-        raise BadFile(f"{what}; nothing was imported", path=path)
-    return CheckedFile(path, reader, total, left_out, dict(places), dict(sessions), head)
+        raise BadFile(f"{what}; nothing was imported", path=first)
+    found = tuple(findings.services), dict(findings.broken)
+    return CheckedFile(first, reader, total, left_out, dict(places), dict(sessions), head, *found)
 
 
 def check_compatible(memory: Memory, source: CheckedFile) -> None:
@@ -77,6 +84,8 @@ def check_compatible(memory: Memory, source: CheckedFile) -> None:
     Raises:
         BadFile: see `check_keys`.
     """
+    if source.services:  # their changes are applied to the bank
+        return
     stats = memory.stats()
     if (stats.lines or stats.retracted) and not _is_copy(memory, source):
         check_keys(memory, source.read(), source.path, source.places)
@@ -91,7 +100,7 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
         progress: called with the number of lines of each batch.
 
     Returns:
-        The counts of lines read and added, of the bank's lines, and of skipped entries.
+        The counts of lines read and added, of the bank's lines, and of skipped entries, and the broken conversations.
     """
     before, skipped = memory.stats(), dict(source.skipped)
     if source.head is not None and _is_copy(memory, source):
@@ -102,7 +111,8 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
     after = memory.stats()
     added = after.lines + after.retracted - before.lines - before.retracted
     totals = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
-    return {"read": source.line_count, "added": added, **totals, "skipped": skipped}
+    left_out = {"skipped": skipped, "broken": dict(source.broken)}
+    return {"read": source.line_count, "added": added, **totals, **left_out}
 
 
 def _is_copy(memory: Memory, source: CheckedFile) -> bool:
@@ -111,9 +121,12 @@ def _is_copy(memory: Memory, source: CheckedFile) -> bool:
 
 def _add_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], None] | None) -> None:
     """Store the lines of a file beside those of the bank, and label their sessions."""
-    own_sessions, lines = {session.id for session in memory.sessions()}, source.read()
-    while batch := list(islice(lines, BATCH_LINES)):
-        store_lines(memory, batch)
+    own_sessions = {session.id: session.last_at for session in memory.sessions()}
+    for batch in batch_conversations(source.read()) if source.services else _batch_lines(source.read()):
+        if source.services:
+            store_conversations(memory, batch, own_sessions)
+        else:
+            store_lines(memory, batch)
         if progress is not None:
             progress(len(batch))
     if own_sessions:  # an imported session must not be continued by the bank's next line
@@ -121,6 +134,11 @@ def _add_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], No
             if session.id not in own_sessions:
                 memory.end(session.id, session.last_at)
     _label_sessions(memory, source.sessions)
+
+
+def _batch_lines(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
+    while batch := list(islice(lines, BATCH_LINES)):
+        yield batch
 
 
 def _label_sessions(memory: Memory, labels: Mapping[str, SessionLabel]) -> None:

@@ -47,8 +47,6 @@ _OBJECTS = (
 )
 # Lists, with the fields of their first entry.
 _LISTS = (
-    _shape("ChatGPT", inner="mapping"),
-    _shape("Claude", inner="chat_messages"),
     _shape("Open WebUI", inner="id chat"),
     _shape("Slack", inner="type ts user"),
     _shape("Slack", inner="type ts text"),

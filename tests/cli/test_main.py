@@ -661,6 +661,7 @@ def test_a_file_is_imported_in_its_detected_format_and_a_second_time_adds_nothin
         "retracted": 0,
         "pending": 0,
         "skipped": {},
+        "broken": {},
     }
     again = cli("import", path, "-b", "alice")
     many = "line was" if lines == 1 else "lines were"
@@ -723,19 +724,22 @@ def test_a_known_key_with_another_text_stops_the_whole_import(cli: Cli, tmp_path
             "talk.txt",
             TRANSCRIPT,
             ["--only", "Ann"],
-            "format transcript has no option 'only' (only locomo, realtalk have it); leave out --only",
+            "format transcript has no option 'only' (only locomo, realtalk, exports of services have it); "
+            "leave out --only",
         ),
         (
             "a.jsonl",
             '{"text": "One."}',
             ["--assistant", "Bob"],
-            "format jsonl has no option 'assistant' (only transcript, whatsapp have it); leave out --assistant",
+            "format jsonl has no option 'assistant' (only transcript, whatsapp, exports of services have it); "
+            "leave out --assistant",
         ),
         (
             "locomo.json",
             LOCOMO,
             ["--tz", "Asia/Tokyo"],
-            "format locomo has no option 'tz' (only jsonl, messages, transcript, whatsapp have it); leave out --tz",
+            "format locomo has no option 'tz' (only jsonl, messages, transcript, whatsapp, exports of services have "
+            "it); leave out --tz",
         ),
     ],
 )
@@ -796,7 +800,7 @@ def test_a_file_that_is_not_utf_8_is_refused_at_its_byte(cli: Cli, tmp_path: Pat
 
 
 def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> None:
-    assert "can't be read (Is a directory)" in complaint(cli("import", tmp_path))
+    assert "no export is recognised in these files: " in complaint(cli("import", tmp_path))
     path = saved(tmp_path, "talk.txt", TRANSCRIPT)
     assert "unknown format 'docx'; expected one of jsonl" in complaint(cli("import", path, "--format", "docx"))
     assert "unknown time zone 'Mars/Olympus'" in complaint(cli("import", path, "--tz", "Mars/Olympus"))

@@ -112,11 +112,11 @@ def test_an_archive_is_recognised(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_chat.txt", "[01.01.24, 10:00:00] Ann: Hi!\n")
     with pytest.raises(BadFile, match=r"chat\.zip: this is a zip archive, not text; unpack it and import the file in"):
-        list(open_reader(path)())
+        list(open_reader(path, "transcript")())
     with zipfile.ZipFile(path, "w"):
         pass
     with pytest.raises(BadFile, match="this is a zip archive"):
-        list(open_reader(path)())
+        read_text(path)
     compressed = tmp_path / "chat.txt.gz"
     compressed.write_bytes(gzip.compress(b"Ann: Hi!\n"))
     with pytest.raises(BadFile, match="this is a gzip archive"):

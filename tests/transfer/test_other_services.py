@@ -37,8 +37,6 @@ EXPORTS: dict[str, object] = {
     "Character.AI": {"histories": {"histories": []}},
     "Letta": {"agents": [{"messages": []}]},
     "LlamaIndex": {"store": {"ann": [{"role": "user", "blocks": []}]}, "class_name": "SimpleChatStore"},
-    "ChatGPT": [{"title": "Hi", "mapping": {}, "current_node": "1"}],
-    "Claude": [{"uuid": "u", "chat_messages": [{"sender": "human", "text": "Hi!"}]}],
     "Open WebUI": [{"id": "1", "chat": {"history": {"messages": {}}}}],
     "Slack": [{"type": "message", "user": "U1", "ts": "1682928000.000100", "text": "Hi!"}],
     "Gemini (Google Takeout)": [{"header": "Gemini Apps", "title": "Prompted Hi", "time": "2024-06-02T20:11:00Z"}],

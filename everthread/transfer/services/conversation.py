@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
+from everthread.errors import BadFile
 from everthread.types import Metadata, Role
 
 
@@ -15,7 +16,7 @@ class Message:
     """A message of an exported conversation.
 
     Attributes:
-        text: what was said.
+        text: what was said; empty for an entry that is no message, but that others follow.
         role: the speaker's role.
         speaker: the speaker's name as the service shows it.
         said_at: its own time; None if the export has none.
@@ -42,10 +43,13 @@ class Conversation:
     Attributes:
         id: by which the service knows it; unique in the export.
         messages: what was said, in any order if they have parents, otherwise from the first to the last.
-        title: its title, if it has one.
+        title: its title, if it has one; of a conversation with one person or character, that name.
         started_at: its time, for messages without one.
         metadata: JSON values by name.
         skipped: the number of entries that are no messages, by kind in the plural ("calls of tools").
+        owner: the speaker whose export it is, if the export says so.
+        assistant: the name of the service's only assistant, under which the user may know another ("ChatGPT").
+        excluded: the kind, in the plural, of conversations that are only imported if they are chosen by name.
     """
 
     id: str
@@ -54,3 +58,60 @@ class Conversation:
     started_at: datetime | None = None
     metadata: Metadata = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
+    owner: str | None = None
+    assistant: str | None = None
+    excluded: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenConversation:
+    """A conversation that can't be read.
+
+    Attributes:
+        name: its title, or its place in the export.
+        reason: what is wrong with it.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How the conversations of an export are read.
+
+    Attributes:
+        me: the name of the person whose export it is; None: as in the export.
+        assistant: names under which the chatbot speaks.
+        only: titles or ids of the conversations to import; without any, all.
+        tz: the zone of times without one.
+        strict: whether a conversation that can't be read is an error.
+    """
+
+    me: str | None = None
+    assistant: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    tz: tzinfo = UTC
+    strict: bool = False
+
+
+Entry = Conversation | BrokenConversation
+
+
+def build_all(values: Iterable[tuple[str, object]], build: Callable[[object], Conversation]) -> Iterator[Entry]:
+    """Build the conversation of each value.
+
+    Args:
+        values: the place in the export, for messages, and the JSON of each conversation.
+        build: builds the conversation, or raises BadFile if it is broken.
+    """
+    for place, value in values:
+        try:
+            yield build(value)
+        except BadFile as error:
+            yield BrokenConversation(_find_title(value) or place, str(error))
+
+
+def _find_title(value: object) -> str:
+    names = (value.get(name) for name in ("title", "name")) if isinstance(value, dict) else ()
+    return next((name for name in names if isinstance(name, str) and name.strip()), "")

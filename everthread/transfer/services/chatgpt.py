@@ -1,0 +1,179 @@
+"""ChatGPT's export: a zip archive with `conversations-000.json` and so on, until early 2026 `conversations.json`.
+
+Each conversation is a tree of nodes. The path from `current_node` up to the root is what ChatGPT shows; the other
+messages were edited or regenerated away. Messages of spoken conversations are transcripts among the parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from everthread.errors import BadFile
+from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
+from everthread.transfer.services.export import Export, ExportFile
+from everthread.transfer.services.fields import (
+    Record,
+    get_list,
+    get_record,
+    get_records,
+    get_text,
+    parse_epoch,
+    require_record,
+)
+from everthread.types import JSONValue
+
+NAME = "ChatGPT"
+PERSON = "user"
+
+_CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")  # cite, the sources' numbers between U+E202, and such
+_LEFT_OVER = re.compile("[\ue200-\ue202]")
+_KINDS = {  # of content that is not said, with the plural under which it is counted
+    "user_editable_context": "custom instructions",
+    "model_editable_context": "custom instructions",
+    "thoughts": "thoughts",
+    "reasoning_recap": "thoughts",
+    "code": "calls of tools",
+    "execution_output": "results of tools",
+    "tether_browsing_display": "results of tools",
+    "tether_browsing_code": "calls of tools",
+    "tether_quote": "results of tools",
+    "system_error": "errors",
+}
+_POINTERS = {"image_asset_pointer": "pictures"}  # parts that are counted; sounds have their transcript
+
+
+def recognises(export: Export) -> bool:
+    """Return whether an export has conversations of ChatGPT."""
+    return next(_find_files(export), None) is not None
+
+
+def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
+    """Yield the conversations of all files."""
+    for file in _find_files(export):
+        places = ((f"conversation {number} of {file.name}", value) for number, value in enumerate(file.items(), 1))
+        yield from build_all(places, build_conversation)
+
+
+def build_conversation(value: object) -> Conversation:
+    """Build a conversation from its JSON.
+
+    Raises:
+        BadFile: it has no tree of messages, or no id.
+    """
+    record = require_record(value, "mapping")
+    nodes = {name: get_record(node) for name, node in get_record(record, "mapping").items()}
+    conversation_id = get_text(record, "conversation_id", "id")
+    if not conversation_id or not nodes:
+        raise BadFile("it has no id" if nodes else "it has no messages")
+    skipped = Counter[str]()
+    shown = _trace_shown(nodes, record.get("current_node"))
+    messages = [_build_message(name, node, name in shown, skipped) for name, node in nodes.items()]
+    metadata: dict[str, JSONValue] = {}
+    if gpt := get_text(record, "gizmo_id"):
+        metadata["gpt"] = gpt
+    return Conversation(
+        conversation_id,
+        messages,
+        get_text(record, "title") or None,
+        parse_epoch(record.get("create_time")),
+        metadata,
+        skipped,
+        owner=PERSON,
+        assistant=NAME,
+        excluded="conversations that ChatGPT was told not to remember" if record.get("is_do_not_remember") else "",
+    )
+
+
+def _find_files(export: Export) -> Iterator[ExportFile]:
+    for file in export.files:
+        if isinstance(file.head, list) and any(_is_conversation(get_record(value)) for value in file.head):
+            yield file
+
+
+def _is_conversation(record: Record) -> bool:
+    """Return whether an object is a conversation of ChatGPT. Of a broken one the tree may be missing."""
+    return "mapping" in record or {"conversation_id", "current_node"} <= record.keys()
+
+
+def _trace_shown(nodes: dict[str, Record], current: object) -> set[str]:
+    """Return the ids of the nodes from the current one up to the root; of all nodes if no current one is named."""
+    if not isinstance(current, str) or current not in nodes:
+        return set(nodes)
+    shown: set[str] = set()
+    name: object = current
+    while isinstance(name, str) and name in nodes and name not in shown:
+        shown.add(name)
+        name = nodes[name].get("parent")
+    return shown
+
+
+def _build_message(name: str, node: Record, is_shown: bool, skipped: Counter[str]) -> Message:
+    """Build the message of a node; without text, and counted, if nothing was said."""
+    message = get_record(node, "message")
+    parent = node.get("parent")
+    author = get_record(message, "author")
+    role = get_text(author, "role")
+    text, kind = "", _find_reason(message, role)
+    if not kind:
+        text = _read_text(message, skipped)
+        kind = "" if text else "messages without text"
+    if kind and message:
+        skipped[kind] += 1
+    is_user = role == "user"
+    return Message(
+        text,
+        "user" if is_user else "assistant",
+        PERSON if is_user else NAME,
+        parse_epoch(message.get("create_time")),
+        name,
+        parent if isinstance(parent, str) else None,
+        is_shown,
+        _read_metadata(message),
+    )
+
+
+def _find_reason(message: Record, role: str) -> str:
+    """Return the kind of a message that was not said, in the plural; "" for one that was."""
+    metadata, content = get_record(message, "metadata"), get_record(message, "content")
+    kind = get_text(content, "content_type")
+    if role == "system":
+        return "instructions"
+    if role == "tool":
+        return "results of tools"
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if metadata.get("is_visually_hidden_from_conversation") or message.get("weight") == 0:
+        return "hidden messages"
+    if role == "assistant" and get_text(message, "recipient") not in ("", "all"):
+        return "calls of tools"
+    if role not in ("user", "assistant") or kind not in ("text", "multimodal_text"):
+        return "messages of unknown kinds" if message else ""
+    return ""
+
+
+def _read_text(message: Record, skipped: Counter[str]) -> str:
+    """Return what was said: the texts and transcripts among the parts, without the marks of citations."""
+    texts: list[str] = []
+    for part in get_list(get_record(message, "content"), "parts"):
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            kind = get_text(part, "content_type")
+            if kind in _POINTERS:
+                skipped[_POINTERS[kind]] += 1
+            texts.append(get_text(part, "text") if kind == "audio_transcription" else "")
+    text = "".join(texts)
+    return _LEFT_OVER.sub("", _CITATION.sub("", text)).strip() if "\ue200" in text else text.strip()
+
+
+def _read_metadata(message: Record) -> dict[str, JSONValue]:
+    """Return the names of attachments, and the model that answered."""
+    metadata = get_record(message, "metadata")
+    found: dict[str, JSONValue] = {}
+    if model := get_text(metadata, "model_slug"):
+        found["model"] = model
+    if names := [name for file in get_records(metadata, "attachments") if (name := get_text(file, "name"))]:
+        found["attachments"] = names
+    return found

@@ -1,0 +1,119 @@
+"""Claude's export: a zip archive with `conversations.json`, `users.json` and others.
+
+A conversation is linear, because branches are not exported. A message repeats its text, with notes in place of tools,
+outside its parts: the parts are read where there are any.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from everthread.errors import BadFile
+from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
+from everthread.transfer.services.export import Export, ExportFile
+from everthread.transfer.services.fields import (
+    Record,
+    get_record,
+    get_records,
+    get_text,
+    parse_iso,
+    require_record,
+)
+from everthread.types import JSONValue
+
+NAME = "Claude"
+PERSON = "user"
+
+_KINDS = {"thinking": "thoughts", "tool_use": "calls of tools", "tool_result": "results of tools"}
+
+
+def recognises(export: Export) -> bool:
+    """Return whether an export has conversations of Claude."""
+    return next(_find_files(export), None) is not None
+
+
+def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
+    """Yield the conversations of all files."""
+    names = _read_names(export)
+    for file in _find_files(export):
+        places = ((f"conversation {number} of {file.name}", value) for number, value in enumerate(file.items(), 1))
+        yield from build_all(places, lambda value: build_conversation(value, names))
+
+
+def build_conversation(value: object, names: Mapping[str, str]) -> Conversation:
+    """Build a conversation from its JSON.
+
+    Args:
+        value: the JSON.
+        names: the names of users, by id.
+
+    Raises:
+        BadFile: it has no messages, or no id.
+    """
+    record = require_record(value, "uuid", "chat_messages")
+    conversation_id = get_text(record, "uuid")
+    if not conversation_id or not isinstance(record["chat_messages"], list):
+        raise BadFile("its messages are not a list" if conversation_id else "it has no id")
+    skipped = Counter[str]()
+    person = names.get(get_text(get_record(record, "account"), "uuid"), PERSON)
+    messages = [_build_message(message, person, skipped) for message in get_records(record, "chat_messages")]
+    return Conversation(
+        conversation_id,
+        messages,
+        get_text(record, "name") or None,
+        parse_iso(record.get("created_at")),
+        skipped=skipped,
+        owner=person,
+        assistant=NAME,
+    )
+
+
+def _find_files(export: Export) -> Iterator[ExportFile]:
+    for file in export.files:
+        head = file.head if isinstance(file.head, list) else []
+        if any({"uuid", "chat_messages"} <= get_record(value).keys() for value in head):
+            yield file
+
+
+def _read_names(export: Export) -> dict[str, str]:
+    """Return the names of the users in an export, by their ids."""
+    names: dict[str, str] = {}
+    for file in export.named("users.json"):
+        for user in map(get_record, file.items()):
+            if name := get_text(user, "full_name"):
+                names[get_text(user, "uuid")] = name
+    return names
+
+
+def _build_message(message: Record, person: str, skipped: Counter[str]) -> Message:
+    sender = get_text(message, "sender")
+    is_person = sender == "human"
+    text = _read_text(message, skipped) if sender in ("human", "assistant") else ""
+    if not text:
+        skipped["messages without text"] += 1
+    return Message(
+        text,
+        "user" if is_person else "assistant",
+        person if is_person else NAME,
+        parse_iso(message.get("created_at")),
+        get_text(message, "uuid") or None,
+        metadata=_read_metadata(message),
+    )
+
+
+def _read_text(message: Record, skipped: Counter[str]) -> str:
+    """Return the text of the parts, or that of the message if no part is known."""
+    parts = get_records(message, "content")
+    for part in parts:
+        if (kind := get_text(part, "type")) != "text":
+            skipped[_KINDS.get(kind, "parts that are no text")] += 1
+    texts = [text for part in parts if part.get("type") == "text" and (text := get_text(part, "text"))]
+    return "\n\n".join(texts).strip() if parts else get_text(message, "text").strip()
+
+
+def _read_metadata(message: Record) -> dict[str, JSONValue]:
+    """Return the names of attachments."""
+    attached = get_records(message, "attachments") + get_records(message, "files")
+    names: list[JSONValue] = [name for file in attached if (name := get_text(file, "file_name"))]
+    return {"attachments": names} if names else {}

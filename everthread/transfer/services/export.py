@@ -1,0 +1,269 @@
+"""Opens what a service exported: a file, a zip archive, a folder, or several of them, as one set of files.
+
+Archives are not unpacked, and the names in them are never used as paths. An archive in an archive is read, too, but not
+one in that. Files that a computer adds to archives and folders (`__MACOSX`, `._…`) are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
+
+from everthread.errors import BadFile
+from everthread.transfer.files import file_error, parse_json
+from everthread.transfer.services.json_stream import read_elements, read_head
+
+MAX_UNPACKED_BYTES = 20 * 10**9  # of the files of an archive, and of those in it
+MAX_RATIO = 200  # of the unpacked size to the archive's; text rarely exceeds 20
+MIN_SUSPECT_BYTES = 10**7  # unpacked; a smaller archive may have any ratio
+MAX_FILES = 200_000  # of an export: more are not an export, but a disk
+MAX_ROW_BYTES = 16 * 2**20  # of the first line of a file, to see whether it is JSON by itself
+_BOM = b"\xef\xbb\xbf"
+_JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".af")
+
+Opener = Callable[[], IO[bytes]]
+
+
+class ExportFile:
+    """A file of an export.
+
+    Attributes:
+        name: its path in the export, with "/" between folders; the file's name if it was given by itself.
+        path: the file on the disk, which may be the archive that has it.
+    """
+
+    def __init__(self, name: str, path: Path, opener: Opener) -> None:
+        """Describe a file that `opener` opens."""
+        self.name, self.path, self._opener = name, path, opener
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open the file, after its byte-order mark.
+
+        Raises:
+            BadFile: it can't be read, also while it is read.
+        """
+        try:
+            with self._opener() as file:
+                if file.read(len(_BOM)) != _BOM:
+                    file.seek(0)
+                yield file
+        except RecursionError:
+            raise self._error("unusable JSON (nested too deeply)", "export it again") from None
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            raise self._error(f"this part of the archive can't be read ({error})", "download it again") from None
+        except BadFile:
+            raise
+        except ValueError as error:
+            raise self._error(f"not JSON ({error})", "export it again") from None
+        except OSError as error:
+            raise self._error(f"can't be read ({error.strerror})", "check the file and its permissions") from None
+
+    @cached_property
+    def head(self) -> object:
+        """The beginning of JSON.
+
+        Of a list, its first elements; of an object, its members, in which each list is cut after its first element; of
+        JSON Lines, the first row. None for a file that is not JSON.
+        """
+        if not self.name.lower().endswith(_JSON_SUFFIXES) and "." in self.name:
+            return None
+        try:
+            if self.has_rows:
+                return next(self.rows())[1]
+            with self.open() as file:
+                return read_head(file)
+        except BadFile:
+            return None
+
+    @cached_property
+    def has_rows(self) -> bool:
+        """True for JSON Lines: the first line is an object, and others follow it."""
+        with self.open() as file:
+            first = file.readline(MAX_ROW_BYTES)
+            if not first.startswith(b"{") or not (first.endswith(b"\n") or self.name.lower().endswith(".jsonl")):
+                return False
+            following = file.read(1)
+        try:
+            return isinstance(json.loads(first), dict) and bool(following or self.name.lower().endswith(".jsonl"))
+        except (ValueError, RecursionError):
+            return False
+
+    def items(self, path: str = "") -> Iterator[object]:
+        """Yield the elements of a JSON list, each read when it is asked for.
+
+        Args:
+            path: the names of the members in which the list is, with dots between them; "" for the file itself.
+
+        Raises:
+            BadFile: the file is not JSON, or has no such list.
+        """
+        with self.open() as file:
+            yield from read_elements(file, path)
+
+    def rows(self) -> Iterator[tuple[str, object]]:
+        """Yield the place and the value of each row of JSON Lines; the value of a row that is not JSON is a BadFile."""
+        with self.open() as file:
+            for number, raw in enumerate(file, 1):
+                if raw.strip():
+                    yield f"line {number}", self._parse_row(raw, number)
+
+    def load(self) -> object:
+        """Return the whole file as one JSON value.
+
+        Raises:
+            BadFile: it is not JSON.
+        """
+        return parse_json(self.read_text(), Path(self.name))
+
+    def read_text(self) -> str:
+        """Return the text of the file.
+
+        Raises:
+            BadFile: it is not UTF-8.
+        """
+        with self.open() as file:
+            return file.read().decode()
+
+    def _parse_row(self, raw: bytes, number: int) -> object:
+        try:
+            return parse_json(raw.decode(), Path(self.name), number)
+        except UnicodeDecodeError:
+            return file_error(Path(self.name), f"line {number}", "not UTF-8", "correct or remove that line")
+        except BadFile as error:
+            return error
+
+    def _error(self, what: str, remedy: str) -> BadFile:
+        place = "" if self.name == self.path.name else self.name
+        return file_error(self.path, place, what, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The files of an export, in the order of their names.
+
+    Attributes:
+        files: the files, also those in archives.
+    """
+
+    files: Sequence[ExportFile]
+
+    def named(self, *names: str) -> Iterator[ExportFile]:
+        """Yield the files whose last name matches a pattern, such as "conversations*.json"."""
+        for file in self.files:
+            if any(fnmatchcase(file.name.rpartition("/")[2], name) for name in names):
+                yield file
+
+
+@contextmanager
+def open_export(paths: Sequence[Path]) -> Iterator[Export]:
+    """Open files, archives and folders as one export.
+
+    Raises:
+        BadFile: one can't be read, or an archive is damaged, encrypted or suspiciously large.
+    """
+    with ExitStack() as stack:
+        files = [file for path in paths for file in _list_path(path, stack)]
+        if len(files) > MAX_FILES:
+            what = f"it contains {len(files):,} files, and an export at most {MAX_FILES:,}"
+            raise file_error(paths[0], "", what, "choose the folder of the export alone")
+        yield Export(files)
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a file is a zip archive, by its first bytes."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+    except OSError:
+        return False
+
+
+def _list_path(path: Path, stack: ExitStack) -> Iterator[ExportFile]:
+    """Yield the files of a path, whose archives stay open as long as the stack."""
+    if not path.is_dir():
+        yield from _list_archive(path, path, stack) if is_archive(path) else [_plain_file(path.name, path)]
+        return
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            file = Path(folder, name)
+            inner = file.relative_to(path).as_posix()
+            if _is_noise(inner) or not file.is_file():
+                continue
+            yield from _list_archive(file, file, stack, f"{inner}/") if is_archive(file) else [_plain_file(inner, file)]
+
+
+def _plain_file(name: str, path: Path) -> ExportFile:
+    return ExportFile(name, path, lambda: path.open("rb"))
+
+
+def _list_archive(
+    source: Path | IO[bytes], path: Path, stack: ExitStack, prefix: str = "", is_inner: bool = False
+) -> Iterator[ExportFile]:
+    """Yield the files of an archive, and of the archives in it.
+
+    Args:
+        source: the archive.
+        path: the file on the disk, for messages.
+        stack: closes the archives.
+        prefix: begins the names of its files.
+        is_inner: whether it is in another archive; archives in it are not opened then.
+    """
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(source))
+    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError) as error:
+        raise file_error(
+            path, prefix.rstrip("/"), f"not a readable zip archive ({error})", "download it again"
+        ) from None
+    entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
+    _check_size(path, prefix, archive, entries)
+    for entry in entries:
+        name = f"{prefix}{entry.filename}"
+        if _is_noise(entry.filename):
+            continue
+        if entry.flag_bits & 1:
+            raise file_error(path, entry.filename, "this is encrypted", "unpack it with its password, and import that")
+        if entry.filename.lower().endswith(".zip") and not is_inner:
+            yield from _list_archive(_copy_inner(archive, entry, path, stack), path, stack, f"{name}/", is_inner=True)
+        else:
+            yield ExportFile(name, path, partial(archive.open, entry))
+
+
+def _copy_inner(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, stack: ExitStack) -> IO[bytes]:
+    """Return a copy of an archive in an archive, in which one can seek."""
+    copy = stack.enter_context(SpooledTemporaryFile(MAX_ROW_BYTES))  # noqa: SIM115 (the stack closes it)
+    with ExportFile(entry.filename, path, partial(archive.open, entry)).open() as file:
+        shutil.copyfileobj(file, copy)
+    return copy
+
+
+def _check_size(path: Path, prefix: str, archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo]) -> None:
+    """Check that an archive does not unpack to far more than its own size.
+
+    Raises:
+        BadFile: it does.
+    """
+    unpacked = sum(entry.file_size for entry in entries)
+    file = archive.fp
+    packed = file.seek(0, os.SEEK_END) if file else 1
+    if unpacked > MAX_UNPACKED_BYTES or (unpacked > MIN_SUSPECT_BYTES and unpacked > MAX_RATIO * packed):
+        what = f"the archive has {packed:,} bytes and unpacks to {unpacked:,}, which no export does"
+        raise file_error(path, prefix.rstrip("/"), what, "import the files in it that you need")
+
+
+def _is_noise(name: str) -> bool:
+    """Return whether a computer added the file to the archive or the folder."""
+    parts = name.split("/")
+    return "__MACOSX" in parts or parts[-1].startswith("._") or parts[-1] == ".DS_Store"

@@ -1,0 +1,55 @@
+"""The services whose exports are read, each by the module of its name, which is imported when it is needed.
+
+Such a module has two functions:
+
+    recognises(export: Export) -> bool                             whether files of this service are in the export
+    read(export: Export, options: ReadOptions) -> Iterator[Entry]  its conversations, one in memory at a time
+
+`recognises` demands what no other service writes, so that one export may have files of several services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Protocol, cast
+
+from everthread.transfer.services.conversation import Entry, ReadOptions
+from everthread.transfer.services.export import Export
+
+SERVICES = {  # the module of each service, and the service's name
+    "chatgpt": "ChatGPT",
+    "claude": "Claude",
+}
+
+
+class ServiceReader(Protocol):
+    """The module of a service."""
+
+    def recognises(self, export: Export) -> bool:
+        """Return whether an export has files of this service."""
+        ...
+
+    def read(self, export: Export, options: ReadOptions) -> Iterator[Entry]:
+        """Yield the conversations in an export.
+
+        Raises:
+            BadFile: a file is not in the form in which the service writes it.
+        """
+        ...
+
+
+def load_reader(service: str) -> ServiceReader:
+    """Return the module of a service."""
+    return cast("ServiceReader", import_module(f"everthread.transfer.services.{service}"))
+
+
+def find_services(export: Export) -> list[str]:
+    """Return the services of which an export has files."""
+    return [service for service in SERVICES if load_reader(service).recognises(export)]
+
+
+def describe_services() -> str:
+    """Return the names of the services whose exports are read, for a message."""
+    *names, last = SERVICES.values()
+    return f"{', '.join(names)} or {last}"

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import BadFile
+from everthread.transfer.services.export import open_export
+from transfer.services.chatgpt_export import save_zip
+
+
+def read_all(*paths: Path) -> dict[str, str]:
+    with open_export(paths) as export:
+        return {file.name: file.read_text() for file in export.files}
+
+
+def archive(**files: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as inner:
+        for name, text in files.items():
+            inner.writestr(f"{name}.txt", text)
+    return buffer.getvalue()
+
+
+def test_files_folders_and_archives_are_one_export(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "a.txt").write_bytes(b"\xef\xbb\xbfA")
+    (folder / "._a.txt").write_text("noise")
+    save_zip(folder / "b.zip", {"c.txt": b"C", "__MACOSX/._c.txt": b"noise", "inner.zip": archive(d="D")})
+    (tmp_path / "e.txt").write_text("E")
+    expected = {"e.txt": "E", "deep/a.txt": "A", "b.zip/c.txt": "C", "b.zip/inner.zip/d.txt": "D"}
+    assert read_all(tmp_path / "e.txt", folder) == expected
+
+
+def test_an_archive_in_an_archive_in_an_archive_stays_closed(tmp_path: Path) -> None:
+    innermost = archive(a="A")
+    middle = save_zip(tmp_path / "middle.zip", {"innermost.zip": innermost}).read_bytes()
+    with open_export([save_zip(tmp_path / "outer.zip", {"middle.zip": middle})]) as export:
+        assert [file.name for file in export.files] == ["middle.zip/innermost.zip"]
+
+
+def test_an_archive_that_unpacks_to_far_more_than_its_size_is_rejected(tmp_path: Path) -> None:
+    bomb = save_zip(tmp_path / "bomb.zip", {"conversations.json": bytes(20_000_000)})
+    with pytest.raises(BadFile, match=r"bomb\.zip: the archive has [\d,]+ bytes and unpacks to 20,000,000"):
+        read_all(bomb)
+    with pytest.raises(BadFile, match=r"outer\.zip, bomb\.zip: the archive has"):
+        read_all(save_zip(tmp_path / "outer.zip", {"bomb.zip": bomb.read_bytes()}))
+
+
+def test_damaged_and_encrypted_archives_are_rejected_by_name(tmp_path: Path) -> None:
+    whole = save_zip(tmp_path / "whole.zip", {"a.txt": b"A" * 1000}).read_bytes()
+    cut, changed, locked = (tmp_path / f"{name}.zip" for name in ("cut", "changed", "locked"))
+    cut.write_bytes(whole[:-30])
+    with pytest.raises(BadFile, match=r"cut\.zip: not a readable zip archive .*; download it again"):
+        read_all(cut)
+    at = whole.index(b"a.txt") + len("a.txt") + 3
+    changed.write_bytes(whole[:at] + b"\xff" + whole[at + 1 :])
+    with pytest.raises(BadFile, match=r"changed\.zip, a\.txt: this part of the archive can't be read"):
+        read_all(changed)
+    flags = whole.rindex(b"PK\x01\x02") + 8
+    locked.write_bytes(whole[:flags] + b"\x01" + whole[flags + 1 :])
+    with pytest.raises(BadFile, match=r"locked\.zip, a\.txt: this is encrypted; unpack it with its password"):
+        read_all(locked)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "head"),
+    [
+        ("a.json", '[{"a": [1, 2]}, 2, 3, 4]', [{"a": [1, 2]}, 2, 3]),
+        ("a.json", '{"a": [1, [2]], "b": {"c": [[4, 5], 6]}, "e": 7}', {"a": [1], "b": {"c": [[4, 5]]}, "e": 7}),
+        ("a.json", ' {"a": 1, "b": [{"c": 2}, {"c"', {"a": 1, "b": [{"c": 2}]}),
+        ("a.jsonl", '{"a": 1}', {"a": 1}),
+        ("a.txt", '{"a": 1}\n{"b": 2}\n', {"a": 1}),
+        ("a.txt", "Ann: [1] Hi!", None),
+        ("a.png", '{"a": 1}', None),
+        ("a.json", "[" * 100_000, None),
+        ("a.json", "", None),
+    ],
+)  # fmt: skip
+def test_the_head_of_a_file_shows_its_shape(tmp_path: Path, name: str, text: str, head: object) -> None:
+    (tmp_path / name).write_text(text)
+    with open_export([tmp_path / name]) as export:
+        assert export.files[0].head == head
+
+
+def test_a_broken_row_is_an_error_of_that_row_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\n{"a": \n\n{"a": "\xff"}\n{"a": 2}\n')
+    with open_export([tmp_path / "a.jsonl"]) as export:
+        rows = dict(export.files[0].rows())
+    assert [rows["line 1"], rows["line 5"]] == [{"a": 1}, {"a": 2}]
+    assert str(rows["line 2"]).startswith("a.jsonl, line 2, column 1: not JSON")
+    assert str(rows["line 4"]).startswith("a.jsonl, line 4: not UTF-8")
+
+
+def test_elements_before_the_end_of_a_cut_file_are_read_and_then_the_file_is_named(tmp_path: Path) -> None:
+    text = json.dumps({"chats": {"list": [{"a": 1}, {"a": 2}]}})
+    with open_export([save_zip(tmp_path / "a.zip", {"result.json": text[:-8].encode()})]) as export:
+        items = export.files[0].items("chats.list")
+        assert next(items) == {"a": 1}
+        with pytest.raises(BadFile, match=r"a\.zip, result\.json: not JSON \(Unterminated string at character 31\)"):
+            list(items)
