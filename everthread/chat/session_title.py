@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from everthread.bank.session_titles import KIND, titles_by_session
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import META_GREETING, META_NEEDS_CONSENT
 from everthread.errors import ScribeFailed
@@ -19,14 +20,12 @@ from everthread.types import Line, NewUnit
 
 log = logging.getLogger("everthread")
 
-KIND = "title"
 MAX_TRIES = 3  # of a model that fails
 
 
 def read_titles(memory: Memory) -> dict[str, str]:
     """Return the titles that models gave, by session."""
-    units = memory.units(KIND, only_current=True)
-    return {session: unit.text for unit in units if isinstance(session := unit.metadata.get("session"), str)}
+    return titles_by_session(memory.units(KIND, only_current=True))
 
 
 def is_first_exchange(lines: Sequence[Line]) -> bool:

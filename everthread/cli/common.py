@@ -32,6 +32,7 @@ LAZY_COMMANDS = {
     "chat": "everthread.cli.chat",
     "db": "everthread.cli.db",
     "demo": "everthread.cli.demo",
+    "export": "everthread.cli.export",
     "hook": "everthread.cli.hook",
     "keys": "everthread.cli.keys",
     "mcp": "everthread.cli.mcp",

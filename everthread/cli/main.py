@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -34,7 +33,7 @@ from everthread.cli.common import (
 )
 from everthread.cli.sanitize import escape_control_chars
 from everthread.embedders.base import Embedder
-from everthread.errors import BadFile, BadInput, NotFound
+from everthread.errors import BadInput, NotFound
 from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.recall.rerank.names import RERANKER_NAMES
@@ -42,7 +41,7 @@ from everthread.recipes import general_knowledge
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
-from everthread.transfer import copy_bank, exporting, importing
+from everthread.transfer import copy_bank, importing
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.files import read_text, spool_input
 from everthread.transfer.formats import FORMATS
@@ -556,36 +555,6 @@ def _move_bank(name: str, stores: tuple[Store, Store], embedder: Embedder) -> tu
     counts = old.stats()
     with click.progressbar(length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr) as bar:
         return copy_bank.copy_bank(old, new, bar.update)
-
-
-@main.command()
-@bank_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file. Default: standard output.")
-@click.option("--retracted", is_flag=True, help="Include retracted lines; `import` retracts them again.")
-@json_option
-@click.pass_context
-def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
-    """Write a bank as JSON Lines, which `import` can read."""
-    count = 0
-
-    def add(lines: int) -> None:
-        nonlocal count
-        count += lines
-
-    with open_memory(ctx, bank) as memory:
-        if output is None:
-            escaped = codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8"
-            sys.stdout.writelines(exporting.export(memory, retracted=retracted, ascii_only=escaped))
-            return
-        try:
-            with output.open("w", encoding="utf-8") as file:
-                file.writelines(exporting.export(memory, retracted=retracted, progress=add))
-        except OSError as error:
-            message = f"{output} can't be written ({error.strerror}); name a file on a disk with room for it"
-            raise BadFile(message) from None
-    show_json({"bank": bank, "lines": count, "file": str(output)}) if as_json else click.echo(
-        f"{pluralize(count, 'line')} written to {output}", err=True
-    )
 
 
 @main.command("doctor")

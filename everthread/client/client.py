@@ -311,9 +311,17 @@ class Client:
         """Return the ids of the banks that the key may read, sorted."""
         return [bank["id"] for bank in self._connection.list_items("banks")]
 
-    def export(self, *, retracted: bool = False) -> Iterator[str]:
-        """Yield all lines as rows of JSON Lines, which `everthread import` reads."""
-        with self._connection.stream("GET", build_path("banks", self.bank, "export"), retracted=retracted) as response:
+    def export(self, format: str = "jsonl", *, session: str | None = None, retracted: bool = False) -> Iterator[str]:
+        """Yield the rows of a file; see `everthread.transfer.exporting.export`, also for the errors.
+
+        Args:
+            format: jsonl, of which `everthread import` into an empty bank makes the same bank again, markdown, html,
+                sillytavern, openai or openwebui.
+            session: only this session; None: all.
+            retracted: whether retracted lines are included.
+        """
+        path, options = build_path("banks", self.bank, "export"), {"format": format, "session": session}
+        with self._connection.stream("GET", path, retracted=retracted, **options) as response:
             yield from iter_rows(response)
 
     def import_file(

@@ -47,7 +47,7 @@ from everthread.transfer.files import (
     require_text,
     shorten,
 )
-from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role, Session, Unit
+from everthread.types import ROLES, Filter, JSONValue, Line, Metadata, NewLine, Role, Session, Unit
 
 ROLE_ALIASES: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' names for two roles
 LINE_FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
@@ -59,22 +59,26 @@ _KINDS: Mapping[type, str] = {Unit: "notes, summaries and facts", SettingRow: "s
 _EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
 
 
-def format_bank(memory: Memory, *, retracted: bool = False, ascii_only: bool = False) -> Iterator[tuple[str, int]]:
-    """Yield the rows of a whole bank as text, with the number of lines in each text.
+def format_bank(
+    memory: Memory, *, session: str | None = None, retracted: bool = False, ascii_only: bool = False
+) -> Iterator[tuple[str, int]]:
+    """Yield the rows of a bank as text, with the number of lines in each text.
 
     Args:
         memory: the bank.
-        retracted: whether retracted lines and units are included. With them, an import into an empty bank makes an
-            identical one.
+        session: only the lines of this session; None: the whole bank.
+        retracted: whether retracted lines and units are included. With them, an import of the whole bank into an empty
+            one makes an identical one.
         ascii_only: whether other characters are escaped.
     """
     last_seq = memory.store.corpus_stats(memory.bank).last_seq  # later lines are left out
-    lines = memory.lines(include_retracted=retracted, include_wordless=True)
-    for fields in bank_file.list_first_rows(memory, last_seq):
+    where = None if session is None else Filter(session=session)
+    lines = memory.lines(where, include_retracted=retracted, include_wordless=True)
+    for fields in bank_file.list_first_rows(memory, last_seq) if session is None else ():
         yield _format_row(fields, ascii_only), 0
     for text in format_rows(takewhile(lambda line: line.seq <= last_seq, lines), memory.sessions(), ascii_only):
         yield text, 1
-    for fields in bank_file.list_last_rows(memory, last_seq, retracted):
+    for fields in bank_file.list_last_rows(memory, last_seq, retracted) if session is None else ():
         yield _format_row(fields, ascii_only), 0
 
 

@@ -910,6 +910,18 @@ def test_a_file_of_only_retracted_lines_is_imported(cli: Cli, tmp_path: Path) ->
     assert "has a different text under the key 'k'" in complaint(cli("import", other))
 
 
+def test_each_session_is_exported_into_a_file_of_a_folder(alice: Cli, tmp_path: Path) -> None:
+    (folder := tmp_path / "files").mkdir()
+    alice("observe", "Hello again.", "-b", "alice", "--session", "later")
+    done = alice("export", "-b", "alice", "--format", "markdown", "-o", folder)
+    assert done.stderr == f"4 lines written to 3 files in {folder}\n"
+    assert sum(path.read_text(encoding="utf-8").count("Hello again.") for path in folder.glob("*.md")) == 1
+    written = parse_output(alice("export", "-b", "alice", "-f", "html", "-o", folder / "a.html", "--json"))
+    assert (written["lines"], written["files"]) == (4, 1)
+    assert "Hello again." in alice("export", "-b", "alice", "-f", "sillytavern", "--session", "later").stdout
+    assert "choose a session" in complaint(alice("export", "-b", "alice", "-f", "sillytavern"))
+
+
 @pytest.mark.parametrize("place", ["missing/export.jsonl", "."])
 def test_an_export_that_cannot_be_written_is_reported(alice: Cli, tmp_path: Path, place: str) -> None:
     assert "can't be written" in complaint(alice("export", "-b", "alice", "-o", tmp_path / place))

@@ -280,6 +280,10 @@ def test_other_banks_are_listed_and_recalled_and_lines_are_exported(url: str, cl
         assert context.lines[0].text == "Hello."
     head, *rows = [json.loads(row) for row in client.export()]
     assert (head["bank"], [row["text"] for row in rows]) == (BANK, [text for _, text in SAID])
+    messages = json.loads("\n".join(client.export("openai", session="session 0")))
+    assert [message["content"] for message in messages] == [line.text for line in LINES if line.session == "session 0"]
+    with pytest.raises(BadQuery, match="unknown format 'pdf' of an export"):
+        list(client.export("pdf"))
 
 
 def test_a_conversation_is_remembered_or_forgotten_as_the_user_answers(client: Client) -> None:

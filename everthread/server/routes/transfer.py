@@ -1,14 +1,16 @@
-"""Import and export: the lines of a bank as a file."""
+"""Import and export: conversations and banks as files."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
-from typing import Annotated, Any
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
+from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.server.idempotency import StreamedIdempotency
 from everthread.server.permissions import ReadMemory, WriteLazyMemory
@@ -17,12 +19,15 @@ from everthread.server.schemas import ImportView
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 from everthread.transfer import exporting, importing
 from everthread.transfer.dates import parse_zone
+from everthread.transfer.exporting import EXPORT_FORMATS, find_format
 from everthread.transfer.formats import FORMATS
 
 router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=AuthFirstRoute)
 
 NDJSON = "application/x-ndjson"
 CHUNK_LINES = 200  # of an export
+MAX_ZIP_IN_MEMORY_BYTES = 1_000_000  # a larger archive is a temporary file until it is sent
+ZIP_CHUNK_BYTES = 65_536
 
 SUFFIXES = {"application/json": "json", NDJSON: "jsonl"}
 FileNameQuery = Annotated[str | None, Query(min_length=1, max_length=200, description="The file's name.")]
@@ -68,17 +73,50 @@ def import_file(
     return idempotency.with_body_digest(file.digest).run_once(import_all, dict, dict)
 
 
+EXPORT_CONTENT = {format.media_type: {"schema": {"type": "string"}} for format in EXPORT_FORMATS.values()}
+ZIP = "application/zip"
+DOWNLOAD = {"Content-Disposition": "attachment"}  # a browser must not open HTML on the origin of the server
+
+
 @router.get(
-    "/export", response_class=StreamingResponse, responses={200: {"content": {NDJSON: {"schema": {"type": "string"}}}}}
+    "/export",
+    response_class=StreamingResponse,
+    responses={200: {"content": {**EXPORT_CONTENT, ZIP: {"schema": {"type": "string", "format": "binary"}}}}},
 )
 def export(
-    memory: ReadMemory, retracted: Annotated[bool, Query(description="Include retracted lines.")] = False
+    memory: ReadMemory,
+    format: Annotated[str, Query(description=f"{', '.join(EXPORT_FORMATS)}. Only jsonl has everything.")] = "jsonl",
+    session: Annotated[str | None, Query(description="Only this session.")] = None,
+    retracted: Annotated[bool, Query(description="Include retracted lines.")] = False,
+    zip: Annotated[bool, Query(description="A zip archive with a file for each session; not for jsonl.")] = False,
 ) -> StreamingResponse:
-    """Export the bank as JSON Lines, of which `import` into an empty bank makes the same bank again."""
-    return StreamingResponse(_export_lines(memory, retracted), media_type=NDJSON)
+    """Export the bank as JSON Lines, of which `import` into an empty bank makes the same bank again, or in a format of
+    other programs."""
+    if zip:
+        return _export_zip(memory, format, session, retracted)
+    texts = exporting.export(memory, format, session=session, retracted=retracted)
+    return StreamingResponse(_join(texts), media_type=find_format(format).media_type, headers=DOWNLOAD)
 
 
-def _export_lines(memory: Memory, retracted: bool) -> Iterator[str]:
-    texts = exporting.export(memory, retracted=retracted)
+def _join(texts: Iterator[str]) -> Iterator[str]:
     while chunk := "".join(islice(texts, CHUNK_LINES)):
         yield chunk
+
+
+def _export_zip(memory: Memory, format: str, session: str | None, retracted: bool) -> StreamingResponse:
+    if session is not None:
+        raise BadQuery("zip has a file for each session; leave out session, or zip")
+    file = SpooledTemporaryFile(max_size=MAX_ZIP_IN_MEMORY_BYTES)  # noqa: SIM115 closed when it was sent
+    try:
+        exporting.export_zip(memory, format, file, retracted=retracted)
+    except BaseException:
+        file.close()
+        raise
+    file.seek(0)
+    return StreamingResponse(_read_chunks(file), media_type=ZIP, headers=DOWNLOAD)
+
+
+def _read_chunks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(ZIP_CHUNK_BYTES):
+            yield chunk

@@ -1,7 +1,9 @@
 """Import and export over HTTP."""
 
+import io
 import json
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from fastapi.testclient import TestClient
@@ -29,6 +31,23 @@ def test_an_export_is_read_back_into_another_bank(api_with_lines: TestClient) ->
     assert api_with_lines.get("banks/bob/export").text.count("Mia moved to Lisbon") == 1
     sessions = api_with_lines.get("banks/bob/sessions").json()["items"]
     assert [each["title"] for each in sessions if each["id"] == session] == ["Lisbon"]
+
+
+def test_a_bank_is_exported_in_other_formats_and_each_session_as_a_file_of_an_archive(
+    api_with_lines: TestClient,
+) -> None:
+    page = api_with_lines.get(f"{BANK}/export", params={"format": "html", "session": "one"})
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-disposition"] == "attachment"
+    assert "Mia moved to Lisbon" in page.text
+    archive = api_with_lines.get(f"{BANK}/export", params={"format": "markdown", "zip": True})
+    assert archive.headers["content-type"] == "application/zip"
+    with ZipFile(io.BytesIO(archive.content)) as opened:
+        texts = [opened.read(name).decode() for name in opened.namelist()]
+    assert (len(texts), sum("Mia moved to Lisbon" in text for text in texts)) == (2, 1)
+    for refused in ("format=pdf", "zip=true", "format=markdown&zip=true&session=one"):
+        assert kind(api_with_lines.get(f"{BANK}/export?{refused}"), 422) == "bad-query"
+    assert kind(api_with_lines.get(f"{BANK}/export?session=none"), 404) == "not-found"
 
 
 def test_a_file_is_read_in_the_requested_format(api: TestClient) -> None:
