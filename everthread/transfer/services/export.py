@@ -22,7 +22,7 @@ from typing import IO
 
 from everthread.errors import BadFile
 from everthread.transfer.files import file_error, parse_json
-from everthread.transfer.services.json_stream import read_elements, read_head
+from everthread.transfer.services.json_stream import read_elements, read_head, read_members
 
 MAX_UNPACKED_BYTES = 20 * 10**9  # of the files of an archive, and of those in it
 MAX_RATIO = 200  # of the unpacked size to the archive's; text rarely exceeds 20
@@ -111,6 +111,18 @@ class ExportFile:
         """
         with self.open() as file:
             yield from read_elements(file, path)
+
+    def members(self, *lists: str) -> Iterator[tuple[str, object]]:
+        """Yield the name and the value of each member of a JSON object, the elements of some lists one after the other.
+
+        Args:
+            lists: the names of the lists; for one in another object, the names of both with a dot between them.
+
+        Raises:
+            BadFile: the file is not JSON, or not an object.
+        """
+        with self.open() as file:
+            yield from read_members(file, lists)
 
     def rows(self) -> Iterator[tuple[str, object]]:
         """Yield the place and the value of each row of JSON Lines; the value of a row that is not JSON is a BadFile."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from math import isfinite
 
 from everthread.errors import BadFile
 from everthread.transfer.files import describe_json
@@ -63,12 +62,13 @@ def parse_epoch(value: object, per_second: int = 1) -> datetime | None:
             value = int(value) if value.strip().lstrip("-").isdecimal() else float(value)
         except ValueError:
             return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    micros = value * (1_000_000 // per_second) if isinstance(value, int) else round(value * (1_000_000 / per_second))
     try:
+        is_exact = isinstance(value, int)
+        micros = value * (1_000_000 // per_second) if is_exact else round(value * (1_000_000 / per_second))
         return _EPOCH + timedelta(microseconds=micros) if micros > 0 else None
-    except OverflowError:
+    except (OverflowError, ValueError):  # too large, infinite, or NaN
         return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import IO, NoReturn
@@ -145,6 +145,32 @@ def read_elements(file: IO[bytes], path: str) -> Iterator[object]:
         else:
             raise ValueError(f"there is no {path!r}")
     yield from stream.elements()
+
+
+def read_members(file: IO[bytes], lists: Collection[str]) -> Iterator[tuple[str, object]]:
+    """Yield the path and the value of each member of an object, and of the objects in it that have some lists.
+
+    Args:
+        file: the JSON.
+        lists: the paths of lists, names with dots between them; their elements are yielded one after the other.
+
+    Raises:
+        ValueError: the text is not JSON, or not an object.
+        RecursionError: it is nested too deeply.
+    """
+    return _walk(JSONStream(file), "", lists)
+
+
+def _walk(stream: JSONStream, prefix: str, lists: Collection[str]) -> Iterator[tuple[str, object]]:
+    for name in stream.members():
+        path, begin = f"{prefix}{name}", stream.peek()
+        if begin == "[" and path in lists:
+            for element in stream.elements():
+                yield path, element
+        elif begin == "{" and any(each.startswith(f"{path}.") for each in lists):
+            yield from _walk(stream, f"{path}.", lists)
+        else:
+            yield path, stream.value()
 
 
 def read_head(file: IO[bytes]) -> object:

@@ -103,3 +103,15 @@ def test_elements_before_the_end_of_a_cut_file_are_read_and_then_the_file_is_nam
         assert next(items) == {"a": 1}
         with pytest.raises(BadFile, match=r"a\.zip, result\.json: not JSON \(Unterminated string at character 31\)"):
             list(items)
+
+
+def test_the_members_of_an_object_are_read_with_the_elements_of_some_lists(tmp_path: Path) -> None:
+    value = {"a": [1, 2], "b": {"list": [3, 4], "c": [5]}, "d": {"list": [6]}, "e": {"list": None}}
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    with open_export([tmp_path / "a.json"]) as export:
+        members = list(export.files[0].members("a", "b.list", "e.list"))
+    pairs = [("a", 1), ("a", 2), ("b.list", 3), ("b.list", 4), ("b.c", [5]), ("d", {"list": [6]}), ("e.list", None)]
+    assert members == pairs
+    (tmp_path / "a.json").write_text('{"a": [1], "b"')
+    with open_export([tmp_path / "a.json"]) as export, pytest.raises(BadFile, match=r"a\.json: not JSON"):
+        list(export.files[0].members("a"))
