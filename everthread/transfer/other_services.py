@@ -29,16 +29,8 @@ def _shape(service: str, outer: str = "", inner: str = "") -> _Shape:
 
 # Objects, with the fields of an entry of their "messages"; the first match names the service.
 _OBJECTS = (
-    _shape("Discord (DiscordChatExporter)", "channel messages", "author timestamp"),
-    _shape("Discord (DiscordChatExporter)", "guild channel messages"),
-    _shape("Messenger or Instagram", "participants messages", "sender_name timestamp_ms"),
-    _shape("Messenger or Instagram", "participants messages", "senderName timestamp"),
-    _shape("Messenger or Instagram", "participants messages threadName"),
-    _shape("Telegram", "messages", "from_id date_unixtime"),
-    _shape("Telegram", "chats about"),
     _shape("LibreChat", "conversationId messagesTree"),
     _shape("LibreChat", "conversationId messages", "messageId"),
-    _shape("Matrix (Element)", "messages", "event_id origin_server_ts"),
     _shape("RisuAI", "type ver data"),
     _shape("Character.AI", "histories"),
     _shape("Character.AI", "turns", "author candidates"),
@@ -48,8 +40,6 @@ _OBJECTS = (
 # Lists, with the fields of their first entry.
 _LISTS = (
     _shape("Open WebUI", inner="id chat"),
-    _shape("Slack", inner="type ts user"),
-    _shape("Slack", inner="type ts text"),
     _shape("Gemini (Google Takeout)", inner="header title time"),
     _shape("LangChain", inner="type data"),
 )

@@ -20,6 +20,12 @@ from everthread.transfer.services.export import Export
 SERVICES = {  # the module of each service, and the service's name
     "chatgpt": "ChatGPT",
     "claude": "Claude",
+    "discord": "Discord",
+    "messenger": "Messenger and Instagram",
+    "telegram": "Telegram",
+    "slack": "Slack",
+    "matrix": "Matrix",
+    "signal": "Signal",
 }
 
 
