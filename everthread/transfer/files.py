@@ -16,7 +16,7 @@ from datetime import UTC, datetime, tzinfo
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NoReturn, cast
+from typing import IO, NoReturn, cast
 
 from everthread.bank.line_validation import clean_line
 from everthread.errors import BadFile, BadLine, EverthreadError
@@ -65,15 +65,20 @@ def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises:
         BadFile: the file can't be read, or is not UTF-8.
     """
-    offset = 0
     try:
         with path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                line = _decode(path, raw, number, offset)
-                offset += len(raw)
-                yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
+            yield from number_lines(file, path)
     except OSError as error:
         _raise_unreadable(path, error)
+
+
+def number_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of an open file like `read_numbered_lines`; `path` is named in errors."""
+    offset = 0
+    for number, raw in enumerate(file, 1):
+        line = _decode(path, raw, number, offset)
+        offset += len(raw)
+        yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
 
 
 def read_text(path: Path) -> str:

@@ -115,6 +115,10 @@ def _find_services(paths: Sequence[Path]) -> list[str]:
         names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
     if services or (len(paths) == 1 and paths[0].is_file() and not is_archive(paths[0])):
         return services
+    from everthread.transfer import whatsapp
+
+    if len(paths) == 1 and whatsapp.is_whatsapp_export(paths[0]):
+        return []
     what = f"no export is recognised in these files: {', '.join(names) or 'the folder is empty'}"
     remedy = f"give an export of {describe_services()}, or a single file in another format"
     raise file_error(paths[0], "", what, remedy)
@@ -122,6 +126,8 @@ def _find_services(paths: Sequence[Path]) -> list[str]:
 
 def _recognize(path: Path) -> str:
     """Return the format of a file, by its name and its first lines."""
+    if path.is_dir() or is_archive(path):
+        return "whatsapp"  # otherwise `_find_services` raised an error
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return "jsonl"
     if path.suffix.lower() != ".json":

@@ -1,4 +1,4 @@
-r"""WhatsApp's exported chats, from Android and iPhones:
+r"""WhatsApp's exported chats, from Android and iPhones, as text or as the archive with it:
 
     [05/06/24, 18:05:22] Ann: Did you water the plants?
     05/06/2024, 6:05 pm - Bob Miller: I did.
@@ -18,23 +18,34 @@ then the one with the shorter span, then the day first. `_BEGIN` matches the acc
 Two kinds of entries are skipped and counted: messages "without words", such as deleted messages and media left out of
 the export, and the "notices" of WhatsApp itself, which name no speaker. A notice looks like a message if it quotes a
 group's title that contains a colon. In exports from iPhones, notices have a mark and the group as their speaker, from
-the first line of the file on. `whatsapp_phrases` recognises messages without words. Lines get no session, because the
-bank starts a new one after an hour of silence.
+the first line of the file on. `whatsapp_phrases` recognises messages without words, and the names of files in the
+others. Lines get no session, because the bank starts a new one after an hour of silence.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from itertools import groupby, pairwise
 from math import inf
 from pathlib import Path
 
+from everthread.errors import BadFile
 from everthread.transfer.dates import parse_clock
-from everthread.transfer.files import KeyGenerator, check_line, file_error, read_numbered_lines, shorten
-from everthread.transfer.whatsapp_phrases import DAY_PERIOD, LTR_MARK, is_morning, is_system_message, strip_edit_mark
+from everthread.transfer.files import KeyGenerator, check_line, file_error, number_lines, shorten
+from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
+from everthread.transfer.whatsapp_phrases import (
+    DAY_PERIOD,
+    LTR_MARK,
+    find_files,
+    is_morning,
+    is_system_message,
+    strip_edit_mark,
+)
 from everthread.types import NewLine, Role
 
 MAX_NAME_CHARS = 200  # the limit of a bank
@@ -53,14 +64,14 @@ _NAME_AND_TEXT = re.compile(r"(?P<name>[^:\n]*):(?=\s|$)(?P<text>.*)", re.DOTALL
 def read(
     path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC, skipped: Counter[str] | None = None
 ) -> Iterator[NewLine]:
-    """Yield the messages of a chat as lines.
+    """Yield the messages of a chat as lines, or of each chat in an archive or a folder.
 
     The key of a message is made from its time, speaker and text. If the time has no seconds, the key also depends on
     the message before it, because two chats may have the same short answer in one minute. Importing a later export of
     the chat therefore adds only new messages. If it begins later, its first message may be added a second time.
 
     Args:
-        path: the file.
+        path: the file, or the archive or folder with it.
         assistant: the speakers that are the bot.
         tz: the zone of times.
         skipped: filled with the number of skipped entries, by kind.
@@ -69,10 +80,16 @@ def read(
         BadFile: a date is impossible, or the file is not an export.
     """
     skipped = Counter() if skipped is None else skipped
-    day_first, speakers, keys = _is_day_first(path), _Speakers(path), KeyGenerator()
+    with open_export([path]) as export:
+        for file in _find_chats(export, path):
+            yield from _read_chat(_Chat(file), assistant, tz, skipped)
+
+
+def _read_chat(chat: _Chat, assistant: Collection[str], tz: tzinfo, skipped: Counter[str]) -> Iterator[NewLine]:
+    day_first, speakers, keys = _is_day_first(chat), _Speakers(chat), KeyGenerator()
     previous: tuple[str, ...] = ()
-    for number, begin, content in _read_messages(path):
-        said_at = _parse_said_at(path, number, begin, day_first)
+    for number, begin, content in chat.read_messages():
+        said_at = _parse_said_at(chat, number, begin, day_first)
         name, text = _split_name(content)
         if name not in speakers.names:
             skipped["notices"] += 1
@@ -83,12 +100,47 @@ def read(
             key = keys.next_key(*current, *(previous if said_at.second == 0 else ()), timed=True)
             previous = current
             role: Role = "assistant" if name in assistant else "user"
-            yield check_line(NewLine(text, name, role, said_at.replace(tzinfo=tz), key=key), path, f"line {number}")
+            metadata = {"attachments": files} if (files := find_files(text)) else {}
+            line = NewLine(text, name, role, said_at.replace(tzinfo=tz), metadata=metadata, key=key)
+            yield check_line(line, chat.file.path, chat.place(number))
 
 
 def is_whatsapp_export(path: Path) -> bool:
-    """Return whether the file begins like an export."""
-    first = next((line for _, line in read_numbered_lines(path) if line.strip()), "")
+    """Return whether a file begins like an export, or an archive or a folder has one that does."""
+    with open_export([path]) as export:
+        if _has_files(path):
+            return bool(_list_chats(export))
+        return all(_begins_like_chat(_Chat(file)) for file in export.files)
+
+
+def _find_chats(export: Export, path: Path) -> Sequence[ExportFile]:
+    """Return the files with chats; a file that was given alone is taken for one.
+
+    Raises:
+        BadFile: an archive or a folder has none.
+    """
+    if not _has_files(path):
+        return export.files
+    if chats := _list_chats(export):
+        return chats
+    raise file_error(path, "", "no chat of WhatsApp is in it", "give the archive as exported, which has a .txt file")
+
+
+def _has_files(path: Path) -> bool:
+    return path.is_dir() or is_archive(path)
+
+
+def _list_chats(export: Export) -> list[ExportFile]:
+    """Return the files of an archive or a folder that begin like exports."""
+    chats = []
+    for file in export.named("*.txt"):
+        with suppress(BadFile):  # not UTF-8
+            chats += [file] if _begins_like_chat(_Chat(file)) else []
+    return chats
+
+
+def _begins_like_chat(chat: _Chat) -> bool:
+    first = next((line for _, line in chat.read_lines() if line.strip()), "")
     begin = _BEGIN.match(first)
     if begin is None:
         return False
@@ -98,27 +150,39 @@ def is_whatsapp_export(path: Path) -> bool:
     return begin["seconds"] is not None and len(begin[2]) <= 2
 
 
-def _read_messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
-    """Yield for each message the number and the match of its first line, and its name and text with all lines."""
-    first_line: tuple[int, re.Match[str]] | None = None
-    content: list[str] = []
-    for number, line in read_numbered_lines(path):
-        begin = _BEGIN.match(line)
-        if begin is None:
-            if first_line is None and line.strip():
-                raise file_error(
-                    path,
-                    f"line {number}",
-                    f"{shorten(line)} is not the beginning of a message",
-                    "give the file as exported",
-                )
-            content.append(line)
-            continue
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """A file with a chat."""
+
+    file: ExportFile
+
+    def read_lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines with their numbers."""
+        with self.file.open() as opened:
+            yield from number_lines(opened, self.file.path)
+
+    def read_messages(self) -> Iterator[tuple[int, re.Match[str], str]]:
+        """Yield for each message the number and the match of its first line, and its name and text with all lines."""
+        first_line: tuple[int, re.Match[str]] | None = None
+        content: list[str] = []
+        for number, line in self.read_lines():
+            begin = _BEGIN.match(line)
+            if begin is None:
+                if first_line is None and line.strip():
+                    what = f"{shorten(line)} is not the beginning of a message"
+                    raise file_error(self.file.path, self.place(number), what, "give the file as exported")
+                content.append(line)
+                continue
+            if first_line is not None:
+                yield *first_line, "\n".join(content)
+            first_line, content = (number, begin), [begin["content"]]
         if first_line is not None:
             yield *first_line, "\n".join(content)
-        first_line, content = (number, begin), [begin["content"]]
-    if first_line is not None:
-        yield *first_line, "\n".join(content)
+
+    def place(self, number: int) -> str:
+        """Describe a line for a message; of a file in an archive or a folder with its name."""
+        name = self.file.name
+        return f"line {number}" if name == self.file.path.name else f"{name}, line {number}"
 
 
 def _split_name(content: str) -> tuple[str, str]:
@@ -137,10 +201,10 @@ class _Speakers:
         group: the name under which an iPhone writes notices, if there is one.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, chat: _Chat) -> None:
         counts = Counter[str]()
         marked: str | None = None
-        for _, _, content in _read_messages(path):
+        for _, _, content in chat.read_messages():
             name, text = _split_name(content)
             if not counts:
                 marked = name if text.startswith(LTR_MARK) else None
@@ -166,9 +230,9 @@ def _describes_action(name: str, names: Collection[str]) -> bool:
     return any(beginning in names for beginning in beginnings)
 
 
-def _is_day_first(path: Path) -> bool:
+def _is_day_first(chat: _Chat) -> bool:
     """Return whether the day comes before the month in the dates of a file."""
-    days = [day for day, _ in groupby(_date_numbers(begin) for _, begin, _ in _read_messages(path))]
+    days = [day for day, _ in groupby(_date_numbers(begin) for _, begin, _ in chat.read_messages())]
 
     def implausibility(day_first: bool) -> tuple[float, int]:
         try:
@@ -193,7 +257,7 @@ def _make_date(day: tuple[int, int, int], day_first: bool) -> date:
     return date(year, second, first) if day_first else date(year, first, second)
 
 
-def _parse_said_at(path: Path, number: int, begin: re.Match[str], day_first: bool) -> datetime:
+def _parse_said_at(chat: _Chat, number: int, begin: re.Match[str], day_first: bool) -> datetime:
     """Return the local time of a message."""
     try:
         day = _make_date(_date_numbers(begin), day_first)
@@ -202,7 +266,7 @@ def _parse_said_at(path: Path, number: int, begin: re.Match[str], day_first: boo
         order = "day" if day_first else "month"
         what = f"invalid time: {shorten(begin['date'])}, {shorten(begin['time'])}, read with the {order} first"
         raise file_error(
-            path, f"line {number}", what, "correct the date: the whole file must be in one order"
+            chat.file.path, chat.place(number), what, "correct the date: the whole file must be in one order"
         ) from None
 
 

@@ -22,13 +22,19 @@ def _join_phrases(kind: str) -> str:
 
 DAY_PERIOD = f"(?:{_join_phrases('am')}|{_join_phrases('pm')})"  # a pattern
 _MORNING = re.compile(_join_phrases("am"), re.IGNORECASE)
+_FILE = (  # a pattern, of "<attached: 00000012-PHOTO.jpg>" (iPhone) and "IMG-20240605-WA0001.jpg (file attached)"
+    r"(?:<[^<>:\n]{1,40}:\s(?P<iphone>\d{8}-[^<>\n]{1,200})>|"
+    r"(?P<android>[A-Z]{3}-\d{8}-WA\d{1,9}\.\w{1,9}) \([^()\n]{1,40}\))"
+)
+_FILES = re.compile(_FILE)
 _WORDLESS = re.compile(
-    rf"{LTR_MARK}?(?:<{LTR_MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
+    rf"{LTR_MARK}?(?:{_FILE}|<{LTR_MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
     re.IGNORECASE,
 )
 _MARKED = re.compile(  # only after the mark, because a person may write the same
     rf"{LTR_MARK}(?:messages and calls are end-to-end encrypted.*|(?:missed |silenced )?(?:voice|video|group) call.*|"
-    rf"[^\n]{{1,200}}{LTR_MARK}document omitted|your security code with .* changed.*|waiting for this message.*)",
+    rf"[^\n]{{1,200}}{LTR_MARK}(?:document omitted|{_FILE})|your security code with .* changed.*|"
+    r"waiting for this message.*)",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -41,6 +47,11 @@ def is_morning(day_period: str) -> bool:
 def is_system_message(text: str) -> bool:
     """Return whether WhatsApp wrote the message, not the person."""
     return _WORDLESS.fullmatch(text) is not None or _MARKED.fullmatch(text) is not None
+
+
+def find_files(text: str) -> list[str]:
+    """Return the names of the files that were exported with a message."""
+    return [match["iphone"] or match["android"] for match in _FILES.finditer(text)]
 
 
 def strip_edit_mark(text: str) -> str:

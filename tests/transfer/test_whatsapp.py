@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import zipfile
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from time import perf_counter
@@ -257,3 +259,49 @@ def test_an_export_is_recognised_by_its_first_line(tmp_path: Path, text: str, is
 
 def test_an_empty_export_has_no_lines(tmp_path: Path) -> None:
     assert list(read(write_text(tmp_path, "\n"))) == []
+
+
+def zip_chats(folder: Path, chats: Mapping[str, str | bytes]) -> Path:
+    path = folder / "WhatsApp Chat.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in chats.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_an_archive_of_a_phone_is_read_like_the_text_in_it(tmp_path: Path) -> None:
+    noise: dict[str, str | bytes] = {
+        "__MACOSX/._chat.txt": b"\0",
+        "00000012-PHOTO.jpg": b"\xff\xd8",
+        "notes.txt": "Buy a fern.",
+    }
+    archive = zip_chats(tmp_path, {"_chat.txt": "\ufeff" + IPHONE, **noise})
+    skipped: Counter[str] = Counter()
+    text = list(open_reader(write_text(tmp_path, IPHONE))())
+    assert list(open_reader(archive, skipped=skipped)()) == text
+    assert skipped == {"without words": 2}
+
+
+def test_each_chat_of_an_archive_or_a_folder_has_its_own_order_of_day_and_month(tmp_path: Path) -> None:
+    chats = {"Ann.txt": "13/06/24, 18:05 - Ann: hi\n", "Bob.txt": "06/13/24, 18:05 - Bob: hi\n"}
+    folder = tmp_path / "chats"
+    folder.mkdir()
+    for name, text in chats.items():
+        write_text(folder, text, name)
+    for path in (zip_chats(tmp_path, chats), folder):
+        lines = list(open_reader(path)())
+        assert [(line.speaker, f"{line.said_at:%d %B}") for line in lines] == [("Ann", "13 June"), ("Bob", "13 June")]
+
+
+def test_an_error_in_an_archive_names_the_file_and_the_line(tmp_path: Path) -> None:
+    path = zip_chats(tmp_path, {"_chat.txt": "[13/06/24, 18:05:22] Ann: hi\n[06/13/24, 18:05:22] Ann: hi"})
+    with pytest.raises(BadFile, match=r"Chat\.zip, _chat\.txt, line 2: invalid time: '06/13/24'"):
+        list(read(path))
+    with pytest.raises(BadFile, match=r"Chat\.zip: no chat of WhatsApp is in it; give the archive as exported"):
+        list(read(zip_chats(tmp_path, {"notes.txt": "Buy a fern.", "cut.txt": b"\xff"})))
+
+
+def test_the_name_of_a_file_with_words_is_noted(tmp_path: Path) -> None:
+    words = "Our fern \u200e<attached: 00000012-PHOTO.jpg>"
+    (line,) = read(write_text(tmp_path, f"[13/06/24, 18:05:22] Ann: {words}"))
+    assert (line.text, line.metadata) == (words, {"attachments": ["00000012-PHOTO.jpg"]})

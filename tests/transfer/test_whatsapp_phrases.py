@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from everthread.transfer.whatsapp_phrases import is_system_message, strip_edit_mark
+from everthread.transfer.whatsapp_phrases import find_files, is_system_message, strip_edit_mark
 
 
 @pytest.mark.parametrize(
@@ -11,6 +11,8 @@ from everthread.transfer.whatsapp_phrases import is_system_message, strip_edit_m
         "", "null", "<Media omitted>", "<Medien ausgeschlossen>", "\u200eimage omitted", "\u200eBild weggelassen",
         "\u200eMietvertrag.pdf • \u200e3 pages \u200edocument omitted", "\u200e<attached: 00000012-PHOTO.jpg>",
         "This message was deleted", "\u200eYou deleted this message.", "\u200eMissed voice call, \u200eTap to call",
+        "\u200e<Anhang: 00000012-PHOTO-2024-06-05.jpg>", "IMG-20240605-WA0001.jpg (Datei angehängt)",
+        "\u200eMietvertrag.pdf • \u200e3 Seiten \u200e<Anhang: 00000013-Mietvertrag.pdf>",
     ],
 )  # fmt: skip
 def test_omitted_media_deleted_messages_and_calls_are_system_messages(text: str) -> None:
@@ -22,6 +24,7 @@ def test_omitted_media_deleted_messages_and_calls_are_system_messages(text: str)
     [
         "<sigh>", "<https://example.org>", "\u200e+49 170 1234567", "image omitted, sorry", "voice call at eight?",
         "\u200ePOLL:\nWhich day?", "This message was deleted by you",
+        "Our fern \u200e<Anhang: 00000012-PHOTO-2024-06-05.jpg>", "IMG-20240605-WA0001.jpg (Datei angehängt)\nOur fern",
     ],
 )  # fmt: skip
 def test_other_text_is_not_a_system_message(text: str) -> None:
@@ -32,3 +35,9 @@ def test_the_mark_of_an_edited_message_is_removed() -> None:
     assert strip_edit_mark("I did. \u200e<This message was edited>") == "I did."
     assert strip_edit_mark("I did.\n<This message was edited>") == "I did."
     assert strip_edit_mark(" <This message was edited> no") == " <This message was edited> no"
+
+
+def test_files_are_named() -> None:
+    assert find_files("Our fern \u200e<adjunto: 00000012-PHOTO.jpg>") == ["00000012-PHOTO.jpg"]
+    assert find_files("IMG-20240605-WA0001.jpg (file attached)\nOur fern") == ["IMG-20240605-WA0001.jpg"]
+    assert find_files("<sigh> (file attached)") == []
