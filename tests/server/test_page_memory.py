@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Literal
 
@@ -284,9 +285,19 @@ def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, 
     expect(page.locator("svg.timeline title")).to_have_text("March 2024: 2 messages in 1 chat")
     expect(page.locator("#panel table")).to_contain_text("March 2024")
     page.click("#open-settings")
-    with page.expect_download() as download:
+    for form, suffix in (("A page to read", "html"), ("SillyTavern", "zip"), ("Everything", "jsonl")):
         page.get_by_role("button", name="Export all").click()
-    download.value.save_as(tmp_path / "whole.jsonl")
+        dialog = page.get_by_role("dialog", name="Export this bank")
+        if suffix == "html":
+            check_accessibility(page)
+        dialog.get_by_role("radio", name=form).check()
+        with page.expect_download() as download:
+            dialog.get_by_role("button", name="Save").click()
+        assert download.value.suggested_filename == f"whole.{suffix}"
+        expect(dialog).to_have_count(0)
+        download.value.save_as(tmp_path / f"whole.{suffix}")
+    assert "The second of all lines." in (tmp_path / "whole.html").read_text(encoding="utf-8")
+    assert zipfile.is_zipfile(tmp_path / "whole.zip")
     page.get_by_role("button", name="Delete everything").click()
     page.get_by_label("The bank's name").fill("whole")
     page.get_by_role("dialog").last.get_by_role("button", name="Delete everything").click()

@@ -1,10 +1,11 @@
 // The settings: replies, memory, appearance; export, import and deletion of a bank.
 
-import { bankPath, get, hasKey, patch, post, remove, request, setKey } from "./api.js";
+import { bankPath, get, hasKey, patch, post, remove, setKey } from "./api.js";
 import { accountSection } from "./accountsettings.js";
 import { openDialog, showReceipt } from "./dialogs.js";
-import { button, download, fill, h, select, textElement } from "./dom.js";
+import { button, fill, h, select, textElement } from "./dom.js";
 import { emit } from "./events.js";
+import { openExport } from "./exportdialog.js";
 import { clearNotice, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { recipeSettings } from "./recipesettings.js";
@@ -148,7 +149,7 @@ function transfer(close) {
   return h(
     "div",
     { class: "bar" },
-    button(t("settings.export"), withErrors(exportBank)),
+    button(t("settings.export"), openExport),
     button(t("settings.import"), () => file.click()),
     file,
     button(
@@ -157,11 +158,6 @@ function transfer(close) {
       { class: "danger" },
     ),
   );
-}
-
-async function exportBank() {
-  const response = await request("GET", bankPath("/export"));
-  download(await response.blob(), `${route.bank.replaceAll(/[^\p{L}\p{N}_-]/gu, "_")}.jsonl`);
 }
 
 export async function importFile(file) {
