@@ -179,7 +179,7 @@ def _build_routes() -> list[BaseRoute]:
     for module in busiest_first:
         api.include_router(module.router)
     root = APIRouter(generate_unique_id_function=openapi.get_operation_id)
-    for router in (api, proxy.router, about.health, static_files.build_router()):
+    for router in (proxy.router, api, about.health, static_files.build_router()):  # replies wait for the proxy
         root.include_router(router)
     return root.routes
 

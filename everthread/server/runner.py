@@ -34,6 +34,11 @@ from everthread.server.metrics import MULTIPROC_DIR_VARIABLE
 from everthread.server.models.connection import find_setting
 from everthread.server.services import Services
 from everthread.server.settings import Settings
+
+if sys.platform == "win32":
+    from asyncio import SelectorEventLoop as EventLoop
+else:
+    from uvloop import Loop as EventLoop
 from everthread.server.workers import bank_leases
 from everthread.stores.sqlite.store import SQLiteStore
 
@@ -238,7 +243,7 @@ def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, wo
     return uvicorn.Config(
         create_app,
         factory=True,
-        loop="everthread.server.runner:WorkerEventLoop" if workers > 1 else "asyncio",
+        loop="everthread.server.runner:WorkerEventLoop" if workers > 1 else "everthread.server.runner:EventLoop",
         http=cast("type[asyncio.Protocol]", ProtocolFactory(limits)),
         ws="none",
         lifespan="on",
@@ -254,7 +259,7 @@ def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, wo
     )
 
 
-class WorkerEventLoop(asyncio.SelectorEventLoop):
+class WorkerEventLoop(EventLoop):
     """The event loop of one of several workers.
 
     If the system balances connections among sockets of one address, the worker listens with a socket of its own;
@@ -262,11 +267,11 @@ class WorkerEventLoop(asyncio.SelectorEventLoop):
     other workers forward, until its last request is done.
     """
 
-    _worker_server: asyncio.Server | None = None
+    _worker_server: asyncio.AbstractServer | None = None
 
-    async def create_server(self, protocol_factory: Any, *args: Any, **kwargs: Any) -> asyncio.Server:
+    async def create_server(self, protocol_factory: Any, *args: Any, **kwargs: Any) -> Any:
         if (path := bank_leases.get_socket_path()) is not None:
-            self._worker_server = await self.create_unix_server(protocol_factory, path, backlog=BACKLOG)
+            self._worker_server = await self.create_unix_server(protocol_factory, str(path), backlog=BACKLOG)
         reserved: socket.socket = kwargs["sock"]
         if REUSEPORT_BALANCES:
             address = reserved.getsockname()[:2]

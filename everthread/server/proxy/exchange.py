@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -104,9 +105,10 @@ class Exchange:
         if self._is_task or person_turn is None or options.memory is False:
             return await self._pass_on(request, target, raw_headers, None)
         bank, session = self._destination.bank, self._destination.session
-        recall = partial(self._memory.preview, bank, person_turn, session, options.budget)
+        recall = partial(self._memory.preview, bank, person_turn, session, options.budget, MODEL_SHARE * patience_s)
         async with _take_slot(self._memory.slots):
-            block = await self._recall(recall, patience_s)
+            recalling = self._memory.tasks.start(anyio.to_thread.run_sync(recall))
+            block = await self._wait_for_block(recalling, patience_s)
         answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
         return PassedAnswer(answer, self._build_headers(None, block))
 
@@ -123,54 +125,65 @@ class Exchange:
 
     async def _remember(
         self, person_turn: PersonTurn, options: BodyOptions, patience_s: float
-    ) -> tuple[asyncio.Task[Turn | None], MemoryBlock]:
+    ) -> tuple[asyncio.Future[Turn | None], MemoryBlock]:
         """Store the person's message, and recall for it unless storing takes too long.
 
+        One thread does both: each change of threads would delay the request.
+
         Returns:
-            The task that stores, and the memories.
+            The stored message once it is stored, and the memories.
         """
         recalls = options.memory is not False and bool(person_turn.messages)
+        loop = asyncio.get_running_loop()
+        storing: asyncio.Future[Turn | None] = loop.create_future()
+        is_late = threading.Event()
         async with _take_slot(self._memory.slots) as has_slot:
-            storing = self._memory.tasks.start(self._begin(person_turn))
-            if recalls and has_slot and not person_turn.continues:
-                self._memory.tasks.start(self._prepare(person_turn))
+
+            def remember() -> MemoryBlock:
+                if recalls and has_slot and not person_turn.continues:
+                    self._prepare(person_turn)
+                turn = self._begin(person_turn)
+                loop.call_soon_threadsafe(storing.set_result, turn)
+                if not recalls or not has_slot or is_late.is_set():
+                    return NO_BLOCK
+                deadline_s = MODEL_SHARE * patience_s
+                return self._memory.recall(self._destination.bank, person_turn, turn, options.budget, deadline_s)
+
+            remembering = self._memory.tasks.start(anyio.to_thread.run_sync(remember))
             await asyncio.wait([storing], timeout=STORING_PATIENCE_S)
             if not storing.done():
+                is_late.set()
+                remembering.add_done_callback(_retrieve_error)
                 self._note_failure("stored-later", TimeoutError())
+            elif recalls and has_slot:
+                return storing, await self._wait_for_block(remembering, patience_s)
             elif recalls:
-                if has_slot:
-                    bank, turn = self._destination.bank, storing.result()
-                    recall = partial(self._memory.recall, bank, person_turn, turn, options.budget)
-                    return storing, await self._recall(recall, patience_s)
                 self._note_failure("recall-incomplete", TimeoutError())
         return storing, NO_BLOCK
 
-    async def _begin(self, person_turn: PersonTurn) -> Turn | None:
+    def _prepare(self, person_turn: PersonTurn) -> None:
+        """Begin to recall: the question is embedded while the message is stored."""
+        with suppress(Exception):  # recall meets the same error, which is noted then
+            self._memory.prepare(self._destination.bank, person_turn.text)
+
+    def _begin(self, person_turn: PersonTurn) -> Turn | None:
         """Store the person's message, unless the bank remembers nothing."""
-
-        def begin() -> Turn | None:
-            bank, session = self._destination.bank, self._destination.session
-            return None if self._memory.is_read_only(bank) else self._memory.begin(bank, person_turn, session)
-
+        bank, session = self._destination.bank, self._destination.session
         try:
-            return await anyio.to_thread.run_sync(begin)
+            return None if self._memory.is_read_only(bank) else self._memory.begin(bank, person_turn, session)
         except Exception as error:  # noqa: BLE001  # no error of the memory may fail the reply
             self._note_failure("not-stored", error)
             return None
 
-    async def _prepare(self, person_turn: PersonTurn) -> None:
-        """Begin to recall, while the message is stored."""
-        with suppress(Exception):  # `_recall` meets the same error, and notes it
-            await anyio.to_thread.run_sync(self._memory.prepare, self._destination.bank, person_turn.text)
-
-    async def _recall(self, recall: Callable[[float], MemoryBlock], patience_s: float) -> MemoryBlock:
-        """Call a function that recalls, with its deadline; no memories if it takes longer than the patience."""
-        recall = partial(recall, MODEL_SHARE * patience_s)
+    async def _wait_for_block(self, recalling: asyncio.Task[MemoryBlock], patience_s: float) -> MemoryBlock:
+        """Wait for memories; none if that takes longer than the patience."""
+        await asyncio.wait([recalling], timeout=patience_s)
+        if not recalling.done():
+            recalling.add_done_callback(_retrieve_error)
         try:
-            with anyio.fail_after(patience_s):
-                return await anyio.to_thread.run_sync(recall, abandon_on_cancel=True)
-        except TimeoutError as error:
-            self._note_failure("recall-incomplete", error)
+            return recalling.result()
+        except (TimeoutError, asyncio.InvalidStateError):
+            self._note_failure("recall-incomplete", TimeoutError())
         except Exception as error:  # noqa: BLE001  # as in `_begin`
             self._note_failure("not-recalled", error)
         return NO_BLOCK
@@ -199,11 +212,11 @@ class Exchange:
             self._failures.append("memories-refused")
         return answer, NO_BLOCK
 
-    async def _finish(self, storing: asyncio.Task[Turn | None], reply: Reply) -> None:
+    async def _finish(self, storing: asyncio.Future[Turn | None], reply: Reply) -> None:
         """Store the reply, after the message."""
 
         async def finish() -> None:
-            if (turn := await storing) is not None:
+            if (turn := await asyncio.shield(storing)) is not None:
                 bank, metadata = self._destination.bank, self._build_metadata()
                 await anyio.to_thread.run_sync(self._memory.finish, bank, turn, reply, metadata)
 
@@ -250,6 +263,12 @@ class Exchange:
         if self._failures:
             headers["X-Everthread-Error"] = ", ".join(self._failures)
         return headers
+
+
+def _retrieve_error(task: asyncio.Task[MemoryBlock]) -> None:
+    """Retrieve the error of an abandoned task, which asyncio would log as lost."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _read(request: ModelRequest, read: Callable[[], Read]) -> Read:
