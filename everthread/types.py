@@ -446,6 +446,7 @@ class ImportResult:
         skipped: the number of entries of the file that are not lines, by kind.
         lines: lines in the bank afterwards.
         broken: the conversations of an export that could not be read and were left out: the reason, by title.
+        units: facts and notes of another memory that are new to the bank.
     """
 
     read: int
@@ -453,6 +454,7 @@ class ImportResult:
     skipped: Mapping[str, int]
     lines: int
     broken: Mapping[str, str] = field(default_factory=dict)
+    units: int = 0
 
 
 @dataclass(frozen=True, slots=True)

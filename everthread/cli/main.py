@@ -183,6 +183,8 @@ def import_(
         f"{counts['added']} of {pluralize(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
         f"{bank} has {counts['lines']} now{retracted}{importing.format_skipped(counts['skipped'])}"
     )
+    if counts["units"]:
+        click.echo(f"new facts and notes of another memory: {counts['units']}")
     for name, reason in counts["broken"].items():
         click.echo(f"left out: {escape_control_chars(name)}: {escape_control_chars(reason)}", err=True)
 

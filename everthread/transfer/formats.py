@@ -38,7 +38,9 @@ FORMATS = {  # the options of each module's `read`, apart from the path
 }
 MAX_NAMED_FILES = 5  # of an archive or a folder, in a message
 
-NAME_FORMAT = f"give its format with {{option}} ({', '.join(FORMATS)})"
+_FILE_FORMATS = [name for name in FORMATS if name not in SERVICES]  # exports of services are recognised
+
+NAME_FORMAT = f"give its format with {{option}} ({', '.join(_FILE_FORMATS)})"
 
 
 def open_reader(
@@ -136,7 +138,7 @@ def _recognize(path: Path) -> str:
         from everthread.transfer import whatsapp
 
         return "whatsapp" if whatsapp.is_whatsapp_export(path) else "transcript"
-    from everthread.transfer import messages, other_services
+    from everthread.transfer import messages
 
     value = load_json(path)
     first = value[0] if isinstance(value, list) and value else value
@@ -145,8 +147,8 @@ def _recognize(path: Path) -> str:
             return "locomo"
         if "session_1" in first:
             return "realtalk"
-    if messages.is_messages(value) or other_services.detect_service(value) is not None:
-        return "messages"  # whose reader rejects another service's export by its name
+    if messages.is_messages(value):
+        return "messages"
     raise ConfigError(
         f"unrecognised JSON: {describe_json(value)}. Supported are messages of chat APIs "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '

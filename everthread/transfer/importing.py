@@ -32,7 +32,8 @@ from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.transfer.services.changes import batch_conversations, store_conversations
 from everthread.transfer.services.lines import Findings
-from everthread.types import Line, NewLine
+from everthread.transfer.services.units import store_units
+from everthread.types import Line, NewLine, NewUnit
 
 NO_LABEL = SessionLabel(None, {})
 
@@ -50,6 +51,7 @@ class CheckedFile:
     head: Head | None = None  # of an exported bank
     services: tuple[str, ...] = ()  # whose export it is
     broken: Mapping[str, str] = field(default_factory=dict)  # why conversations of it can't be read, by title
+    units: tuple[NewUnit, ...] = ()  # facts and notes that another memory wrote
 
 
 def check_file(path: Path | Sequence[Path], format: str | None = None, **options: Any) -> CheckedFile:
@@ -71,10 +73,10 @@ def check_file(path: Path | Sequence[Path], format: str | None = None, **options
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     first = path if isinstance(path, Path) else path[0]
     head = None if findings.services else find_head(first)
-    if not total and head is None:
+    if not total and head is None and not findings.units:
         what = f"the file contains no messages{format_skipped(left_out)}"
         raise BadFile(f"{what}; nothing was imported", path=first)
-    found = tuple(findings.services), dict(findings.broken)
+    found = tuple(findings.services), dict(findings.broken), tuple(findings.units)
     return CheckedFile(first, reader, total, left_out, dict(places), dict(sessions), head, *found)
 
 
@@ -100,17 +102,19 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
         progress: called with the number of lines of each batch.
 
     Returns:
-        The counts of lines read and added, of the bank's lines, and of skipped entries, and the broken conversations.
+        The counts of lines read and added, of facts and notes added, of the bank's lines, and of skipped entries, and
+        the broken conversations.
     """
-    before, skipped = memory.stats(), dict(source.skipped)
+    before, skipped, units = memory.stats(), dict(source.skipped), 0
     if source.head is not None and _is_copy(memory, source):
         restoring.restore(memory, source.path, source.head, progress)
         skipped = {}
     else:
         _add_lines(memory, source, progress)
+        units = store_units(memory, source.units)
     after = memory.stats()
     added = after.lines + after.retracted - before.lines - before.retracted
-    totals = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
+    totals = {"units": units, "lines": after.lines, "retracted": after.retracted, "pending": after.pending}
     left_out = {"skipped": skipped, "broken": dict(source.broken)}
     return {"read": source.line_count, "added": added, **totals, **left_out}
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 
-from everthread.transfer import jsonl, other_services
+from everthread.transfer import jsonl
 from everthread.transfer.files import describe_json, file_error, hash_parts, load_json, make_session_id, shorten
 from everthread.types import NewLine
 
@@ -27,8 +27,8 @@ def read(
     the arguments.
 
     Raises:
-        BadFile: the file is invalid, or an export of another service, or its first message has neither a role nor a
-            speaker. Otherwise all people would become "user", and all lines would be dated today.
+        BadFile: the file is invalid, or its first message has neither a role nor a speaker. Otherwise all people would
+            become "user".
     """
     messages = _load_messages(path)
     numbered = ((f"message {number}", message) for number, message in enumerate(messages, 1))
@@ -41,10 +41,6 @@ def read(
 def _load_messages(path: Path) -> list[object]:
     """Return the messages in a file. Raises BadFile as `read`, but checks only the first one."""
     value = load_json(path)
-    if (service := other_services.detect_service(value)) is not None:
-        raise file_error(
-            path, "", f"this looks like an export of {service}, which can't be imported yet", other_services.REMEDY
-        )
     messages = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(messages, list):
         raise file_error(

@@ -13,8 +13,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from hardship import PATIENCE, llm, web
+from hardship import PATIENCE, llm
 from hardship.loopback import Quiet, serve_app, serve_handler
 
 from everthread import (
@@ -509,7 +510,7 @@ def faulty_proxy(target: str, *faults: str) -> Iterator[FaultyProxy]:
                 self.answer(503, json.dumps(problem).encode(), {"Retry-After": "0"})
                 return
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
-            answer = web.request(self.command, target + self.path, content=body, headers=headers)
+            answer = httpx.request(self.command, target + self.path, content=body, headers=headers, timeout=PATIENCE)
             if fault == "late":
                 time.sleep(LATE_S)
             if fault == "lose":

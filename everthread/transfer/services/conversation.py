@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from everthread.errors import BadFile
-from everthread.types import Metadata, Role
+from everthread.types import Metadata, NewUnit, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class Conversation:
         owner: the speaker whose export it is, if the export says so.
         assistant: the name of the service's only assistant, under which the user may know another ("ChatGPT").
         excluded: the kind, in the plural, of conversations that are only imported if they are chosen by name.
+        namespace: in which the ids of messages, or their times and texts, are unique; None: this conversation. Messages
+            that several conversations of a namespace share are imported once.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Conversation:
     owner: str | None = None
     assistant: str | None = None
     excluded: str = ""
+    namespace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class ReadOptions:
     strict: bool = False
 
 
-Entry = Conversation | BrokenConversation
+Entry = Conversation | BrokenConversation | NewUnit  # the last is a fact or a note that another memory wrote
 
 
 def build_all(values: Iterable[tuple[str, object]], build: Callable[[object], Conversation]) -> Iterator[Entry]:

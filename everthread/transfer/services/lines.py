@@ -23,7 +23,7 @@ from everthread.transfer.services.conversation import BrokenConversation, Conver
 from everthread.transfer.services.export import open_export
 from everthread.transfer.services.order import Placed, order_messages
 from everthread.transfer.services.registry import load_reader
-from everthread.types import NewLine, Role
+from everthread.types import NewLine, NewUnit, Role
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -39,6 +39,7 @@ class Findings:
         broken: why conversations can't be read, by title or place.
         owners: the speakers whose export it is, with the number of their conversations.
         chosen: those of the names in `ReadOptions.only` that a conversation has.
+        units: facts and notes that another memory wrote.
     """
 
     services: list[str] = field(default_factory=list)
@@ -47,10 +48,11 @@ class Findings:
     broken: dict[str, str] = field(default_factory=dict)
     owners: Counter[str] = field(default_factory=Counter)
     chosen: set[str] = field(default_factory=set)
+    units: list[NewUnit] = field(default_factory=list)
 
     def clear(self) -> None:
         """Forget everything, before the export is read again."""
-        for found in (self.services, self.skipped, self.sessions, self.broken, self.owners, self.chosen):
+        for found in (self.services, self.skipped, self.sessions, self.broken, self.owners, self.chosen, self.units):
             found.clear()
 
 
@@ -73,6 +75,9 @@ def read_lines(
     with open_export(paths) as export:
         for service in services:
             for entry in load_reader(service).read(export, options):
+                if isinstance(entry, NewUnit):
+                    findings.units += [entry] if _is_unit_chosen(entry, options) else []
+                    continue
                 broken = entry
                 if isinstance(entry, Conversation):
                     try:
@@ -128,6 +133,11 @@ def _is_chosen(conversation: Conversation, options: ReadOptions, findings: Findi
     return not conversation.excluded
 
 
+def _is_unit_chosen(unit: NewUnit, options: ReadOptions) -> bool:
+    names = {value.casefold() for value in unit.metadata.values() if isinstance(value, str)}
+    return not options.only or any(name.casefold() in names for name in options.only)
+
+
 def _localize(message: Message, tz: tzinfo) -> Message:
     said_at = message.said_at
     return message if said_at is None or said_at.tzinfo else replace(message, said_at=said_at.replace(tzinfo=tz))
@@ -178,13 +188,14 @@ def _find_time(
 def _make_keys(service: str, conversation: Conversation, placed: Sequence[Placed]) -> list[str]:
     """Return the key of each message: from its id, or else from its time, its speaker and its text."""
     generator = KeyGenerator()
+    namespace = conversation.id if conversation.namespace is None else conversation.namespace
     keys: list[str] = []
     for place in placed:
         message = place.message
         if (name := message.id) is None:
             said_at = message.said_at and message.said_at.isoformat()
             name = generator.next_key(said_at, message.speaker, message.text, timed=said_at is not None)
-        keys.append(_limit(f"{service}:{conversation.id}:{name}"))
+        keys.append(_limit(f"{service}:{namespace}:{name}"))
     return keys
 
 

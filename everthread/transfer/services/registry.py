@@ -26,6 +26,18 @@ SERVICES = {  # the module of each service, and the service's name
     "slack": "Slack",
     "matrix": "Matrix",
     "signal": "Signal",
+    "gemini": "Gemini",
+    "characterai": "Character.AI",
+    "sillytavern": "SillyTavern",
+    "risuai": "RisuAI",
+    "openwebui": "Open WebUI",
+    "librechat": "LibreChat",
+    "claudecode": "Claude Code",
+    "codex": "Codex",
+    "mem0": "mem0",
+    "letta": "Letta",
+    "langchain": "LangChain",
+    "llamaindex": "LlamaIndex",
 }
 
 

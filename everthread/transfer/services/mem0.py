@@ -1,0 +1,58 @@
+"""Reads the memories of mem0, as `get_all` returns them: `{"results": [{"id": …, "memory": …}, …]}`.
+
+They are facts that a model wrote, not lines that were said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from everthread.errors import BadFile
+from everthread.transfer.files import PLACEHOLDER_TIME
+from everthread.transfer.services.conversation import BrokenConversation, Entry, ReadOptions
+from everthread.transfer.services.export import Export, ExportFile
+from everthread.transfer.services.fields import Record, get_record, get_text, parse_iso, require_record
+from everthread.types import Metadata, NewUnit
+
+_OWNERS = ("user_id", "agent_id", "run_id", "actor_id")
+
+
+def recognises(export: Export) -> bool:
+    """Return whether there are memories of mem0."""
+    return any(_find_list(file) is not None for file in export.files)
+
+
+def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
+    """Yield the facts."""
+    for file in export.files:
+        path = _find_list(file)
+        for number, value in enumerate(file.items(path), 1) if path is not None else ():
+            try:
+                yield build_fact(value)
+            except BadFile as error:
+                yield BrokenConversation(f"memory {number} of {file.name}", str(error))
+
+
+def build_fact(value: object) -> NewUnit:
+    """Build a fact from its JSON.
+
+    Raises:
+        BadFile: it has no id, or no text.
+    """
+    record = require_record(value, "id", "memory")
+    text, fact_id = get_text(record, "memory"), record["id"]
+    if not text or not isinstance(fact_id, str):
+        raise BadFile("it has no text" if isinstance(fact_id, str) else "it has no id")
+    said_at = parse_iso(record.get("created_at")) or PLACEHOLDER_TIME
+    owners = {name: owner for name in _OWNERS if (owner := get_text(record, name))}
+    metadata: Metadata = {"source": "mem0", "id": fact_id, **owners}
+    return NewUnit("fact", text.strip(), 0, 0, said_at, metadata=metadata)
+
+
+def _find_list(file: ExportFile) -> str | None:
+    """Return the path of the list of memories in a file; None if it has none."""
+    head = file.head
+    path = "" if isinstance(head, list) else "results"
+    rows = head if isinstance(head, list) else get_record(head).get("results")
+    first: Record = get_record(rows[0]) if isinstance(rows, list) and rows else {}
+    return path if {"id", "memory"} <= first.keys() and isinstance(first["memory"], str) else None

@@ -1,0 +1,432 @@
+"""Small exports of companions, front ends and frameworks, written for these tests with the fields of the services.
+
+Each has two turns of Nora and a reply of Aria or of a model, and what its service is known for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+ROOT = "00000000-0000-0000-0000-000000000000"
+
+
+def rows(*values: object) -> bytes:
+    """Return JSON Lines."""
+    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values).encode()
+
+
+def plain(value: object) -> bytes:
+    """Return JSON."""
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+SILLYTAVERN: Sequence[dict[str, object]] = (
+    {
+        "user_name": "Nora",
+        "character_name": "Aria",
+        "create_date": "2024-6-2@20h10m00s",
+        "chat_metadata": {"note_prompt": ""},
+    },
+    {"name": "Aria", "is_user": False, "send_date": "June 2, 2024 8:11pm", "mes": "Hello {{user}}, I am {{Char}}."},
+    {"name": "Nora", "is_user": True, "send_date": "June 2, 2024 8:12pm", "mes": "Is <think> a tag?"},
+    {
+        "name": "Aria",
+        "is_user": False,
+        "send_date": "2024-6-5 @14h 56m 50s 682ms",
+        "mes": "<think>A tag.</think>\n\nIt is.",
+        "swipe_id": 1,
+        "swipes": ["No.", "<think>A tag.</think>\n\nIt is.", "Perhaps."],
+        "swipe_info": [{"send_date": "2024-6-5 @14h 56m 20s 1ms"}, {"send_date": "2024-6-5 @14h 56m 50s 682ms"}],
+        "extra": {"reasoning": "Nora asks about a tag.", "model": "m-1"},
+    },
+    {"name": "System", "is_user": False, "is_system": True, "mes": "Help!", "extra": {"type": "help"}},
+    {
+        "name": "Nora",
+        "is_user": True,
+        "is_system": True,
+        "send_date": "2025-11-03T19:40:12.345Z",
+        "mes": "A hidden word.",
+        "extra": {"file": {"name": "offer.txt", "url": "/user/files/1.txt"}},
+    },
+)
+
+CHARACTERAI_TURNS: dict[str, Any] = {
+    "turns": [  # newest first
+        {
+            "turn_key": {"chat_id": "chat-1", "turn_id": "t3"},
+            "create_time": "2024-06-02T20:13:00.5Z",
+            "author": {"author_id": "c", "name": "Aria"},
+            "candidates": [
+                {"candidate_id": "k3a", "create_time": "2024-06-02T20:13:00.5Z", "raw_content": "No."},
+                {"candidate_id": "k3b", "create_time": "2024-06-02T20:13:30Z", "raw_content": "It is blue."},
+                {"candidate_id": "k3c", "create_time": "2024-06-02T20:13:40Z", "raw_content": ""},
+            ],
+            "primary_candidate_id": "k3b",
+        },
+        {
+            "turn_key": {"chat_id": "chat-1", "turn_id": "t2"},
+            "create_time": "2024-06-02T20:12:00Z",
+            "author": {"author_id": "u", "name": "Nora", "is_human": True},
+            "candidates": [{"candidate_id": "k2", "create_time": "2024-06-02T20:12:00Z", "raw_content": "Which?"}],
+            "primary_candidate_id": "k2",
+        },
+        {
+            "turn_key": {"chat_id": "chat-1", "turn_id": "t1"},
+            "create_time": "2024-06-02T20:11:00Z",
+            "author": {"author_id": "c", "name": "Aria"},
+            "candidates": [{"candidate_id": "k1", "raw_content": "I have a door."}],
+            "primary_candidate_id": "k1",
+        },
+    ],
+    "meta": {"next_token": ""},
+}
+
+CHARACTERAI_HISTORIES: dict[str, Any] = {
+    "info": {"character": {"name": "Aria"}},
+    "histories": {
+        "histories": [
+            {
+                "external_id": "h1",
+                "msgs": [
+                    {
+                        "src": {"is_human": False, "name": "Aria"},
+                        "text": "I have a door.",
+                        "created": "2023-06-02T20:11:00Z",
+                    },
+                    {"src": {"is_human": True, "name": "Nora"}, "text": "Which?", "created": "2023-06-02T20:12:00Z"},
+                    {
+                        "src": {"is_human": False, "name": "Aria"},
+                        "text": "The blue one.",
+                        "created": "2023-06-02T20:13:00Z",
+                    },
+                ],
+            },
+            {
+                "external_id": "h2",
+                "msgs": [  # newest first
+                    {"src": {"is_human": False}, "text": "Later.", "created": "2023-06-03T20:12:00Z"},
+                    {"src": {"is_human": True}, "text": "Sooner.", "created": "2023-06-03T20:11:00Z"},
+                ],
+            },
+        ]
+    },
+}
+
+RISUAI = {
+    "type": "risuChat",
+    "ver": 2,
+    "data": {
+        "id": "r1",
+        "name": "Chat 1",
+        "note": "",
+        "localLore": [],
+        "fmIndex": -1,
+        "message": [
+            {"role": "user", "data": "Which door?", "chatId": "m1", "time": 1717359060000, "disabled": True},
+            {
+                "role": "char",
+                "data": "<Thoughts>\nThe blue.\n</Thoughts>\nThe blue one.",
+                "chatId": "m2",
+                "saying": "a",
+            },
+            {"role": "char", "data": "Write more.", "chatId": "m3", "isComment": True},
+            {"role": "user", "data": "Thank you.", "chatId": "m4", "time": 1717359120000},
+        ],
+    },
+    "folders": [],
+}
+
+OPENWEBUI: list[dict[str, Any]] = [
+    {
+        "id": "w1",
+        "title": "Doors",
+        "created_at": 1717359000,
+        "chat": {
+            "models": ["m-1", "m-2"],
+            "history": {
+                "currentId": "4",
+                "messages": {
+                    "1": {
+                        "id": "1",
+                        "parentId": None,
+                        "role": "user",
+                        "content": "Which door?",
+                        "timestamp": 1717359060,
+                    },
+                    "2": {
+                        "id": "2",
+                        "parentId": "1",
+                        "role": "assistant",
+                        "model": "m-1",
+                        "modelName": "Model One",
+                        "timestamp": 1717359070,
+                        "content": '<details type="reasoning" done="true">\n<summary>Thought</summary>\n> Blue\n'
+                        '</details>\nThe blue one.\n<details type="tool_calls" name="x">\n</details>',
+                    },
+                    "3": {
+                        "id": "3",
+                        "parentId": "1",
+                        "role": "assistant",
+                        "model": "m-2",
+                        "timestamp": 1717359071,
+                        "content": "rendered",
+                        "output": [
+                            {"type": "reasoning", "content": []},
+                            {"type": "message", "content": [{"type": "output_text", "text": "The red one."}]},
+                            {"type": "function_call", "name": "x"},
+                        ],
+                    },
+                    "4": {
+                        "id": "4",
+                        "parentId": "2",
+                        "role": "user",
+                        "content": 'See <details type="reasoning">x</details>',
+                        "timestamp": 1717359080,
+                        "files": [{"name": "offer.txt"}],
+                    },
+                },
+            },
+        },
+    },
+    {
+        "id": "w2",
+        "title": "Old",
+        "chat": {"messages": [{"id": "9", "role": "user", "content": "Old.", "timestamp": 1717000000}]},
+    },
+]
+
+LIBRECHAT = {
+    "conversationId": "l1",
+    "title": "Doors",
+    "exportAt": "10:00:00 GMT+0000",
+    "branches": True,
+    "recursive": True,
+    "messagesTree": [
+        {
+            "messageId": "1",
+            "parentMessageId": ROOT,
+            "text": "Which door?",
+            "sender": "User",
+            "isCreatedByUser": True,
+            "createdAt": "2024-06-02T20:11:00.000Z",
+            "children": [
+                {
+                    "messageId": "2",
+                    "parentMessageId": "1",
+                    "text": "The red one.",
+                    "sender": "GPT-4",
+                    "isCreatedByUser": False,
+                    "createdAt": "2024-06-02T20:11:10.000Z",
+                    "children": [],
+                },
+                {
+                    "messageId": "3",
+                    "parentMessageId": "1",
+                    "text": "",
+                    "content": [
+                        {"type": "think", "think": "Blue?"},
+                        {"type": "text", "text": {"value": "The blue one."}},
+                        {"type": "tool_call", "tool_call": {}},
+                        {"type": "text", "text": "Go in."},
+                    ],
+                    "sender": "GPT-4",
+                    "isCreatedByUser": False,
+                    "createdAt": "2024-06-02T20:12:00.000Z",
+                    "children": [
+                        {
+                            "messageId": "4",
+                            "parentMessageId": "3",
+                            "text": "Thank you.",
+                            "isCreatedByUser": True,
+                            "createdAt": "2024-06-02T20:13:00.000Z",
+                            "files": [{"filename": "offer.txt"}],
+                        }
+                    ],
+                },
+            ],
+        }
+    ],
+}
+
+GEMINI = [
+    {
+        "header": "Gemini Apps",
+        "title": "Prompted And the other? Attached 2 files.",
+        "time": "2024-06-02T20:20:00.123Z",
+        "products": ["Gemini Apps"],
+        "safeHtmlItem": [{"html": "<p>The <b>red</b> one &amp; more:</p><ul><li>a</li></ul>"}],
+    },
+    {"header": "Gemini Apps", "title": "Used Gemini Apps", "time": "2024-06-02T20:15:00Z"},
+    {"header": "Gemini Apps", "title": "Asked Which door?", "time": "2024-06-02T20:11:00Z"},
+    {"header": "YouTube", "title": "Watched doors", "time": "2024-06-02T20:10:00Z"},
+    {
+        "header": "Gemini-Apps",
+        "title": "Eingegebener Prompt: Guten Tag",
+        "time": "2024-06-02T18:00:00Z",
+        "safeHtmlItem": [{"html": "Hallo!"}],
+    },
+]
+
+GEMINI_WORKSPACE = {
+    "title": "Doors",
+    "creation_time": "2024-06-02T20:10:00Z",
+    "conversation_turns": [
+        {"user_turn": {"prompt": "Which door?", "turn_index": 0, "turn_last_modified": "2024-06-02T20:11:00Z"}},
+        {"system_turn": {"text": [{"data": "The red one."}], "turn_index": 1, "model_thoughts": [{"headline": "x"}]}},
+        {"user_turn": {"prompt": "Which door to take?", "turn_index": 0, "turn_last_modified": "2024-06-02T20:12:00Z"}},
+        {"system_turn": {"text": [{"data": "The blue"}, {"cards": [{"content": "one."}]}], "turn_index": 1}},
+        {"user_turn": {"prompt": "x", "turn_index": 2, "turn_deleted_time": "2024-06-03T20:12:00Z"}},
+    ],
+}
+
+
+def claude_code_row(number: int, parent: int | None, kind: str, content: object, **fields: object) -> dict[str, object]:
+    """Return a row of a session of Claude Code."""
+    common = {"sessionId": "s1", "isSidechain": False, "cwd": "/home/nora/doors", "type": kind}
+    return {
+        **common,
+        "uuid": f"u{number}",
+        "parentUuid": None if parent is None else f"u{parent}",
+        "timestamp": f"2026-06-02T20:{number:02}:00.000Z",
+        "message": {"role": kind, "content": content},
+        **fields,
+    }
+
+
+CLAUDE_CODE = (
+    claude_code_row(1, None, "user", "Which door?"),
+    claude_code_row(2, 1, "assistant", [{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "I look."}]),
+    claude_code_row(3, 2, "assistant", [{"type": "tool_use", "name": "Read", "input": {}}]),
+    claude_code_row(4, 3, "user", [{"type": "tool_result", "content": "blue"}]),
+    claude_code_row(5, 4, "assistant", [{"type": "text", "text": "The red one."}]),
+    claude_code_row(6, 4, "assistant", [{"type": "text", "text": "The blue one."}]),
+    claude_code_row(7, None, "assistant", [{"type": "text", "text": "A subagent."}], isSidechain=True),
+    claude_code_row(8, None, "system", "", subtype="compact_boundary", logicalParentUuid="u6"),
+    claude_code_row(9, 8, "user", "This session is continued.", isCompactSummary=True),
+    claude_code_row(10, 9, "user", "<command-name>/model</command-name>"),
+    claude_code_row(11, 10, "user", "Thank you."),
+    {"type": "summary", "summary": "The blue door", "leafUuid": "u11"},
+)
+
+
+def codex_row(minute: int, kind: str, **payload: object) -> dict[str, object]:
+    """Return a row of a session of Codex."""
+    return {"timestamp": f"2026-06-02T20:{minute:02}:00.000Z", "type": kind, "payload": payload}
+
+
+def codex_message(minute: int, role: str, text: str) -> dict[str, object]:
+    """Return a message in a session of Codex."""
+    kind = "output_text" if role == "assistant" else "input_text"
+    return codex_row(minute, "response_item", type="message", role=role, content=[{"type": kind, "text": text}])
+
+
+CODEX = (
+    codex_row(0, "session_meta", id="x1", timestamp="2026-06-02T20:00:00Z", cwd="/home/nora/doors"),
+    codex_message(0, "developer", "<permissions instructions>"),
+    codex_message(0, "user", "<environment_context>\n</environment_context>"),
+    codex_message(1, "user", "Which door?"),
+    codex_row(1, "event_msg", type="user_message", message="Which door?"),
+    codex_row(2, "response_item", type="reasoning", summary=[]),
+    codex_row(2, "response_item", type="function_call", name="shell"),
+    codex_row(2, "response_item", type="function_call_output", output="blue"),
+    codex_row(3, "event_msg", type="agent_message", message="The blue one."),
+    codex_message(3, "assistant", "The blue one."),
+    codex_row(4, "event_msg", type="user_message", message="Thank you."),
+)
+
+LANGCHAIN = [
+    {"type": "system", "data": {"content": "Be kind."}},
+    {"type": "human", "data": {"content": "Which door?", "name": "Nora", "id": None}},
+    {
+        "type": "ai",
+        "data": {"content": [{"type": "tool_use", "id": "c"}], "tool_calls": [{"name": "look"}], "id": "run-1"},
+    },
+    {"type": "tool", "data": {"content": "blue", "tool_call_id": "c"}},
+    {"type": "AIMessageChunk", "data": {"content": ["The blue ", {"type": "text", "text": "one."}], "id": "run-2"}},
+    {"type": "chat", "data": {"content": "Go in.", "role": "Aria"}},
+]
+
+LLAMAINDEX: dict[str, Any] = {
+    "store": {
+        "nora": [
+            {"role": "system", "blocks": [{"block_type": "text", "text": "Be kind."}]},
+            {"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": "Which door?"}]},
+            {
+                "role": "assistant",
+                "blocks": [{"block_type": "text", "text": "The"}, {"block_type": "text", "text": "blue."}],
+            },
+        ],
+        "emil": [{"role": "user", "content": "Good day."}],
+    },
+    "class_name": "SimpleChatStore",
+}
+
+
+def letta_user(minute: int, **event: object) -> dict[str, object]:
+    """Return a message of the user, or another event, in an agent file of Letta."""
+    text = json.dumps(event)
+    return {
+        "id": f"message-{minute}",
+        "role": "user",
+        "created_at": f"2025-06-02T20:{minute:02}:00+00:00",
+        "content": text,
+    }
+
+
+LETTA: dict[str, Any] = {
+    "agents": [
+        {
+            "id": "agent-0",
+            "name": "Aria",
+            "agent_type": "memgpt_v2_agent",
+            "block_ids": ["block-0", "block-1"],
+            "messages": [
+                {"id": "message-0", "role": "system", "content": [{"type": "text", "text": "You are Aria."}]},
+                letta_user(1, type="login", last_login="Never"),
+                letta_user(2, type="user_message", message="Which door?", time="2025-06-02 08:02 PM"),
+                {
+                    "id": "message-3",
+                    "role": "assistant",
+                    "created_at": "2025-06-02T20:03:00+00:00",
+                    "content": [{"type": "text", "text": "Nora asks about a door."}],
+                    "tool_calls": [
+                        {"function": {"name": "send_message", "arguments": '{"message": "The blue one."}'}},
+                        {"function": {"name": "core_memory_append", "arguments": "{}"}},
+                    ],
+                },
+                {"id": "message-4", "role": "tool", "content": '{"status": "OK"}'},
+                letta_user(5, type="heartbeat", reason="x"),
+                letta_user(6, type="user_message", message="Thank you."),
+            ],
+        }
+    ],
+    "blocks": [
+        {"id": "block-0", "label": "human", "value": "Her name is Nora."},
+        {"id": "block-1", "label": "persona", "value": ""},
+        {"id": "block-9", "label": "human", "value": "Of another agent."},
+    ],
+}
+
+MEM0 = {
+    "results": [
+        {"id": "f1", "memory": "Likes blue doors", "user_id": "nora", "created_at": "2025-06-02T13:00:00-07:00"},
+        {"id": "f2", "memory": "Has a dog", "user_id": "nora", "created_at": "2025-06-03T13:00:00-07:00"},
+    ]
+}
+
+FILES = {  # service -> the name of a file and its content, one for each form
+    "sillytavern": [("chats/Aria/Aria - 2024-6-2.jsonl", rows(*SILLYTAVERN))],
+    "characterai": [("page.json", plain(CHARACTERAI_TURNS)), ("Aria.json", plain(CHARACTERAI_HISTORIES))],
+    "risuai": [("Aria_2024-06-02T203000000Z_chat.json", plain(RISUAI))],
+    "openwebui": [("chat-export-1.json", plain(OPENWEBUI))],
+    "librechat": [("Doors.json", plain(LIBRECHAT))],
+    "gemini": [("MyActivity.json", plain(GEMINI)), ("conversation_1.txt", plain(GEMINI_WORKSPACE))],
+    "claudecode": [("s1.jsonl", rows(*CLAUDE_CODE))],
+    "codex": [("rollout-2026-06-02T20-00-00-x1.jsonl", rows(*CODEX))],
+    "langchain": [("history.json", plain(LANGCHAIN))],
+    "llamaindex": [("chat_store.json", plain(LLAMAINDEX))],
+    "letta": [("Aria.af", plain(LETTA))],
+    "mem0": [("memories.json", plain(MEM0))],
+}

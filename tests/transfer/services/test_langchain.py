@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from everthread.transfer.services.conversation import Conversation
+from everthread.transfer.services.langchain import build_history
+from transfer.services.companion_examples import LANGCHAIN, plain
+from transfer.services.reading import read_entries, shown, times
+
+
+def test_a_history_is_what_people_and_models_said() -> None:
+    history = build_history(LANGCHAIN, "history")
+    assert shown(history) == [("Nora", "Which door?"), ("assistant", "The blue one."), ("Aria", "Go in.")]
+    assert [message.id for message in history.messages] == [None, "run-2", None]
+    assert times(history) == [None, None, None]
+    assert history.skipped == {"instructions": 1, "calls of tools": 1, "results of tools": 1}
+
+
+def test_a_history_may_be_in_an_object_and_keeps_its_id_when_it_grows(tmp_path: Path) -> None:
+    (history,) = read_entries("langchain", tmp_path, {"h.json": plain({"messages": LANGCHAIN})})
+    assert isinstance(history, Conversation)
+    assert history.id == build_history(LANGCHAIN[:3], "h").id
+    assert history.id != build_history(LANGCHAIN[5:], "h").id
+
+
+def test_pictures_and_broken_entries_are_counted() -> None:
+    picture = {"type": "human", "data": {"content": [{"type": "image_url"}, {"type": "text", "text": "See."}]}}
+    history = build_history([picture, 1, {"type": "ai", "data": {"content": ""}}], "h")
+    assert shown(history) == [("user", "See.")]
+    assert history.skipped == {"parts that are no text": 1, "broken messages": 1, "messages without text": 1}
