@@ -167,8 +167,11 @@ def sessions(
     start = parse_start("since", since)
     latest_first = sorted(memory.sessions(), key=lambda session: (session.last_at, session.first_seq), reverse=True)
     chosen = [item for item in latest_first if item.lines and (start is None or item.last_at >= start)][:limit]
-    summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", only_current=True)}
-    views = [SessionView.of(session, summaries.get(session.id)) for session in chosen]
+    summaries, titles = (
+        {unit.metadata.get("session"): unit.text for unit in memory.units(kind, only_current=True)}
+        for kind in ("summary", "title")
+    )
+    views = [SessionView.of(session, titles.get(session.id), summaries.get(session.id)) for session in chosen]
     return _result(SessionsView(sessions=views), "\n".join(map(_describe, views)) or "There are no conversations yet.")
 
 

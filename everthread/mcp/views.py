@@ -94,11 +94,11 @@ class SessionView(BaseModel):
     summary: str | None
 
     @classmethod
-    def of(cls, session: Session, summary: str | None) -> SessionView:
-        """Convert a session."""
+    def of(cls, session: Session, model_title: str | None, summary: str | None) -> SessionView:
+        """Convert a session. model_title: the title that a model gave it, if a person gave none."""
         return cls(
             session=session.id,
-            title=session.title,
+            title=session.title or model_title,
             started_at=session.started_at.isoformat(),
             last_at=session.last_at.isoformat(),
             lines=session.lines,

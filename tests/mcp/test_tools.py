@@ -185,10 +185,12 @@ def test_sessions_are_listed_the_latest_first_with_their_summaries(
     server: MemoryServer, talk_of_may: Memory, mode: str
 ) -> None:
     talk_of_may.add_unit(NewUnit("summary", "Mia in Lisbon.", 1, 3, NOON, metadata={"session": "one"}))
+    for session, title in (("one", "Lisbon"), ("two", "A garden")):
+        talk_of_may.add_unit(NewUnit("title", title, 1, 3, NOON, metadata={"session": session}))
     talk_of_may.set_session("one", title="Mia moves")
     sessions = data_of(call(server, "sessions", mode))["sessions"]
     listed = [(each["session"], each["title"], each["lines"], each["summary"]) for each in sessions]
-    assert listed == [("two", None, 1, None), ("one", "Mia moves", 3, "Mia in Lisbon.")]
+    assert listed == [("two", "A garden", 1, None), ("one", "Mia moves", 3, "Mia in Lisbon.")]
     text = text_of(call(server, "sessions", mode))
     assert "one (Mia moves): 2024-05-06 12:00 to 2024-05-06 12:02, 3 lines. Mia in Lisbon." in text
     assert len(data_of(call(server, "sessions", mode, since="2024-06-01"))["sessions"]) == 1
