@@ -1,4 +1,4 @@
-"""Manages the folder of characters, with one card per file.
+"""Manages a folder of characters, with one card per file. Functions without `folder` use the one of the user.
 
 A character's name is escaped for the file's name, and never read as a path. Upper-case letters are escaped too, so that
 `Nora` and `nora` remain two characters if file names ignore case.
@@ -35,11 +35,12 @@ def library_folder() -> Path:
     return Path(platformdirs.user_data_dir("everthread")) / "characters"
 
 
-def list_names() -> list[str]:
+def list_names(folder: Path | None = None) -> list[str]:
     """List the names of the characters in the folder. Raises BadFile."""
-    if not library_folder().is_dir():
+    folder = folder or library_folder()
+    if not folder.is_dir():
         return []
-    files = ((path, _read_name(path)) for path in library_folder().iterdir() if path.suffix in (card.JSON, card.PNG))
+    files = ((path, _read_name(path)) for path in folder.iterdir() if path.suffix in (card.JSON, card.PNG))
     return sorted({name for path, name in files if path.stem == file_stem(name)})
 
 
@@ -69,60 +70,63 @@ def open_character(spec: Character | str | None, settings: Mapping[str, JSONValu
     return load(spec)
 
 
-def load(name: str | Path) -> Character:
+def load(name: str | Path, *, folder: Path | None = None) -> Character:
     """Load the character of this name in the folder, else the card of this path (a Path, or ending in .json or .png).
 
     Raises:
         NotFound: there is no such character.
         BadFile: the card can't be read.
     """
-    return card.read(_find_source(name))
+    return card.read(_find_source(name, folder))
 
 
-def save(character: Character, *, picture: str | Path | None = None, force: bool = False) -> Path:
+def save(
+    character: Character, *, picture: str | Path | None = None, force: bool = False, folder: Path | None = None
+) -> Path:
     """Save a character in the folder under its name, and return its file.
 
     The file is a PNG if a picture is given; otherwise its type stays the same, and is JSON for a new character. Raises
     BadInput if there is a character of that name, unless `force`, and the same errors as
     `card.write`.
     """
-    existing = _check_replaceable(character.name, force)
+    existing = _check_replaceable(character.name, force, folder)
     kind = card.PNG if picture is not None else card.JSON if existing is None else existing.suffix
-    file = _target_path(character.name, kind)
+    file = _target_path(character.name, kind, folder)
     card.write(character, file, picture=picture, force=True)
     return _remove_previous(file, existing)
 
 
-def add(path: str | Path, *, force: bool = False, rename: bool = False) -> Character:
+def add(path: str | Path, *, force: bool = False, rename: bool = False, folder: Path | None = None) -> Character:
     """Save the character of a card in the folder: a picture unchanged, JSON as a V3 card.
 
     With `rename`, it gets a number if there is one of its name: "Nora 2". Raises the same errors as `save`, and
     BadFile.
     """
     character, raw = card.read(path), card.read_bytes(Path(path))
-    if rename and _find_file(character.name) is not None:
-        return _add_numbered(character, Path(path) if png_text.is_png(raw) else None)
-    existing = _check_replaceable(character.name, force)
+    if rename and find_file(character.name, folder) is not None:
+        return _add_numbered(character, Path(path) if png_text.is_png(raw) else None, folder)
+    existing = _check_replaceable(character.name, force, folder)
     if png_text.is_png(raw):
-        file = _target_path(character.name, card.PNG)
+        file = _target_path(character.name, card.PNG, folder)
         card.write_bytes(file, raw, force=True)
     else:
-        file = _target_path(character.name, card.JSON)
+        file = _target_path(character.name, card.JSON, folder)
         card.write(character, file, force=True)
     _remove_previous(file, existing)
     return character
 
 
-def find_numbered(name: str) -> str:
+def find_numbered(name: str, folder: Path | None = None) -> str:
     """Return the last of "Nora", "Nora 2", "Nora 3" … that the folder has, without a gap; the name if it has none."""
-    found = itertools.takewhile(_find_file, (f"{name} {number}" for number in itertools.count(2)))
+    names = (f"{name} {number}" for number in itertools.count(2))
+    found = itertools.takewhile(lambda numbered: find_file(numbered, folder), names)
     return next(iter(deque(found, maxlen=1)), name)
 
 
-def _add_numbered(character: Character, picture: Path | None) -> Character:
+def _add_numbered(character: Character, picture: Path | None, folder: Path | None) -> Character:
     names = (f"{character.name} {number}" for number in itertools.count(2))
-    numbered = replace(character, name=next(name for name in names if _find_file(name) is None))
-    save(numbered, picture=picture)
+    numbered = replace(character, name=next(name for name in names if find_file(name, folder) is None))
+    save(numbered, picture=picture, folder=folder)
     return numbered
 
 
@@ -138,50 +142,56 @@ def add_all(paths: Sequence[Path], *, force: bool = False) -> list[Character]:
         name = card.read(path).name
         if name in names:
             raise BadInput(f"{names[name]} and {path} are both cards of {name!r}; import one of them")
-        _check_replaceable(name, force)
+        _check_replaceable(name, force, None)
         names[name] = path
     return [add(path, force=force) for path in paths]
 
 
 def export(
-    name: str | Path, path: str | Path, *, version: int = 3, picture: str | Path | None = None, force: bool = False
+    name: str | Path,
+    path: str | Path,
+    *,
+    version: int = 3,
+    picture: str | Path | None = None,
+    force: bool = False,
+    folder: Path | None = None,
 ) -> None:
     """Write the card of a character, as `load` finds it, to a .json or .png file; a .png uses the character's own
     picture unless another is given. Raises the same errors as `load` and `card.write`."""
-    source = _find_source(name)
+    source = _find_source(name, folder)
     if picture is None and {source.suffix.lower(), Path(path).suffix.lower()} == {card.PNG}:
         picture = source
     card.write(card.read(source), path, version=version, picture=picture, force=force)
 
 
-def has_picture(name: str) -> bool:
+def has_picture(name: str, folder: Path | None = None) -> bool:
     """Return whether the character of this name in the folder has a picture."""
-    file = _find_file(name)
+    file = find_file(name, folder)
     return file is not None and file.suffix == card.PNG
 
 
-def read_picture(name: str) -> bytes:
+def read_picture(name: str, folder: Path | None = None) -> bytes:
     """Return the picture of the character of this name, without its card. Raises NotFound and BadFile."""
-    file = _find_file(name)
+    file = find_file(name, folder)
     if file is None or file.suffix != card.PNG:
         raise NotFound(f"the character {name!r} has no picture")
     return png_text.replace_texts(card.read_bytes(file), {}, card.PNG_KEYWORDS.values(), file)
 
 
-def get_file(name: str) -> Path:
+def get_file(name: str, folder: Path | None = None) -> Path:
     """Return the file of the character of this name in the folder.
 
     Raises:
         NotFound: there is no such character.
     """
-    if (file := _find_file(name)) is None:
-        raise _not_found(name)
+    if (file := find_file(name, folder)) is None:
+        raise _not_found(name, folder)
     return file
 
 
-def remove(name: str) -> None:
+def remove(name: str, folder: Path | None = None) -> None:
     """Delete a character from the folder. Its banks remain. Raises NotFound."""
-    get_file(name).unlink()
+    get_file(name, folder).unlink()
 
 
 def file_stem(name: str) -> str:
@@ -204,40 +214,41 @@ def _read_name(path: Path) -> str:
     return card.read(path).name if _DIGEST_SUFFIX.search(path.stem) else unquote(path.stem)
 
 
-def _find_file(name: str) -> Path | None:
-    """Return the file of the character of this name; else None."""
-    files = (library_folder() / (file_stem(name) + kind) for kind in (card.PNG, card.JSON))
+def find_file(name: str, folder: Path | None = None) -> Path | None:
+    """Return the file of the character of this name in the folder; else None."""
+    files = ((folder or library_folder()) / (file_stem(name) + kind) for kind in (card.PNG, card.JSON))
     return next((file for file in files if file.exists()), None)
 
 
-def _find_source(name: str | Path) -> Path:
+def _find_source(name: str | Path, folder: Path | None) -> Path:
     """Return the file of a character, by its name in the folder, else by its path."""
     if isinstance(name, str):
-        if (file := _find_file(name)) is not None:
+        if (file := find_file(name, folder)) is not None:
             return file
         if Path(name).suffix.lower() not in (card.JSON, card.PNG):
-            raise _not_found(name)
+            raise _not_found(name, folder)
     return Path(name)
 
 
-def _check_replaceable(name: str, force: bool) -> Path | None:
+def _check_replaceable(name: str, force: bool, folder: Path | None) -> Path | None:
     """Return the file that will be replaced; else None."""
-    file = _find_file(name)
+    file = find_file(name, folder)
     if file is not None and not force:
         remedy = "edit it, remove it, or replace it with {option}"
         raise BadInput(f"the character {name!r} exists already", remedy=remedy, option="force")
     return file
 
 
-def _target_path(name: str, kind: str) -> Path:
+def _target_path(name: str, kind: str, folder: Path | None) -> Path:
     """Return the path of a character's file, and create the folder."""
+    folder = folder or library_folder()
     try:
-        library_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(
-            f"{library_folder()} can't be created ({error.strerror}); check that you may write to the folder around it"
+            f"{folder} can't be created ({error.strerror}); check that you may write to the folder around it"
         ) from error
-    return library_folder() / (file_stem(name) + kind)
+    return folder / (file_stem(name) + kind)
 
 
 def _remove_previous(file: Path, previous: Path | None) -> Path:
@@ -247,8 +258,8 @@ def _remove_previous(file: Path, previous: Path | None) -> Path:
     return file
 
 
-def _not_found(name: str) -> NotFound:
-    names = list_names()
+def _not_found(name: str, folder: Path | None) -> NotFound:
+    names = list_names(folder)
     more = " …" if len(names) > MAX_LISTED else ""
     known = f"there are {', '.join(names[:MAX_LISTED])}{more}" if names else "there are no characters yet"
     return NotFound(f"there is no character {name!r}; {known}. A card's file is named with its ending, .json or .png")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 import click
@@ -14,6 +14,7 @@ from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, 
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import ConfigError, NotFound
 from everthread.server import server_db
+from everthread.server.gallery import remove_own_characters
 from everthread.server.people.accounts import Account, count_content
 from everthread.server.people.directory import PeopleDirectory
 from everthread.stores.base import Store
@@ -124,9 +125,7 @@ def link(ctx: click.Context, /, name: str, subject: str) -> None:
 @click.pass_context
 def lock(ctx: click.Context, /, name: str) -> None:
     """Lock an account: its sessions end, and it can't sign in."""
-    with _open(ctx) as (_, people):
-        people.set_locked(people.accounts.get(name), True)
-    click.echo(escape_control_chars(f"locked {name}"))
+    _change(ctx, name, lambda people, account: people.set_locked(account, True), "locked")
 
 
 @accounts.command()
@@ -134,9 +133,30 @@ def lock(ctx: click.Context, /, name: str) -> None:
 @click.pass_context
 def unlock(ctx: click.Context, /, name: str) -> None:
     """Unlock an account."""
+    _change(ctx, name, lambda people, account: people.set_locked(account, False), "unlocked")
+
+
+@accounts.command()
+@click.argument("name")
+@click.pass_context
+def promote(ctx: click.Context, /, name: str) -> None:
+    """Make an account an administrator: it changes accounts, characters of all and the model."""
+    _change(ctx, name, lambda people, account: people.set_administrator(account, True), "promoted")
+
+
+@accounts.command()
+@click.argument("name")
+@click.pass_context
+def demote(ctx: click.Context, /, name: str) -> None:
+    """Make an administrator's account an ordinary one."""
+    _change(ctx, name, lambda people, account: people.set_administrator(account, False), "demoted")
+
+
+def _change(ctx: click.Context, name: str, change: Callable[[PeopleDirectory, Account], None], done: str) -> None:
+    """Change an account, and print what was done."""
     with _open(ctx) as (_, people):
-        people.set_locked(people.accounts.get(name), False)
-    click.echo(escape_control_chars(f"unlocked {name}"))
+        change(people, people.accounts.get(name))
+    click.echo(escape_control_chars(f"{done} {name}"))
 
 
 @accounts.command()
@@ -161,6 +181,7 @@ def remove(ctx: click.Context, /, name: str, banks: str, yes: bool) -> None:
         for bank in account.owned(store.banks()) if banks == "forget" else ():
             deletion.forget(store, bank, "bank", None)
         people.remove(account)
+        remove_own_characters(account)
     click.echo(f"removed {account.name}; {'forgotten' if banks == 'forget' else 'kept'}: {size}")
 
 

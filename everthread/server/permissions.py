@@ -17,6 +17,7 @@ from everthread.memory import Memory
 from everthread.server import path_segments
 from everthread.server.authentication import Caller
 from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.gallery import Gallery
 from everthread.server.keys import VERBS, Verb
 from everthread.server.people.accounts import Account
 from everthread.server.problems import Problem
@@ -50,7 +51,7 @@ def forbidden(caller: Caller | None) -> Problem:
 
 
 def require(request: Request, verb: Verb, *banks: str) -> None:
-    """Check that the caller's key allows the verb with all of these banks.
+    """Check that the caller may use the verb with all of these banks.
 
     Raises:
         Problem: 401 or 403.
@@ -60,7 +61,7 @@ def require(request: Request, verb: Verb, *banks: str) -> None:
 
 
 def permitted_banks(request: Request, verb: Verb, banks: Iterable[str]) -> list[str]:
-    """Return the banks with which the caller's key allows the verb, in their order."""
+    """Return the banks with which the caller may use the verb, in their order."""
     caller = get_caller(request)
     return [bank for bank in banks if caller is None or caller.allows(verb, bank)]
 
@@ -69,13 +70,13 @@ BankId = Annotated[path_segments.PathSegment, Path(description="A bank's id; a /
 
 
 class PermissionCheck:
-    """Checks that the caller's key allows a verb with the bank in the path."""
+    """Checks that the caller may use a verb with the bank in the path."""
 
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
     def check(self, request: Request) -> None:
-        """Check the caller's key.
+        """Check the caller.
 
         Raises:
             Problem: 401 or 403.
@@ -91,7 +92,7 @@ class PermissionCheck:
 
 
 class RequirePermission(PermissionCheck):
-    """Dependency: the memory of the bank in the path, if the key permits the verb."""
+    """Dependency: the memory of the bank in the path, if the caller may use the verb with it."""
 
     def __call__(self, request: Request, bank: BankId, _: Annotated[object, Depends(BEARER)]) -> Memory:
         self.check(request)
@@ -140,10 +141,10 @@ class RequireNewBankPermission(PermissionCheck):
 
 
 class RequireAllBanksPermission(PermissionCheck):
-    """Dependency: the shared objects, for a route of no particular bank; the key must be valid for all banks."""
+    """Dependency: the shared objects, for a route of no particular bank and callers who may use the verb with all."""
 
     def check(self, request: Request) -> None:
-        """Check that the caller's key allows the verb with all banks.
+        """Check that the caller may use the verb with all banks.
 
         Raises:
             Problem: 401 or 403.
@@ -157,10 +158,10 @@ class RequireAllBanksPermission(PermissionCheck):
 
 
 class RequireAnyBankPermission(PermissionCheck):
-    """Dependency: the shared objects, for a route of no particular bank; the key must be valid for some bank."""
+    """Dependency: the shared objects, for a route of no particular bank and callers who may use the verb with some."""
 
     def check(self, request: Request) -> None:
-        """Check that the caller's key allows the verb with some bank.
+        """Check that the caller may use the verb with some bank.
 
         Raises:
             Problem: 401 or 403.
@@ -183,7 +184,7 @@ class RequireAdministration(PermissionCheck):
         super().__init__("write")
 
     def check(self, request: Request) -> None:
-        """Check that the caller's key allows every verb with all banks.
+        """Check that the caller may use every verb with all banks.
 
         Raises:
             Problem: 401 or 403.
@@ -194,6 +195,40 @@ class RequireAdministration(PermissionCheck):
     def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Services:
         self.check(request)
         return get_services(request)
+
+
+class RequireGallery(PermissionCheck):
+    """Dependency: the characters that the caller sees, and may change: members their own, others those of all."""
+
+    def check(self, request: Request) -> None:
+        """Check that the caller may use the verb with the characters.
+
+        Raises:
+            Problem: 401 or 403.
+        """
+        caller = get_caller(request)
+        if caller is not None and not isinstance(caller, Account) and not caller.allows_everywhere(self.verb):
+            raise forbidden(caller)
+
+    def __call__(self, request: Request, _: Annotated[object, Depends(BEARER)]) -> Gallery:
+        self.check(request)
+        return Gallery(get_caller(request))
+
+
+class RequireReadableGallery(RequireGallery):
+    """Dependency: the characters that the caller sees, for any caller who may chat."""
+
+    def __init__(self) -> None:
+        super().__init__("chat")
+
+    def check(self, request: Request) -> None:
+        """Check that the caller may chat in some bank.
+
+        Raises:
+            Problem: 401 or 403.
+        """
+        if (caller := get_caller(request)) is not None and self.verb not in caller.verbs:
+            raise forbidden(caller)
 
 
 async def get_conversations(request: Request) -> ConversationRegistry:
@@ -210,8 +245,8 @@ ForgetMemory = Annotated[Memory, Depends(RequirePermission("forget"))]
 ChatMemory = Annotated[Memory, Depends(RequirePermission("chat"))]
 ChatLazyMemory = Annotated[LazyMemory, Depends(RequireNewBankPermission("chat"))]
 ReadAllServices = Annotated[Services, Depends(RequireAllBanksPermission("read"))]
-WriteAllServices = Annotated[Services, Depends(RequireAllBanksPermission("write"))]
-ForgetAllServices = Annotated[Services, Depends(RequireAllBanksPermission("forget"))]
-ChatAnyServices = Annotated[Services, Depends(RequireAnyBankPermission("chat"))]
+VisibleGallery = Annotated[Gallery, Depends(RequireReadableGallery())]
+WriteGallery = Annotated[Gallery, Depends(RequireGallery("write"))]
+ForgetGallery = Annotated[Gallery, Depends(RequireGallery("forget"))]
 AdministrationServices = Annotated[Services, Depends(RequireAdministration())]
 ReadAnyServices = Annotated[Services, Depends(RequireAnyBankPermission("read"))]

@@ -69,6 +69,11 @@ def test_banks_are_given_and_accounts_locked_and_removed(store: Path, people: Pe
     assert run(store, "lock", "ann").stdout == "locked ann\n"
     assert people.accounts.get("ann").is_locked
     assert run(store, "unlock", "ann").stdout == "unlocked ann\n"
+    assert run(store, "promote", "ann").stdout == "promoted ann\n"
+    assert people.accounts.get("ann").is_administrator
+    assert run(store, "demote", "ann").stdout == "demoted ann\n"
+    assert not people.accounts.get("ann").is_administrator
+    assert "no account 'ben'" in run(store, "promote", "ben").stderr
     unsure = run(store, "remove", "ann", "--banks", "forget")
     assert (unsure.exit_code, "pass --yes" in unsure.stderr) == (2, True)
     assert not people.accounts.get("ann").is_locked

@@ -18,10 +18,10 @@ from everthread.server import server_db
 from everthread.server.app import create_app
 from everthread.server.keys import ApiKey, KeyStore
 from everthread.server.permissions import (
-    ChatAnyServices,
     ForgetMemory,
     ReadAllServices,
-    WriteAllServices,
+    VisibleGallery,
+    WriteGallery,
     permitted_banks,
     require,
 )
@@ -173,11 +173,11 @@ def test_routes_shared_by_all_banks_need_a_key_for_all(server: KeyServer) -> Non
         return "read"
 
     @server.app.put("/try/all")
-    def change(services: WriteAllServices) -> str:
+    def change(services: WriteGallery) -> str:
         return "written"
 
     @server.app.get("/try/chat")
-    def chats(services: ChatAnyServices) -> str:
+    def chats(services: VisibleGallery) -> str:
         return "chat"
 
     clients = {

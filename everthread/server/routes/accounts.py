@@ -12,6 +12,7 @@ from pydantic import Field
 
 from everthread.errors import NotFound
 from everthread.server import path_segments
+from everthread.server.gallery import remove_own_characters
 from everthread.server.people.accounts import Account, count_content
 from everthread.server.people.directory import PeopleDirectory
 from everthread.server.permissions import AdministrationServices, Conversations, get_caller
@@ -120,6 +121,7 @@ def remove_account(
                 removal.banks += 1
         drop_cached_texts()
     people.remove(account)
+    remove_own_characters(account)
     return removal
 
 

@@ -7,11 +7,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from everthread.chat import character_banks
+from everthread.server.gallery import Gallery
 from everthread.server.idempotency import Idempotency
-from everthread.server.permissions import ReadMemory, SharedServices, permitted_banks, require
+from everthread.server.permissions import ReadMemory, SharedServices, get_caller, permitted_banks, require
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.banks import summarize_banks
-from everthread.server.routes.characters import Name, load_character
+from everthread.server.routes.characters import Name
 from everthread.server.schemas import BankView, ItemList
 
 router = APIRouter(prefix="/banks/{bank}/characters", tags=["banks"], route_class=AuthFirstRoute)
@@ -33,7 +34,7 @@ def bank_of_character(
 
     A bank in which something was said keeps its character as it is.
     """
-    character = load_character(name)
+    character = Gallery(get_caller(request)).load(name)
     ids = permitted_banks(request, "read", services.store.banks())
     bank = character_banks.find_bank(services.store, memory.bank, character.name, ids)
     require(request, "write", bank)

@@ -1,4 +1,4 @@
-"""Characters: the gallery, and the import and export of cards. The folder belongs to the user, not to a bank."""
+"""Characters: the gallery, and the import and export of cards. They belong to no bank (`server.gallery`)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from everthread.chat import card, character_library
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.server import path_segments
+from everthread.server.gallery import Gallery
 from everthread.server.idempotency import Idempotency, StreamedIdempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
-from everthread.server.permissions import ChatAnyServices, ForgetAllServices, WriteAllServices
+from everthread.server.permissions import ForgetGallery, VisibleGallery, WriteGallery
+from everthread.server.problems import Problem
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
@@ -31,66 +33,56 @@ PICTURE = {"required": True, "content": {**PNG, **RAW_CONTENT}}
 CARD = {"required": True, "content": {**RAW_CONTENT, **PNG, "application/json": {"schema": {"type": "object"}}}}
 
 
-def _check_exists(name: str) -> str:
-    """Return the name if the folder has this character; `load` would accept a path as well."""
-    if name not in character_library.list_names():
-        raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists all")
-    return name
-
-
-def load_character(name: str) -> Character:
-    """Load a character of the folder, or the default one."""
-    if name == DEFAULT_CHARACTER.name and name not in character_library.list_names():
-        return DEFAULT_CHARACTER
-    return character_library.load(_check_exists(name))
-
-
 @router.get("", response_model=Page[CharacterItem])
-def characters(services: ChatAnyServices, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
+def characters(gallery: VisibleGallery, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the characters."""
     previous = decode_cursor(after, (str,))
-    names = sorted({*character_library.list_names(), DEFAULT_CHARACTER.name})
-    items = (_build_item(name) for name in names if previous is None or name > previous[0])
+    names = sorted({*gallery.names(), DEFAULT_CHARACTER.name})
+    items = (_build_item(gallery, name) for name in names if previous is None or name > previous[0])
     return build_page((item for item in items if item), limit, lambda item: [item["name"]])
 
 
-def _build_item(name: str) -> dict[str, Any] | None:
+def _build_item(gallery: Gallery, name: str) -> dict[str, Any] | None:
     """Return a character in short; None if its file is no longer a card."""
     try:
-        description = load_character(name).description[:MAX_DESCRIPTION_CHARS]
+        description = gallery.load(name).description[:MAX_DESCRIPTION_CHARS]
     except (BadFile, NotFound):
         return None
-    is_stored = name in character_library.list_names()
     return {
         "name": name,
         "description": description,
-        "has_picture": character_library.has_picture(name),
-        "builtin": not is_stored,
+        "has_picture": gallery.has_picture(name),
+        "builtin": not gallery.is_own(name),
     }
 
 
 @router.get("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
-def character(services: ChatAnyServices, name: Name) -> dict[str, Any]:
+def character(gallery: VisibleGallery, name: Name) -> dict[str, Any]:
     """Get a character."""
-    return dict(load_character(name).to_json())
+    return dict(gallery.load(name).to_json())
 
 
 @router.put("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
-def put_character(
-    services: WriteAllServices, idempotency: Idempotency, name: Name, body: CharacterBody
-) -> dict[str, Any]:
-    """Create or change a character. Missing fields are empty; a picture is not changed."""
+def put_character(gallery: WriteGallery, idempotency: Idempotency, name: Name, body: CharacterBody) -> dict[str, Any]:
+    """Create or change a character: a member of the server one of their own. Missing fields are empty; a picture is
+    not changed."""
     if body.name != name:
         raise BadInput(f"invalid name: got {name!r} in the path and {body.name!r} in the body; expected the same")
     character = Character(**body.model_dump())
-    idempotency.run_once(lambda: character_library.save(character, force=True), lambda _: True, lambda _: None)
-    return dict(load_character(name).to_json())
+    idempotency.run_once(lambda: gallery.save(character), lambda _: True, lambda _: None)
+    return dict(gallery.load(name).to_json())
 
 
 @router.delete("/{name}", status_code=204)
-def remove_character(services: ForgetAllServices, idempotency: Idempotency, name: Name) -> None:
+def remove_character(gallery: ForgetGallery, idempotency: Idempotency, name: Name) -> None:
     """Remove a character for good. Its conversations remain in their banks."""
-    idempotency.run_once(lambda: character_library.remove(_check_exists(name)), lambda _: True, lambda _: None)
+
+    def remove() -> None:
+        if gallery.find_folder(name) != gallery.folder:
+            raise Problem(403, "forbidden", f"the character {name!r} belongs to all; an administrator can remove it")
+        character_library.remove(name, gallery.folder)
+
+    idempotency.run_once(remove, lambda _: True, lambda _: None)
 
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
@@ -107,7 +99,7 @@ async def upload(request: Request) -> AsyncIterator[Upload]:
     openapi_extra={"requestBody": CARD},
 )
 def import_character(
-    services: WriteAllServices,
+    gallery: WriteGallery,
     idempotency: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
     replace: Annotated[bool, Query(description="Replace the character of that name.")] = False,
@@ -116,25 +108,26 @@ def import_character(
     """Store the character of a card: its bytes, JSON or PNG (V1, V2, V3)."""
 
     def add() -> Character:
+        gallery.check_room()
         with name_in_errors(file.path, "the card"):
-            return character_library.add(file.path, force=replace, rename=rename)
+            return character_library.add(file.path, force=replace, rename=rename, folder=gallery.folder)
 
     def read_again(_: Any) -> Character:
         with name_in_errors(file.path, "the card"):
             again = card.read(file.path)
-            return character_library.load(character_library.find_numbered(again.name)) if rename else again
+            return gallery.load(character_library.find_numbered(again.name, gallery.folder)) if rename else again
 
     return dict(idempotency.with_body_digest(file.digest).run_once(add, lambda _: True, read_again).to_json())
 
 
 @router.get("/{name}/card", response_class=Response, responses={200: {"content": {**PNG, "application/json": {}}}})
-def character_card(services: ChatAnyServices, name: Name, format: Literal["png", "json"] = "json") -> Response:
+def character_card(gallery: VisibleGallery, name: Name, format: Literal["png", "json"] = "json") -> Response:
     """Export a character as a card for other programs. It contains all fields, including your name and the location."""
-    character = load_character(name)
+    character = gallery.load(name)
     with TemporaryDirectory(prefix="everthread-") as folder:
         file = Path(folder, f"card.{format}")
-        if name in character_library.list_names():
-            character_library.export(name, file)
+        if name in gallery.names():
+            character_library.export(name, file, folder=gallery.find_folder(name))
         else:
             card.write(character, file)
         content = file.read_bytes()
@@ -144,20 +137,20 @@ def character_card(services: ChatAnyServices, name: Name, format: Literal["png",
 
 
 @router.get("/{name}/picture", response_class=Response, responses={200: {"content": PNG}})
-def character_picture(services: ChatAnyServices, name: Name) -> Response:
+def character_picture(gallery: VisibleGallery, name: Name) -> Response:
     """Get the picture of a character, without its card."""
-    return Response(character_library.read_picture(_check_exists(name)), media_type="image/png")
+    return Response(character_library.read_picture(name, gallery.find_folder(name)), media_type="image/png")
 
 
 @router.put("/{name}/picture", status_code=204, openapi_extra={"requestBody": PICTURE})
 def set_character_picture(
-    services: WriteAllServices, idempotency: StreamedIdempotency, name: Name, file: Annotated[Upload, Depends(upload)]
+    gallery: WriteGallery, idempotency: StreamedIdempotency, name: Name, file: Annotated[Upload, Depends(upload)]
 ) -> None:
     """Give a character a picture: the bytes of a PNG file."""
-    character = load_character(name)
+    character = gallery.load(name)
 
     def save() -> None:
         with name_in_errors(file.path, "the picture"):
-            character_library.save(character, picture=file.path, force=True)
+            gallery.save(character, file.path)
 
     idempotency.with_body_digest(file.digest).run_once(save, lambda _: True, lambda _: None)

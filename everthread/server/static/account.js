@@ -11,6 +11,3 @@ export const homeBank = () => account?.banks[0] ?? null;
 /** Whether the person owns a bank. */
 export const ownsBank = (bank) =>
   !account || account.banks.some((own) => bank === own || bank.startsWith(`${own}/`));
-
-/** Whether the person may change what belongs to all: accounts, characters, the model. */
-export const isAdministrator = () => !account || account.administrator;

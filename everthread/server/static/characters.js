@@ -1,6 +1,5 @@
 // The gallery of characters, and the import of character cards (JSON or PNG).
 
-import { isAdministrator } from "./account.js";
 import { bankPath, get, post, put, remove, request } from "./api.js";
 import { avatar, characterPath, listCharacters } from "./avatars.js";
 import { askChoice, openDialog } from "./dialogs.js";
@@ -45,7 +44,7 @@ export function openGallery(chat) {
       const create = async () => (await editCharacter({ name: "", description: "" }, { fresh: true })) && draw();
       return [
         grid,
-        isAdministrator() && h(
+        h(
           "div",
           { class: "bar gallery-end" },
           h(
@@ -110,8 +109,7 @@ function tileActions(character, banks, { bank, draw }) {
   const sharable = bank && banks.some(({ id, lines }) => id !== bank.id && lines);
   const share = () => chooseSharing(bank, banks);
   return [
-    isAdministrator() &&
-      button(t("gallery.edit"), withErrors(edit), { class: "link", "aria-label": t("card.edit", { name }) }),
+    button(t("gallery.edit"), withErrors(edit), { class: "link", "aria-label": t("card.edit", { name }) }),
     sharable && button(t("gallery.memory"), withErrors(share), { class: "link", "aria-label": t("gallery.remembers", { name }) }),
   ];
 }

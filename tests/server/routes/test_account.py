@@ -169,15 +169,37 @@ def test_an_equal_idempotency_key_of_another_person_is_another_request(site: Sit
 def test_a_member_changes_nothing_that_belongs_to_all_and_an_administrator_does(site: Site) -> None:
     member, administrator = site.visit("nora"), site.visit("ann")
     requests: list[tuple[str, str, Any]] = [
-        ("PUT", "characters/Vey", {"name": "Vey"}),
-        ("DELETE", "characters/Vey", None),
         ("GET", "model", None),
         ("GET", "accounts", None),
     ]
     for method, path, body in requests:
         assert kind(member.request(method, path, json=body), 403) == "forbidden"
         assert administrator.request(method, path, json=body).status_code in (200, 204), path
-    assert member.get("characters").status_code == 200
+
+
+def test_a_member_has_characters_of_their_own_beside_those_of_all(site: Site, tmp_path: Path) -> None:
+    nora, mia, ann = (site.visit(name) for name in ("nora", "mia", "ann"))
+    ann.put("characters/Vey", json={"name": "Vey", "description": "Of all."}).raise_for_status()
+    nora.put("characters/Vey", json={"name": "Vey", "description": "Nora's."}).raise_for_status()
+    nora.post("characters", content=b'{"name": "Owl"}', headers=RAW).raise_for_status()
+
+    def described(browser: TestClient) -> dict[str, tuple[str, bool]]:
+        items = browser.get("characters").json()["items"]
+        return {item["name"]: (item["description"], item["builtin"]) for item in items if item["name"] != "Ever"}
+
+    assert described(nora) == {"Owl": ("", False), "Vey": ("Nora's.", False)}
+    assert described(mia) == {"Vey": ("Of all.", True)}
+    assert described(ann) == {"Vey": ("Of all.", False)}
+    assert kind(mia.get("characters/Owl"), 404) == kind(ann.get("characters/Owl/card"), 404) == "not-found"
+    assert kind(mia.delete("characters/Vey"), 403) == "forbidden"
+    for browser, bank, description in ((nora, "nora", "Nora's."), (mia, "mia", "Of all.")):
+        browser.put(f"banks/{bank}").raise_for_status()
+        own = browser.put(f"banks/{bank}/characters/Vey").json()["id"].replace("/", "%2F")
+        assert browser.get(f"banks/{own}/character").json()["description"] == description
+    nora.delete("characters/Vey").raise_for_status()
+    assert described(nora)["Vey"] == ("Of all.", True)
+    ann.delete("accounts/nora?banks=keep").raise_for_status()
+    assert not list((tmp_path / "home").rglob("owl*"))
 
 
 def _requests(document: dict[str, Any], bank: str) -> Iterator[tuple[str, str, dict[str, str], Any]]:
@@ -211,6 +233,7 @@ def _plant(nora: TestClient) -> None:
     title = {"title": SECRET, "metadata": {"tags": [SECRET]}}
     assert nora.patch("banks/nora/sessions/one", json=title).status_code == 200
     assert nora.patch("banks/nora/character", json={"description": SECRET}).status_code == 200
+    assert nora.put("characters/Ever", json={"name": "Ever", "description": SECRET}).status_code == 200
 
 
 @pytest.mark.parametrize("other", ["mia", "ann"])
