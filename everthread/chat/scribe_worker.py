@@ -82,15 +82,19 @@ class ScribeWorker:
         The jobs are queued first, since the process may end. Without the user's consent nothing is written on lines
         that were said under a recipe that needs it, even if the recipe has changed since.
         """
-        lines, recipe = list(self.memory.lines(Filter(session=session))), self.memory.recipe
+        lines = list(self.memory.lines(Filter(session=session)))
         if lines and (consented or not any(line.metadata.get(META_NEEDS_CONSENT) for line in lines)):
-            if recipe.summaries:
-                self.submit(make_job("summary", lines))
-            noted = self.last_noted_seq(lines)
-            unnoted = [line for line in lines if line.seq > noted]
-            if unnoted and recipe.notes:
-                self.submit(make_job("notes", unnoted))
+            self.queue_session(lines)
         self.memory.end(session, at)
+
+    def queue_session(self, lines: Sequence[Line], with_notes: bool = True) -> None:
+        """Queue the summary of a session, and notes on those of its lines that have none, if the recipe wants them."""
+        if self.memory.recipe.summaries:
+            self.submit(make_job("summary", lines))
+        noted = self.last_noted_seq(lines)
+        unnoted = [line for line in lines if line.seq > noted]
+        if unnoted and self.memory.recipe.notes and with_notes:
+            self.submit(make_job("notes", unnoted))
 
     def queue_title(self, lines: Sequence[Line]) -> None:
         """Queue the title of a session if these lines, all that it has, end with its first reply."""

@@ -42,6 +42,7 @@ LAZY_COMMANDS = {
     "search": "everthread.cli.search",
     "sessions": "everthread.cli.sessions",
     "title": "everthread.cli.sessions",
+    "write": "everthread.cli.write",
 }
 EXTRAS = {"accounts": "server", "db": "postgres", "mcp": "mcp", "serve": "server"}  # command -> the extra that it needs
 
