@@ -106,13 +106,13 @@ def _read_text(node: Record, skipped: Counter[str]) -> str:
         content = "\n".join(get_text(get_record(part), "text") for part in content)
     text = content if isinstance(content, str) else ""
     if node.get("role") == "user":
-        return text.strip()
+        return text if text.strip() else ""
     text, thoughts = cut_thoughts(text)
     for kind, plural in _DETAILS.items():
         text, count = cut_blocks(text, f'<details type="{kind}"', "</details>")
         skipped[plural] += count
     skipped["thoughts"] += thoughts
-    return text.strip()
+    return text if text.strip() else ""
 
 
 def _read_parts(item: Record) -> Iterator[str]:

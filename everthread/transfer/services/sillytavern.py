@@ -21,7 +21,7 @@ from everthread.transfer.services.conversation import BrokenConversation, Conver
 from everthread.transfer.services.cuts import cut_thoughts
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_list, get_record, get_records, get_text, parse_epoch
-from everthread.types import JSONValue, Metadata
+from everthread.types import JSONValue, Metadata, Role
 
 _UNUSED = "unused"  # recent headers have it in place of names
 _NARRATOR = "narrator"
@@ -77,7 +77,7 @@ def build_chat(name: str, rows: Sequence[object]) -> Conversation:
     return Conversation(
         id=stem if character is None or character in stem else f"{character} - {stem}",
         messages=list(_build_messages(messages, names, skipped)),
-        title=character or stem,
+        title=get_text(get_record(header, "chat_metadata"), "title") or character or stem,
         started_at=parse_date(header.get("create_date")),
         skipped=+skipped,
         owner=names.user,
@@ -182,11 +182,12 @@ def _build_messages(rows: Sequence[Record], names: _Names, skipped: Counter[str]
 def _build_message(
     row: Record, text: str, said_at: datetime | None, message_id: str, parent: str | None, is_shown: bool
 ) -> Message:
-    is_user = row.get("is_user") is True
+    is_narrator = get_record(row, "extra").get("type") == _NARRATOR
+    role: Role = "user" if row.get("is_user") is True else "system" if is_narrator else "assistant"
     return Message(
         text,
-        "user" if is_user else "assistant",
-        get_text(row, "name") or ("user" if is_user else "assistant"),
+        role,
+        get_text(row, "name") or role,
         said_at,
         message_id,
         parent,

@@ -20,9 +20,15 @@ from everthread.bank.line_validation import clean_line
 from everthread.errors import BadInput, ConfigError
 from everthread.transfer.files import PLACEHOLDER_TIME
 from everthread.transfer.importing import check_file
+from transfer.services import companion_examples
 from transfer.services.messenger_exports import BUILDERS, Files, save_files
 
 MESSAGES = range(1, 7)
+EXPORTS: dict[str, Files] = {name: build(MESSAGES) for name, build in BUILDERS.items()} | {
+    f"{service}, {name}": {name: content}
+    for service, files in companion_examples.FILES.items()
+    for name, content in files
+}
 WORDS = ["", " ", "Ann", "\0", "\ud800", "é", "Ã©", "\u200e", "<@U1|", "> a\n\n", "-1", "1e999", "9" * 400, "x" * 300]
 VALUES: list[Any] = [
     None,
@@ -89,8 +95,8 @@ DAMAGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (damage_bytes, da
 
 def read_damaged(path: Path, chance: random.Random) -> str:
     """Write a damaged export to a path, read it, and return its service and the name of the error, if there was one."""
-    service = chance.choice(list(BUILDERS))
-    files: Files = dict(BUILDERS[service](MESSAGES))
+    service = chance.choice(list(EXPORTS))
+    files = dict(EXPORTS[service])
     name = chance.choice(list(files))
     files[name] = chance.choice(DAMAGES)(files[name], chance)
     save_files(path, files)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from transfer.services.fuzz import read_many
 
-FILES = 100
+FILES = 150
 
 
 def test_damaged_exports_give_lines_or_an_error(tmp_path: Path) -> None:
