@@ -61,3 +61,8 @@ def test_a_long_word_is_one_token_per_few_letters(letters: int) -> None:
 def test_a_visible_character_costs_at_most_one_token(text: str) -> None:
     assert estimate_tokens(text) <= len(text)
     assert estimate_tokens(text) > 0 or not any(char.isalnum() for char in text)
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_ascii_text_has_the_same_tokens_beside_a_letter_of_another_script(text: str) -> None:
+    assert estimate_tokens(f"{text}猫") == estimate_tokens(text) + 1
