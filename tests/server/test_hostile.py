@@ -19,9 +19,10 @@ HALF_OPEN = 1000
 LONG_TIMEOUT_S = 10 * PATIENCE  # no connection is closed within a test that checks that others are still served
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Served]:
-    with serve_folder(tmp_path, {"head_timeout_s": 1.0, "write_timeout_s": 1.0}, body_timeout_s=1.0) as server:
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    limits = {"head_timeout_s": 1.0, "write_timeout_s": 1.0}
+    with serve_folder(tmp_path_factory.mktemp("banks"), limits, body_timeout_s=1.0) as server:
         yield server
 
 
@@ -91,7 +92,13 @@ def test_a_body_with_two_lengths_closes_the_connection(running: Served) -> None:
     check_still_serving(running)
 
 
-def test_no_request_path_reaches_the_file_system(running: Served, tmp_path: Path) -> None:
+def test_no_request_path_reaches_the_file_system(tmp_path: Path) -> None:
+    with serve_folder(tmp_path) as running:
+        check_paths(running, tmp_path)
+
+
+def check_paths(running: Served, tmp_path: Path) -> None:
+    """Assert that paths that lead elsewhere are refused, and that reading creates no file."""
     (tmp_path / "secret.js").write_text("secret", encoding="utf-8")
     up, local = "../" * 20, f"Host: 127.0.0.1:{running.port}\r\n\r\n".encode()
     for path in (

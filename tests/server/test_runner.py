@@ -8,8 +8,6 @@ import os
 import signal
 import socket
 import stat
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,12 +17,14 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
+from click.testing import CliRunner
 from fastapi import FastAPI
 from hardship import PATIENCE
 from hardship.served import PIECES, serve_folder, start_command, wait_until
 from hardship.web import get, post
 from uvicorn.server import ServerState
 
+from everthread.cli.main import main
 from everthread.errors import ConfigError
 from everthread.server import runner as serving
 from everthread.server.http_protocol import ConnectionLimits, TimeoutProtocol
@@ -35,8 +35,8 @@ COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
 
 def run_refused(*arguments: str) -> str:
     """Run a command that refuses to start, and return its message."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 2, (done.stdout, done.stderr)
+    done = CliRunner().invoke(main, ["--embedder", "hash", "--store", *arguments])
+    assert done.exit_code == 2, done.output
     assert done.stderr.count("\n") == 1
     return done.stderr
 
@@ -95,14 +95,14 @@ def test_shutdown_waits_only_for_its_timeout(tmp_path: Path) -> None:
 def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        message = run_refused(*COMMAND, str(tmp_path), "serve", "--port", port)
+        message = run_refused(str(tmp_path), "serve", "--port", port)
     assert port in message
     assert "--port" in message
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_a_public_address_without_a_key_is_refused(tmp_path: Path, host: str) -> None:
-    message = run_refused(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", host)
+    message = run_refused(str(tmp_path), "serve", "--port", "0", "--host", host)
     assert "everthread keys new" in message
     assert host in message
 
@@ -123,26 +123,22 @@ def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path
         assert running.stop() == 0
 
 
-def test_the_greeting_names_the_proxy_and_its_upstream_without_a_password(
+def test_the_greeting_names_the_proxy_without_a_password_and_a_key_can_be_required_on_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVERTHREAD_PROXY_URL", "http://me:secret@127.0.0.1:9/v1")
-    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
         assert running.process.stdout is not None
         greeting = [running.process.stdout.readline().strip() for _ in range(3)]
-        assert running.stop() == 0
-    assert greeting[-1] == f"proxy at    {running.url}/v1, passed on to http://127.0.0.1:9/v1"
-
-
-def test_a_key_can_be_required_on_this_machine_too(tmp_path: Path) -> None:
-    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
+        assert greeting[-1] == f"proxy at    {running.url}/v1, passed on to http://127.0.0.1:9/v1"
         assert get(f"{running.url}/api/v1/models").status_code == 401
         assert get(f"{running.url}/api/v1/about").json()["key_required"] is True
         assert running.stop() == 0
 
 
-@pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("signal_number", "wait"), [(signal.SIGINT, 0.0), (signal.SIGTERM, 0.05), (signal.SIGINT, 0.3)]
+)
 def test_a_signal_during_startup_stops_the_server_cleanly(tmp_path: Path, signal_number: int, wait: float) -> None:
     with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
         time.sleep(wait)
