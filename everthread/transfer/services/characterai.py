@@ -137,11 +137,15 @@ def _has_turns(file: ExportFile) -> bool:
 
 
 def _first_page(value: object) -> Record:
-    return get_record(value[0] if isinstance(value, list) and value else value)
+    first = get_record(value[0] if isinstance(value, list) and value else value)
+    return {"turns": value} if "candidates" in first else first
 
 
 def _list_pages(value: object) -> Iterator[Sequence[object]]:
-    """Yield the turns of each page in a file, which has one page or a list of pages."""
+    """Yield the turns of each page in a file, which has one page, a list of pages, or the turns alone."""
+    if isinstance(value, list) and "candidates" in get_record(value[0] if value else None):
+        yield value
+        return
     for page in value if isinstance(value, list) else [value]:
         yield get_list(get_record(page), "turns")
 

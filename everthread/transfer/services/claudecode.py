@@ -23,6 +23,7 @@ _COMMANDS = (  # with which a message of the user begins that the program wrote
     *("<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>"),
     *("<system-reminder>", "<task-notification>", "Caveat: The messages below", "[Request interrupted by user"),
 )
+_CONTEXT = ("<system-reminder>", "<ide_opened_file>", "<ide_selection>", "<ide_diagnostics>")  # begins a part
 
 
 def recognises(export: Export) -> bool:
@@ -116,7 +117,7 @@ def _read_blocks(row: Record, skipped: Counter[str]) -> Iterator[str]:
         kind = get_text(get_record(block), "type")
         if kind == "text":
             text = get_text(get_record(block), "text")
-            if not text.startswith("<system-reminder>"):
+            if not text.startswith(_CONTEXT):
                 yield text
         elif kind in _BLOCKS:
             skipped[_BLOCKS[kind]] += 1

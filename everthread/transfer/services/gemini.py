@@ -16,7 +16,15 @@ from everthread.errors import BadFile
 from everthread.transfer.files import file_error, hash_parts
 from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.export import Export, ExportFile
-from everthread.transfer.services.fields import Record, get_record, get_records, get_text, parse_iso, require_record
+from everthread.transfer.services.fields import (
+    Record,
+    get_list,
+    get_record,
+    get_records,
+    get_text,
+    parse_iso,
+    require_record,
+)
 from everthread.transfer.services.html_text import html_to_text
 
 NAME, PERSON = "Gemini", "user"
@@ -27,6 +35,9 @@ _OTHER_VERBS = (  # of records that the user did not say
     *("Used ", "Created ", "Gave ", "Added ", "Selected ", "Shared ", "Deleted ", "Viewed ", "Visited ", "Edited "),
     *("Pinned ", "Renamed ", "Exported ", "Updated ", "Searched "),
 )
+_MAX_VERB_WORDS = 4  # of a verb in another language
+_MIN_TITLES = 8  # that begin with the same words, for these to be a verb
+_VERB_SHARE = 0.6  # of the titles of prompts
 _ATTACHED = re.compile(r"\bAttached (\d{1,4}) files?\.\Z")
 _HTML_BYTES = 1_000_000  # of an HTML file, in which the name of the app is looked for
 
@@ -58,7 +69,7 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
         remedy = 'in Takeout choose "My Activity", then "Multiple formats", and JSON in place of HTML'
         raise file_error(html.path, html.name, "this is Gemini's history in HTML, which has no exact dates", remedy)
     for file in activities:
-        yield from divide(file.items())
+        yield from divide(file.items(), find_verb(file.items()))
     for file in others:
         try:
             yield build_conversation(file.load())
@@ -66,12 +77,35 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
             yield BrokenConversation(file.name, str(error))
 
 
-def divide(records: Iterator[object]) -> Iterator[Conversation]:
-    """Yield the conversations of a list of activities, in its order, which is the newest first."""
+def find_verb(records: Iterator[object]) -> str | None:
+    """Return the words with which most titles of prompts begin in an account that is not in English.
+
+    Args:
+        records: the activities.
+    """
+    beginnings = Counter[str]()
+    titles = 0
+    for record in map(get_record, records):
+        title = _read_title(record)
+        if _is_of_gemini(record) and get_records(record, "safeHtmlItem") and not title.startswith(_VERBS):
+            titles += 1
+            words = title.split(" ")[: _MAX_VERB_WORDS + 1]
+            beginnings.update(" ".join(words[:count]) + " " for count in range(1, len(words)))
+    common = [words for words, count in beginnings.items() if count >= max(_MIN_TITLES, _VERB_SHARE * titles)]
+    return max(common, key=len, default=None)
+
+
+def divide(records: Iterator[object], verb: str | None = None) -> Iterator[Conversation]:
+    """Yield the conversations of a list of activities, in its order, which is the newest first.
+
+    Args:
+        records: the activities.
+        verb: the words with which titles of prompts begin, in addition to the English ones.
+    """
     prompts: list[_Prompt] = []
     skipped = Counter[str]()
     for record in records:
-        prompt = _read_prompt(get_record(record), skipped)
+        prompt = _read_prompt(get_record(record), verb, skipped)
         if prompt is None:
             continue
         if prompts and abs(prompts[-1].said_at - prompt.said_at) > SILENCE:
@@ -105,29 +139,35 @@ def build_conversation(value: object) -> Conversation:
     )
 
 
-def _read_prompt(record: Record, skipped: Counter[str]) -> _Prompt | None:
+def _is_of_gemini(record: Record) -> bool:
+    products = [product for product in get_list(record, "products") if isinstance(product, str)]
+    labels = (get_text(record, "header"), *products)
+    return any(app in label.lower() for label in labels for app in _APPS)
+
+
+def _read_title(record: Record) -> str:
+    """Return a title, with ordinary blanks after the verb."""
+    return get_text(record, "title").replace("\u00a0", " ")
+
+
+def _read_prompt(record: Record, own_verb: str | None, skipped: Counter[str]) -> _Prompt | None:
     """Return the prompt of an activity; None, and counted, if it is another activity."""
-    labels = [get_text(record, "header"), *(label for label in _list_texts(record, "products"))]
-    title, time = get_text(record, "title"), get_text(record, "time")
+    title, time = _read_title(record), get_text(record, "time")
     said_at = parse_iso(time)
     answers = (html_to_text(get_text(item, "html")) for item in get_records(record, "safeHtmlItem"))
     answer = "\n\n".join(filter(None, answers))
-    verb = next((verb for verb in _VERBS if title.startswith(verb)), None)
-    if not any(app in label.lower() for label in labels for app in _APPS):
+    verbs = _VERBS if own_verb is None else (*_VERBS, own_verb)
+    verb = next((verb for verb in verbs if title.startswith(verb)), None)
+    if not _is_of_gemini(record):
         skipped["activities of other apps"] += 1
     elif said_at is None:
         skipped["broken activities"] += 1
     elif verb is None and (not answer or title.startswith(_OTHER_VERBS)):
         skipped["activities that are no prompts"] += 1
     else:
-        text = _cut_attached(title.removeprefix(verb or ""), skipped)
+        text = _cut_attached(get_text(record, "title")[len(verb or "") :], skipped)
         return _Prompt(said_at, f"{time}/{hash_parts(text)[:8]}", text, answer)
     return None
-
-
-def _list_texts(record: Record, name: str) -> list[str]:
-    value = record.get(name)
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _cut_attached(text: str, skipped: Counter[str]) -> str:

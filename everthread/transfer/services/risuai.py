@@ -67,7 +67,9 @@ def build_chat(value: object, character: str | None = None) -> Conversation:
         is_hidden = row.get("disabled") is True or number <= hidden_before
         messages.append(_build_message(row, text, names, is_hidden))
     title = character or get_text(chat, "name") or None
-    return Conversation(_identify(chat, character, messages), messages, title=title, skipped=+skipped)
+    has_times = any(message.said_at for message in messages)
+    last_at = None if has_times else parse_epoch(chat.get("lastDate"), per_second=1000)
+    return Conversation(_identify(chat, character, messages), messages, title, last_at, skipped=+skipped)
 
 
 def _build_message(row: Record, text: str, names: dict[str, str], is_hidden: bool) -> Message:

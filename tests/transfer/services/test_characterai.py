@@ -27,6 +27,7 @@ def test_turns_come_from_the_oldest_with_the_primary_candidate_of_each() -> None
 def test_the_pages_of_a_chat_are_one_conversation(tmp_path: Path) -> None:
     pages = {f"page {number}.json": plain({"turns": [turn]}) for number, turn in enumerate(TURNS)}
     pages["all.json"] = plain([{"turns": TURNS[:1]}, {"turns": []}])
+    pages["turns.json"] = plain(TURNS[1:])
     (chat,) = read_entries("characterai", tmp_path, pages)
     assert isinstance(chat, Conversation)
     assert chat.id == "chat-1"

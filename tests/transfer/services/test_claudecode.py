@@ -46,7 +46,7 @@ def test_reminders_and_hidden_rows_are_not_said() -> None:
         "s",
         [
             claude_code_row(
-                1, None, "user", [{"type": "text", "text": "<system-reminder>x"}, {"type": "text", "text": "Hi."}]
+                1, None, "user", [{"type": "text", "text": "<ide_opened_file>x"}, {"type": "text", "text": "Hi."}]
             ),
             claude_code_row(2, 1, "user", "x", isMeta=True),
             claude_code_row(3, 2, "assistant", [{"type": "text", "text": "Overloaded"}], isApiErrorMessage=True),

@@ -7,7 +7,7 @@ import pytest
 
 from everthread.errors import BadFile
 from everthread.transfer.services.conversation import BrokenConversation, Conversation
-from everthread.transfer.services.gemini import build_conversation, divide
+from everthread.transfer.services.gemini import build_conversation, divide, find_verb
 from transfer.services.companion_examples import GEMINI, GEMINI_WORKSPACE, plain
 from transfer.services.reading import hidden, read_entries, shown, times
 
@@ -47,6 +47,21 @@ def test_only_the_verb_is_cut_off() -> None:
     records = [prompt("10:00:00", "Said Prompted by you."), prompt("10:01:00", "Prompted Attached 2 files. See them")]
     texts = [text for conversation in read(records) for _, text in shown(conversation)]
     assert texts == ["Said Prompted by you.".removeprefix("Said "), "Attached 2 files. See them"]
+
+
+def test_the_verb_of_another_language_is_the_words_with_which_most_titles_begin() -> None:
+    answer = [{"html": "x"}]
+    records = [prompt("10:00:00", f"Eingegebener Prompt: {n} Fragen", safeHtmlItem=answer) for n in range(8)]
+    records += [prompt("10:00:00", "Erstellt", safeHtmlItem=answer), prompt("10:00:00", "Prompted\u00a0me")]
+    verb = find_verb(iter(records))
+    assert verb == "Eingegebener Prompt: "
+    (conversation,) = divide(iter(records), verb)
+    assert {text for speaker, text in shown(conversation) if speaker == "user"} == {
+        *(f"{n} Fragen" for n in range(8)),
+        "Erstellt",
+        "me",
+    }
+    assert find_verb(iter(records[:7])) is None
 
 
 def test_a_conversation_keeps_its_id_when_it_grows() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,14 @@ def test_all_chats_of_a_character_are_in_one_file_and_a_broken_one_is_named(tmp_
     assert isinstance(second, Conversation)
     assert (first.id, second.id, second.title) == ("r1", "r2", "Aria")
     assert broken == BrokenConversation("Chat 3", "the chat has no list of messages (message)")
+
+
+def test_without_any_time_the_chat_has_its_last_date() -> None:
+    rows = [{"role": "user", "data": "Hi."}]
+    assert build_chat({"message": rows, "lastDate": 1717359060000}).started_at == datetime(
+        2024, 6, 2, 20, 11, tzinfo=UTC
+    )
+    assert build_chat({**CHAT, "lastDate": 1717359060000}).started_at is None
 
 
 def test_a_chat_without_an_id_is_known_by_its_beginning() -> None:
