@@ -2,7 +2,7 @@
 
 import { timeAgo } from "./dates.js";
 import { isUnnamed } from "./line.js";
-import { joinList, t } from "./words.js";
+import { hasText, joinList, t } from "./words.js";
 
 const NEUTRAL_COSINE = 0.2; // about the mean of unrelated texts; also stands for an unknown cosine
 const COSINE_TOLERANCE = 0.005;
@@ -21,10 +21,12 @@ export function reasonsInWords({ kind, line, signals }, question = "") {
     day > 0 ? t("reason.day") : month > 0 && t("reason.month"),
     time > 0 && t("reason.time"),
   ].filter(Boolean);
-  const source = kind === "line" ? saidBy(line) : t("reason.from", { kind });
+  const source = kind === "line" ? saidBy(line) : writtenIn(kind);
   const age = line.undated ? [] : [timeAgo(line.said_at)];
   return [source, ...(reasons.length ? reasons : [t("reason.loose")]), ...age];
 }
+
+const writtenIn = (kind) => (hasText(`kind.${kind}`) ? t(`kind.${kind}`) : t("reason.from", { kind }));
 
 const saidBy = (line) => (isUnnamed(line) ? t("reason.you") : t("reason.they", { speaker: line.speaker }));
 
