@@ -85,6 +85,17 @@ class Authenticator:
             raise Problem(403, "foreign-origin", "a change with a session's cookie needs an Origin; programs use a key")
         return account
 
+    def is_still_valid(self, request: Request, caller: Caller) -> bool:
+        """Return whether the caller of a long request may go on: its key isn't revoked; or the session isn't over, and
+        the account isn't locked or removed."""
+        if isinstance(caller, ApiKey):
+            return self.find_key(request.headers) is not None
+        account, token = self.people.accounts.find(caller.name), cookies.get_token(request)
+        if account is None or account.id != caller.id or account.is_locked:
+            return False
+        is_signed_in = token is not None and self.people.sessions.find_account(token) is not None
+        return is_signed_in or self.header.is_sent_by_proxy(request)
+
     def authenticate_program(self, request: Request) -> ApiKey | None:
         """Return the caller's key, or None if none is needed.
 

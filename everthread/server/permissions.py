@@ -50,6 +50,18 @@ def forbidden(caller: Caller | None) -> Problem:
     return Problem(403, "forbidden", FORBIDDEN_TO_ACCOUNT if isinstance(caller, Account) else FORBIDDEN_DETAIL)
 
 
+def build_check(request: Request) -> Callable[[], None] | None:
+    """Return a function that raises Problem once the caller of a long request may not go on; None if none is needed."""
+    if (caller := get_caller(request)) is None:
+        return None
+
+    def check() -> None:
+        if not request.app.state.authenticator.is_still_valid(request, caller):
+            raise Problem(401, "unauthorized", "your session or key is no longer valid; sign in again")
+
+    return check
+
+
 def require(request: Request, verb: Verb, *banks: str) -> None:
     """Check that the caller may use the verb with all of these banks.
 

@@ -15,9 +15,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from weakref import WeakKeyDictionary, ref
 
+from starlette.concurrency import run_in_threadpool
+
 from everthread.chat.reply import Reply
+from everthread.server.problems import Problem, build_document
 
 KEEP_ALIVE_S = 15.0  # after this time without an event a comment is sent; proxies close idle connections after 30 s
+CHECK_INTERVAL_S = 2.0  # between two checks whether a reader may go on
 COMMENT = b":\n\n"
 
 Future = asyncio.Future[None]
@@ -133,21 +137,37 @@ class ReplyStream:
         for waker, future in waiting:
             waker.wake(future)
 
-    async def read_events(self, keep_alive: float = KEEP_ALIVE_S) -> AsyncIterator[bytes]:
+    async def read_events(
+        self, keep_alive: float = KEEP_ALIVE_S, check: Callable[[], None] | None = None
+    ) -> AsyncIterator[bytes]:
         """Yield the events from the first one on, as they arrive.
 
         Args:
             keep_alive: seconds without an event after which a comment is sent.
+            check: raises Problem if the reader may not go on; it then gets an `error` event, and no further one. None:
+                the reader may always go on.
         """
-        sent = 0
+        sent, loop = 0, asyncio.get_running_loop()
+        heard_at = checked_at = loop.time()
         while True:
+            if check is not None and loop.time() - checked_at >= CHECK_INTERVAL_S:
+                try:
+                    await run_in_threadpool(check)
+                except Problem as problem:
+                    yield encode_event("error", build_document(problem.status, problem.name, problem.detail))
+                    return
+                checked_at = loop.time()
             if sent < len(self._events):
+                heard_at = loop.time()
                 unsent = self._events[sent:]
                 sent += len(unsent)
                 yield b"".join(unsent)
             elif self.is_finished and sent == len(self._events):
                 return
-            elif not await self._wait_for_more(sent, keep_alive):
+            elif not await self._wait_for_more(sent, keep_alive if check is None else CHECK_INTERVAL_S) and (
+                loop.time() - heard_at >= keep_alive
+            ):
+                heard_at = loop.time()
                 yield COMMENT
 
     async def _wait_for_more(self, sent: int, timeout: float) -> bool:

@@ -29,7 +29,14 @@ from everthread.server.chat_schemas import (
 from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry, GroupAct, Permit
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.idempotency import Idempotency, IdempotentRequest
-from everthread.server.permissions import ChatLazyMemory, ChatMemory, Conversations, permitted_banks, require
+from everthread.server.permissions import (
+    ChatLazyMemory,
+    ChatMemory,
+    Conversations,
+    build_check,
+    permitted_banks,
+    require,
+)
 from everthread.server.request_body import AuthFirstRoute
 from everthread.stores.base import Store
 from everthread.stores.limits import MAX_SEQ
@@ -53,8 +60,9 @@ class EventResponse(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, reply_stream: ReplyStream) -> None:
-        super().__init__(reply_stream.read_events(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    def __init__(self, request: Request, reply_stream: ReplyStream) -> None:
+        events = reply_stream.read_events(check=build_check(request))
+        super().__init__(events, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
 @router.get("", response_model=StateView)
@@ -100,7 +108,7 @@ async def reply(
             confirm_forget=body.confirm_forget,
         )
 
-    return EventResponse(await conversations.start_limiter.run(lazy_memory.bank, begin))
+    return EventResponse(request, await conversations.start_limiter.run(lazy_memory.bank, begin))
 
 
 class ReplyStarter:
@@ -148,7 +156,7 @@ class ReplyStarter:
             lambda _: True,
             lambda _: self.conversations.find_reply(self._memory, self._session, key),
         )
-        return EventResponse(reply_stream)
+        return EventResponse(self._request, reply_stream)
 
 
 Starter = Annotated[ReplyStarter, Depends()]
@@ -214,7 +222,7 @@ def stream(request: Request, memory: ChatMemory, session: Session, conversations
     them."""
     reply_stream = conversations.get_running(memory, session)
     require(request, "read", *reply_stream.other_banks)
-    return EventResponse(reply_stream)
+    return EventResponse(request, reply_stream)
 
 
 @router.post("/stop", response_model=StateView)

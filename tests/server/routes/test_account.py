@@ -1,17 +1,23 @@
 """People on a server that others reach: signing in, the cookie, and that each sees only their own banks."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from hardship import llm
+from hardship.loopback import serve_app
 
+from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
+from everthread.server.conversations import reply_stream
 from everthread.server.keys import KeyStore
 from everthread.server.people.directory import PeopleDirectory
 from everthread.server.services import Services
@@ -150,6 +156,47 @@ def test_signing_out_everywhere_and_a_new_password_end_the_other_sessions(site: 
     assert there.post("login", json={"name": "nora", "password": change["new"]}).status_code == 200
     assert here.post("logout", json={"everywhere": True}).status_code == 204
     assert there.get("account").status_code == 401
+
+
+def test_a_running_reply_is_cut_when_its_reader_is_signed_out_everywhere_or_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reply_stream, "CHECK_INTERVAL_S", 0.02)
+    slow = llm.Reply([f"piece{number} " for number in range(500)], delay=0.01)
+    with llm.llm_server(slow) as model, closing(SQLiteStore(tmp_path)) as store:
+        services = Services(store, HashEmbedder(64), OpenAICompatible(model.url, "m"), Default())
+        app = create_app(services, Settings(key_required=True))
+        people: PeopleDirectory = app.state.authenticator.people
+        people.passwords = PASSWORDS
+        account = people.create("nora", PASSWORD)
+        key = app.state.authenticator.keys.create("nora's program", ["nora"])
+        with serve_app(app) as url, httpx.Client(base_url=f"{url}/api/v1/", headers={"Origin": url}) as browser:
+
+            def read_until_cut(cut: Callable[[], object], headers: dict[str, str]) -> str:
+                """Follow a reply, and cut it off while it arrives."""
+                received = ""
+                body = {"text": "Hello."}
+                with browser.stream("POST", "banks/nora/chat/one/reply", json=body, headers=headers) as reply:
+                    for part in reply.iter_text():
+                        if "piece3" in part and "piece3" not in received:
+                            cut()
+                        received += part
+                people.set_locked(account, False)
+                browser.post("login", json={"name": "nora", "password": PASSWORD}).raise_for_status()
+                browser.post("banks/nora/chat/one/stop").raise_for_status()
+                return received.rpartition("event: ")[2]
+
+            browser.post("login", json={"name": "nora", "password": PASSWORD}).raise_for_status()
+            program = {"Authorization": f"Bearer {key}"}
+
+            for cut, headers in (
+                (lambda: people.sign_out(account, None, everywhere=True), {}),
+                (lambda: people.set_locked(account, True), {}),
+                (lambda: app.state.authenticator.keys.revoke("nora's program"), program),
+            ):
+                last = read_until_cut(cut, headers)
+                assert last.startswith("error"), last
+                assert "urn:everthread:unauthorized" in last
 
 
 def test_on_this_machine_nothing_of_it_is_needed(api: TestClient) -> None:
