@@ -44,7 +44,7 @@ REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its
 # The task that a front end performs, or the agent for which Claude Code or Codex asks; nothing of them is remembered.
 TASK_HEADERS = ("x-everthread-task", "x-claude-code-agent-id", "x-openai-subagent")
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
-SLOT_PATIENCE_S = 1.0  # for other requests; then the message is stored, and the request passed on without memories
+SLOT_PATIENCE_S = 2.5  # for other requests; then the message is stored, and the request passed on without memories
 STORING_PATIENCE_S = 2.0  # for the person's message, and for the reply; what takes longer is stored later
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
 
