@@ -19,7 +19,7 @@ from everthread.stores.sqlite import bank_file
 from everthread.testing import HashEmbedder
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("unit", settings.get_profile("patient"), max_examples=25)
+settings.register_profile("unit", settings.get_profile("patient"), max_examples=12)
 settings.load_profile("patient")  # how fast the machine is decides no test
 
 PROCESS_STARTED = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")  # audit events

@@ -5,9 +5,9 @@ A test that needs none of it is a unit test. The marks are listed in pyproject.t
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,8 @@ PACKAGES = {  # imported by a test's module, directly or through modules of the 
     "starlette": "server",
     "uvicorn": "server",
 }
+# Only at the left margin: what a condition or a function imports is not needed for loading a module.
+IMPORT = re.compile(r"^(?:from[ ]+([\w.]+)[ ]+)?import[ ]+(?:\(([^)]*)\)|([^\n#]+))", re.MULTILINE)
 FIXTURES = {"postgres_server": "postgres", "browser": "browser"}
 PARAMETERS = {"database": "postgres", "postgres": "postgres"}  # of tests that run with each store
 PROCESSES = frozenset(  # names that start a process
@@ -65,28 +67,17 @@ def module_needs(path: Path) -> frozenset[str]:
 @cache
 def _direct_needs(file: Path) -> tuple[set[str], set[Path]]:
     """Return the marks of the packages that a file imports, and the files of the modules that it imports."""
-    names = _imports(file)
+    names = tuple(_imports(file))
     marks = {mark for name in names if (mark := PACKAGES.get(name.partition(".")[0])) is not None}
     return marks, {source for name in names if (source := _source(name)) is not None}
 
 
-def _imports(file: Path) -> tuple[str, ...]:
-    """Return the modules that a file imports when it is loaded, and the names it takes from them."""
-    found: list[str] = []
-    for node in _statements(ast.parse(file.read_text(encoding="utf-8")).body):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return tuple(found)
-
-
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that run when a module is loaded, except those in `try` and under TYPE_CHECKING."""
-    for node in body:
-        if isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING":
-            yield from _statements([*node.body, *node.orelse])
-        yield node
+def _imports(file: Path) -> Iterator[str]:
+    """Yield the modules that a file imports when it is loaded, and the names it takes from them."""
+    for found in IMPORT.finditer(file.read_text(encoding="utf-8")):
+        module, block, rest = found.groups()
+        names = [name.split()[0] for name in (block or rest).replace("\\\n", " ").split(",") if name.split()]
+        yield from [module, *(f"{module}.{name}" for name in names)] if module else names
 
 
 @cache

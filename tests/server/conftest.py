@@ -1,6 +1,6 @@
 """Fixtures with the app over a real store in a temporary folder, and an embedder that compares only spelling.
 
-The fixtures that drive a browser import Playwright themselves, so that the other tests run without it.
+Fixtures import the app, Playwright and clients themselves: unit tests need none of them, and load faster without.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fastapi.testclient import TestClient
 from hardship import firefox, llm
-from hardship.loopback import serve_app
 
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
-from everthread.server.app import create_app
-from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.proxied import BANKS, Proxy, serve_proxy
 
 if TYPE_CHECKING:
+    from fastapi.testclient import TestClient
     from playwright.sync_api import Browser, Page, Playwright
+
+    from everthread.server.services import Services
+    from server.proxied import Proxy
 
 
 @pytest.fixture
 def services(tmp_path: Path) -> Iterator[Services]:
+    from everthread.server.services import Services
+
     store = SQLiteStore(tmp_path / "banks")
     yield Services(store, HashEmbedder(64), None, Default())
     store.close()
@@ -38,6 +39,10 @@ def services(tmp_path: Path) -> Iterator[Services]:
 @pytest.fixture
 def api(services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """Return a client of the app, with a character folder of its own."""
+    from fastapi.testclient import TestClient
+
+    from everthread.server.app import create_app
+
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     app = create_app(services)
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
@@ -60,6 +65,8 @@ def api_with_lines(api: TestClient) -> TestClient:
 
 @pytest.fixture(scope="module")
 def proxy_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    from server.proxied import serve_proxy
+
     with serve_proxy(tmp_path_factory.mktemp("banks")) as proxy:
         yield proxy
 
@@ -67,6 +74,8 @@ def proxy_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
 @pytest.fixture
 def proxy(proxy_server: Proxy) -> Proxy:
     """Return the proxy with a bank of this test, and an upstream that says hello."""
+    from server.proxied import BANKS
+
     proxy_server.upstream.behaviours[:] = ["Hello there."]
     proxy_server.bank = next(BANKS)
     return proxy_server
@@ -75,6 +84,10 @@ def proxy(proxy_server: Proxy) -> Proxy:
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the URL of a server with a model."""
+    from hardship.loopback import serve_app
+
+    from everthread.server.app import create_app
+    from everthread.server.services import Services
     from server.page_helpers import Model
 
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
@@ -87,6 +100,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    from hardship.loopback import serve_app
+
+    from everthread.server.app import create_app
+    from everthread.server.services import Services
+
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with serve_app(create_app(Services(store, HashEmbedder(512), None, Default()))) as url:
         yield url
