@@ -120,7 +120,7 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
 
 
 def _is_copy(memory: Memory, source: CheckedFile) -> bool:
-    return source.head is not None and restoring.is_copy(memory, source.path, source.head)
+    return source.head is not None and restoring.is_copy(memory, source.path, source.head, source.line_count)
 
 
 def _add_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], None] | None) -> None:

@@ -21,11 +21,23 @@ from everthread.transfer.jsonl import build_numbered_line
 from everthread.transfer.portable_settings import select_portable
 from everthread.types import JSONValue, Line, NewLine, ScribeJob, Unit
 
+MAX_UNUSED_SEQS = 1_000_000  # a bank takes some bytes of memory for each number, also of a forgotten line
+MAX_SEQS_PER_LINE = 100  # beyond which lines are numbered again
+
 NumberedLine = tuple[int, NewLine]
 
 
-def is_copy(memory: Memory, path: Path, head: Head) -> bool:
-    """Return whether a bank is empty, or has exactly the first lines of an export under the same numbers."""
+def is_copy(memory: Memory, path: Path, head: Head, lines: int) -> bool:
+    """Return whether a bank is empty, or has exactly the first lines of an export under the same numbers.
+
+    Args:
+        memory: the bank.
+        path: the file.
+        head: its head.
+        lines: the number of its lines. False for an export of a few lines with huge numbers, which would take memory.
+    """
+    if head.last_seq > MAX_UNUSED_SEQS + MAX_SEQS_PER_LINE * lines:
+        return False
     last = memory.store.corpus_stats(memory.bank).last_seq
     if not 0 < last <= head.last_seq:
         return last == 0

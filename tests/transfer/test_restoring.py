@@ -285,6 +285,13 @@ def test_an_invalid_row_of_an_export_is_rejected_with_its_place(
         importing.check_file(path)
 
 
+def test_lines_of_an_export_with_huge_numbers_are_numbered_again(memory: Memory, tmp_path: Path) -> None:
+    rows = [{**HEAD, "last_seq": 4_000_000_000}, LINE, {**LINE, "seq": 4_000_000_000}, UNIT]
+    path = save_rows(tmp_path, [json.dumps(row) + "\n" for row in rows])
+    assert load(memory, path)["skipped"] == {"notes, summaries and facts": 1}
+    assert [line.seq for line in memory.lines()] == [1, 2]
+
+
 def test_fields_of_other_programs_are_not_taken_for_rows_of_an_export(memory: Memory, tmp_path: Path) -> None:
     rows = [
         {"unit": "kg", "text": "Flour."},
