@@ -8,10 +8,9 @@ names of fields, and correct text.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.entries import (
@@ -41,15 +40,12 @@ def recognises(export: Export) -> bool:
 
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the chats, each with the messages of all its files."""
-    names = Counter[str]()
-    threads: dict[tuple[str, int], list[ExportFile]] = {}  # by the name of their files, and which of several exports
+    threads: dict[tuple[Path, str], list[ExportFile]] = {}
     for file in export.files:
         if _is_encrypted(file):
             yield from convert_encrypted(file.members("messages"))
         elif _is_thread(file):
-            thread = _NUMBER.sub("", file.name.removesuffix(".json")), names[file.name]
-            threads.setdefault(thread, []).append(file)
-            names[file.name] += 1
+            threads.setdefault(_locate_thread(file), []).append(file)
     for files in threads.values():
         files.sort(key=_number_of)
         yield from convert_thread(chain.from_iterable(file.members("messages") for file in files))
@@ -111,9 +107,19 @@ def _has_chat(head: Record, name: str, name_in_message: str) -> bool:
     return {"participants", "messages"} <= head.keys() and (name in head or name_in_message in first)
 
 
+def _locate_thread(file: ExportFile) -> tuple[Path, str]:
+    """Return the folder or the archive of a file, and its name without its number: those of a chat have the same."""
+    is_alone = file.path.name == PurePosixPath(file.name).name
+    return file.path.parent if is_alone else file.path, _NUMBER.sub("", _stem(file))
+
+
 def _number_of(file: ExportFile) -> int:
-    digits = _NUMBER.search(file.name.removesuffix(".json"))
+    digits = _NUMBER.search(_stem(file))
     return int(digits[0][1:10]) if digits else 0
+
+
+def _stem(file: ExportFile) -> str:
+    return file.name.removesuffix(".json")
 
 
 def _convert_message(message: Record) -> Message | str:

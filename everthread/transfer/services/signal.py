@@ -29,6 +29,8 @@ from everthread.transfer.services.fields import Record, get_record, get_records,
 from everthread.types import JSONValue
 
 ME = "Me"  # the owner of an export that does not name them, as signal-export writes it
+SIGNAL = "Signal"  # the sender of its news
+UNKNOWN = "Unknown"  # a person without a name or a number, as the app shows it
 DISAPPEARING = "disappearing messages"
 MENTION = "\ufffc"  # the place of a name in a text
 FRAMES = {"account": "profileKey", "recipient": "id", "chat": "recipientId", "chatItem": "chatId"}  # with a member each
@@ -114,7 +116,7 @@ class _Backup:
         elif group:
             self._names[id] = get_text(get_record(group, "snapshot", "title"), "title")
         else:
-            self._names[id] = _name_contact(contact)
+            self._names[id] = SIGNAL if "releaseNotes" in recipient else _name_contact(contact)
         self._ids.setdefault(id, next((value for name in _STABLE_IDS if (value := get_id(contact or group, name))), ""))
 
     def _convert_item(self, item: Record) -> Message | str:
@@ -136,7 +138,7 @@ class _Backup:
             "edited_at": format_time(parse_epoch(last, 1000)) if last != first else "",
         }
         said_at = parse_epoch(first, 1000)
-        speaker = self._names.get(author) or (self._owner if "outgoing" in item else author)
+        speaker = self._names.get(author) or (self._owner if "outgoing" in item else UNKNOWN)
         return Message(words, "user", speaker, said_at, id=self._make_id(first, author), metadata=drop_empty(metadata))
 
     def _insert_names(self, text: Record) -> str:
@@ -183,12 +185,13 @@ def _find_versions(item: Record) -> tuple[str, str]:
 
 def _name_contact(contact: Record) -> str:
     """Return the name of a person as the app shows it: given by the owner, in the address book, or by the person."""
+    phone = get_id(contact, "e164")
     return (
         _join_name(get_record(contact, "nickname"), "given", "family")
         or _join_name(contact, "systemGivenName", "systemFamilyName")
         or _join_name(contact, "profileGivenName", "profileFamilyName")
         or get_text(contact, "username")
-        or get_id(contact, "e164")
+        or (f"+{phone.removeprefix('+')}" if phone else "")
     )
 
 

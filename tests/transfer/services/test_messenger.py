@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from everthread.transfer.importing import check_file
+from everthread.memory import Memory
+from everthread.transfer.importing import check_file, import_lines
 from everthread.transfer.services.messenger import repair
 from everthread.types import NewLine
 from transfer.services.messenger_exports import (
@@ -63,6 +64,34 @@ def test_the_files_of_a_chat_are_read_from_the_last_to_the_first(tmp_path: Path)
     lines, _ = read_files(tmp_path, {f"inbox/b/{name}": to_json(thread_export(each)) for name, each in files.items()})
     assert [line.text for line in lines] == [text(number) for number in range(6)]
     assert {line.session for line in lines} == {"inbox/bob_1"}
+
+
+def test_files_of_the_same_name_from_other_folders_are_other_chats(tmp_path: Path) -> None:
+    paths = []
+    for name, numbers in (("ann", (1,)), ("bob", (3, 2))):
+        for number in numbers:
+            path = tmp_path / name / f"message_{4 - number if name == 'bob' else 1}.json"
+            path.parent.mkdir(exist_ok=True)
+            export = thread_export([thread_message(number)], thread_path=f"inbox/{name}")
+            path.write_bytes(to_json(export))
+            paths.append(path)
+    lines = [(line.session, line.text) for line in check_file(paths).read()]
+    assert lines == [("inbox/ann", text(1)), ("inbox/bob", text(2)), ("inbox/bob", text(3))]
+
+
+def test_two_exports_of_several_files_are_one_import(tmp_path: Path, memory: Memory) -> None:
+    new = {
+        "message_1.json": [thread_message(4), thread_message(3)],
+        "message_2.json": [thread_message(2), thread_message(1)],
+    }
+    paths = [
+        save_files(
+            tmp_path / f"{number}.zip",
+            {f"inbox/b/{name}": to_json(thread_export(each)) for name, each in files.items()},
+        )
+        for number, files in enumerate(({"message_1.json": new["message_2.json"]}, new))
+    ]
+    assert import_lines(memory, check_file(paths))["added"] == 4
 
 
 def test_messages_of_the_same_moment_stay_in_their_order(tmp_path: Path) -> None:

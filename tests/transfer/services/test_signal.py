@@ -87,13 +87,22 @@ def test_people_have_the_names_that_the_app_shows_and_groups_their_titles(tmp_pa
         {"e164": "491701234567"},
     ]
     frames = [{"recipient": {"id": str(number), "contact": name}} for number, name in enumerate(names, 10)]
+    frames += [{"recipient": {"id": "14", "contact": {}}}, {"recipient": {"id": "15", "releaseNotes": {}}}]
     group = {"masterKey": "Zw==", "snapshot": {"title": {"title": "Garden"}}}
     chat = [{"recipient": {"id": "20", "group": group}}, {"chat": {"id": "6", "recipientId": "20"}}]
-    rows = [signal_item(number, chatId="6", authorId=str(number)) for number in (10, 12)]
-    rows += [signal_item(number, chatId="6", authorId=str(number)) for number in (11, 13)]
+    rows = [signal_item(number, chatId="6", authorId=str(number), outgoing=None) for number in range(10, 16)]
+    for row in rows:
+        row["chatItem"].pop("outgoing")
     path = save_files(tmp_path / "export.zip", {"main.jsonl": to_rows([*SIGNAL_FRAMES, *frames, *chat, *rows])})
     source = check_file(path)
-    assert [line.speaker for line in source.read()] == ["Bobby", "Robert Stone", "bob.01", "491701234567"]
+    assert [line.speaker for line in source.read()] == [
+        "Bobby",
+        "Robert Stone",
+        "bob.01",
+        "+491701234567",
+        "Unknown",
+        "Signal",
+    ]
     assert [(id, label.title) for id, label in source.sessions.items()] == [("Zw==", "Garden")]
 
 
