@@ -74,7 +74,8 @@ def check_file(path: Path | Sequence[Path], format: str | None = None, **options
     first = path if isinstance(path, Path) else path[0]
     head = None if findings.services else find_head(first)
     if not total and head is None and not findings.units:
-        what = f"the file contains no messages{format_skipped(left_out)}"
+        causes = "".join(f"; {name} can't be read: {reason}" for name, reason in islice(findings.broken.items(), 1))
+        what = f"the file contains no messages{format_skipped(left_out)}{causes}"
         raise BadFile(f"{what}; nothing was imported", path=first)
     found = tuple(findings.services), dict(findings.broken), tuple(findings.units)
     return CheckedFile(first, reader, total, left_out, dict(places), dict(sessions), head, *found)

@@ -15,11 +15,11 @@ from itertools import count
 from pathlib import Path
 
 from everthread.bank.line_validation import MAX_NAME_CHARS, clean_line, replace_unstorable
-from everthread.bank.validation import MAX_TITLE_CHARS, check_session_metadata
+from everthread.bank.validation import MAX_TITLE_CHARS, check_session_metadata, check_unit
 from everthread.errors import BadFile, BadInput
 from everthread.transfer.bank_file import SessionLabel
 from everthread.transfer.files import PLACEHOLDER_TIME, KeyGenerator, hash_parts
-from everthread.transfer.services.conversation import BrokenConversation, Conversation, Message, ReadOptions
+from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.export import open_export
 from everthread.transfer.services.order import Placed, order_messages
 from everthread.transfer.services.registry import load_reader
@@ -75,20 +75,27 @@ def read_lines(
     with open_export(paths) as export:
         for service in services:
             for entry in load_reader(service).read(export, options):
-                if isinstance(entry, NewUnit):
-                    findings.units += [entry] if _is_unit_chosen(entry, options) else []
-                    continue
-                broken = entry
-                if isinstance(entry, Conversation):
-                    try:
-                        yield from _convert(service, entry, options, findings)
-                        continue
-                    except BadInput as error:
-                        broken = BrokenConversation(entry.title or entry.id, str(error))
-                assert isinstance(broken, BrokenConversation)
-                if options.strict:
-                    raise BadFile(f"conversation {broken.name!r}: {broken.reason}", path=paths[0])
-                findings.broken[_number_name(broken.name, findings.broken)] = broken.reason
+                read = _read_entry(service, entry, options, findings)
+                if not isinstance(read, BrokenConversation):
+                    yield from read
+                elif options.strict:
+                    raise BadFile(f"conversation {read.name!r}: {read.reason}", path=paths[0])
+                else:
+                    findings.broken[_number_name(read.name, findings.broken)] = read.reason
+
+
+def _read_entry(
+    service: str, entry: Entry, options: ReadOptions, findings: Findings
+) -> list[NewLine] | BrokenConversation:
+    """Return the lines of an entry, and note what was found; or what is wrong with it."""
+    try:
+        if isinstance(entry, NewUnit):
+            findings.units += [check_unit(entry)] if _is_unit_chosen(entry, options) else []
+            return []
+        return _convert(service, entry, options, findings) if isinstance(entry, Conversation) else entry
+    except BadInput as error:
+        name = (entry.title or entry.id) if isinstance(entry, Conversation) else "a fact or a note"
+        return BrokenConversation(name, str(error))
 
 
 def _number_name(name: str, used: Collection[str]) -> str:

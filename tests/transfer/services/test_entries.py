@@ -10,7 +10,16 @@ import pytest
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.transfer.importing import check_compatible, check_file, import_lines
-from transfer.services.messenger_exports import ANN, BUILDERS, said_at, save_files, speaker, text, to_json
+from transfer.services.messenger_exports import (
+    ANN,
+    BUILDERS,
+    discord_export,
+    said_at,
+    save_files,
+    speaker,
+    text,
+    to_json,
+)
 
 CUT_BYTES = 997  # between the lengths to which a file is cut
 
@@ -86,3 +95,13 @@ def test_a_broken_message_is_named_and_the_others_are_read(tmp_path: Path, servi
     assert len(source.broken) == 1
     with pytest.raises(BadInput, match=r"message [24]|row 7"):
         check_file(path, strict=True)
+
+
+def test_an_export_of_which_nothing_can_be_read_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "Bob.json"
+    path.write_bytes(to_json(discord_export([5])))
+    complaint = (
+        r"the file contains no messages .*; Bob, message 1 can't be read: expected an object, got 5; nothing was"
+    )
+    with pytest.raises(BadInput, match=complaint):
+        check_file(path)

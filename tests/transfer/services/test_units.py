@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,3 +56,11 @@ def test_facts_and_notes_are_chosen_by_name(memory: Memory, tmp_path: Path) -> N
     path = tmp_path / "memories.json"
     path.write_bytes(plain([{**MEM0["results"][0], "user_id": "nora"}, {**MEM0["results"][1], "user_id": "emil"}]))
     assert import_lines(memory, check_file(path, only=["Emil"]))["units"] == 1
+
+
+def test_a_fact_that_no_bank_can_store_is_left_out_by_name(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "memories.json"
+    path.write_text(json.dumps([{**MEM0["results"][0], "id": "half a \ud800"}, MEM0["results"][1]]))
+    source = check_file(path)
+    assert import_lines(memory, source)["units"] == 1
+    assert list(source.broken) == ["a fact or a note"]
