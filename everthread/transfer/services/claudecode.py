@@ -133,7 +133,7 @@ def _find_title(rows: Sequence[Record]) -> str | None:
 
 
 def _is_session(file: ExportFile) -> bool:
-    """Return whether one of the first rows is a message of Claude Code. A title or a notice may come before it."""
+    """Return whether the first row is one of Claude Code: a message, a title, or a notice that comes before them."""
     row = get_record(file.head)
-    is_message = {"uuid", "sessionId", "isSidechain"} <= row.keys()
-    return is_message or ({"type", "leafUuid"} <= row.keys()) or (row.get("type") == "file-history-snapshot")
+    is_row = {"type", "sessionId"} <= row.keys() or {"type", "leafUuid"} <= row.keys()
+    return (is_row or row.get("type") == "file-history-snapshot") and file.has_rows

@@ -67,7 +67,8 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     html = next(filter(_is_html, export.files), None)
     if html is not None and not activities and not others:
         remedy = 'in Takeout choose "My Activity", then "Multiple formats", and JSON in place of HTML'
-        raise file_error(html.path, html.name, "this is Gemini's history in HTML, which has no exact dates", remedy)
+        place = "" if html.name == html.path.name else html.name
+        raise file_error(html.path, place, "this is Gemini's history in HTML, which can't be imported", remedy)
     for file in activities:
         yield from divide(file.items(), find_verb(file.items()))
     for file in others:
@@ -233,9 +234,8 @@ def _read_answer(turn: Record) -> Iterator[str]:
 
 
 def _is_activity(file: ExportFile) -> bool:
-    head = file.head
-    first = get_record(head[0]) if isinstance(head, list) and head else {}
-    return {"header", "title", "time"} <= first.keys()
+    beginning = file.head if isinstance(file.head, list) else []
+    return any({"header", "title", "time"} <= get_record(record).keys() for record in beginning)
 
 
 def _is_conversation(file: ExportFile) -> bool:

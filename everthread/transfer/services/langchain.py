@@ -5,7 +5,7 @@ or an object with that list under "messages". They have no times, and often no i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from everthread.transfer.files import hash_parts
@@ -84,11 +84,6 @@ def _read_content(data: Record, skipped: Counter[str]) -> str:
     return "".join(texts).strip()
 
 
-def _first_entry(value: object) -> Record:
-    rows: Sequence[object] = value if isinstance(value, list) else get_list(get_record(value), "messages")
-    return get_record(rows[0]) if rows else {}
-
-
 def _is_history(file: ExportFile) -> bool:
-    row = _first_entry(file.head)
-    return isinstance(row.get("type"), str) and "content" in get_record(row, "data")
+    beginning = file.head if isinstance(file.head, list) else get_list(get_record(file.head), "messages")
+    return any(get_text(get_record(row), "type") and "content" in get_record(row, "data") for row in beginning)

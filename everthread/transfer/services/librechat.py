@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from everthread.errors import BadFile
+from everthread.transfer.files import file_error
 from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
 from everthread.transfer.services.cuts import cut_thoughts
+from everthread.transfer.services.deep_json import parse_deep_json
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_record, get_records, get_text, parse_iso, require_record
 from everthread.transfer.services.trees import trace_path
@@ -28,7 +30,7 @@ def recognises(export: Export) -> bool:
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the conversations, one a file."""
     for file in filter(_is_conversation, export.files):
-        yield from build_all([(file.name, file.load())], build_conversation)
+        yield from build_all([(file.name, _load(file))], build_conversation)
 
 
 def build_conversation(value: object) -> Conversation:
@@ -47,6 +49,19 @@ def build_conversation(value: object) -> Conversation:
     shown = trace_path(parents, _find_last_leaf(rows, parents))
     messages = [_build_message(row, get_text(row, "messageId") in shown, skipped) for row in rows]
     return Conversation(conversation_id, messages, get_text(record, "title") or None, skipped=+skipped, owner=PERSON)
+
+
+def _load(file: ExportFile) -> object:
+    """Return the JSON of a file, whose tree is as deep as the conversation is long.
+
+    Raises:
+        BadFile: it is not JSON.
+    """
+    try:
+        return parse_deep_json(file.read_text())
+    except ValueError as error:
+        where = "" if file.name == file.path.name else file.name
+        raise file_error(file.path, where, f"not JSON ({error})", "export it again") from None
 
 
 def _flatten(tree: Sequence[Record]) -> Iterator[Record]:

@@ -11,7 +11,7 @@ from everthread.errors import BadFile
 from everthread.transfer.files import PLACEHOLDER_TIME
 from everthread.transfer.services.conversation import BrokenConversation, Entry, ReadOptions
 from everthread.transfer.services.export import Export, ExportFile
-from everthread.transfer.services.fields import Record, get_record, get_text, parse_iso, require_record
+from everthread.transfer.services.fields import get_list, get_record, get_text, parse_iso, require_record
 from everthread.types import Metadata, NewUnit
 
 _OWNERS = ("user_id", "agent_id", "run_id", "actor_id")
@@ -51,8 +51,7 @@ def build_fact(value: object) -> NewUnit:
 
 def _find_list(file: ExportFile) -> str | None:
     """Return the path of the list of memories in a file; None if it has none."""
-    head = file.head
-    path = "" if isinstance(head, list) else "results"
-    rows = head if isinstance(head, list) else get_record(head).get("results")
-    first: Record = get_record(rows[0]) if isinstance(rows, list) and rows else {}
-    return path if {"id", "memory"} <= first.keys() and isinstance(first["memory"], str) else None
+    beginning = file.head if isinstance(file.head, list) else get_list(get_record(file.head), "results")
+    if not any("id" in get_record(row) and get_text(get_record(row), "memory") for row in beginning):
+        return None
+    return "" if isinstance(file.head, list) else "results"

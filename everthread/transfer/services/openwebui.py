@@ -6,7 +6,7 @@ The path up from `currentId` is shown. Several models may answer one message; th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 
 from everthread.errors import BadFile
@@ -141,6 +141,9 @@ def _parse_time(value: object) -> datetime | None:
 
 def _has_chats(file: ExportFile) -> bool:
     """Return whether a file is a chat or a list of chats."""
-    head = file.head[0] if isinstance(file.head, list) and file.head else file.head
-    chat = get_record(head, "chat")
-    return isinstance(head, Mapping) and "id" in head and ("history" in chat or isinstance(chat.get("messages"), list))
+    return any(map(_is_chat, file.head if isinstance(file.head, list) else [file.head]))
+
+
+def _is_chat(value: object) -> bool:
+    chat = get_record(value, "chat")
+    return "id" in get_record(value) and ("history" in chat or isinstance(chat.get("messages"), list))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,11 +38,13 @@ def test_a_list_of_messages_is_a_tree_by_their_parents(tmp_path: Path) -> None:
     assert conversation.skipped == {"errors": 1}
 
 
-def test_a_tree_may_be_as_deep_as_it_is_long() -> None:
-    tree: Any = row(1500, "1499")
-    for number in range(1499, 0, -1):
-        tree = row(number, str(number - 1) if number > 1 else ROOT, children=[tree])
-    assert len(shown(build_conversation({"conversationId": "l3", "messagesTree": [tree]}))) == 1500
+def test_a_tree_may_be_as_deep_as_it_is_long(tmp_path: Path) -> None:
+    rows = [json.dumps(row(number, str(number - 1) if number > 1 else ROOT)) for number in range(1, 1501)]
+    tree = "".join(f'{text[:-1]}, "children": [' for text in rows) + "]}" * len(rows)
+    content = f'{{"conversationId": "l3", "messagesTree": [{tree}]}}'.encode()
+    (conversation,) = read_entries("librechat", tmp_path, {"long.json": content})
+    assert isinstance(conversation, Conversation)
+    assert len(shown(conversation)) == 1500
 
 
 def test_messages_in_a_circle_end() -> None:
