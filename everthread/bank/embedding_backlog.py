@@ -18,6 +18,7 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import remove_quotes
 from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
 
+BATCH_LINES = 512  # embedded at a time by embed_missing
 MAX_BACKFILL_LINES = 32  # of earlier processes; `reindex` embeds more: the model is new, or was down for a long time
 
 
@@ -81,6 +82,29 @@ class EmbeddingBacklog:
             if dim and not self._checked_leftovers and self._store.exists(self._bank):
                 self._embed_and_store(self._read_leftovers(dim))
                 self._checked_leftovers = True
+
+    def discard(self, lines: Iterable[Line]) -> None:
+        """Remove lines from the backlog. They stay without a vector until `embed_missing` or `reindex`."""
+        with self._lock:
+            self._seqs.difference_update(line.seq for line in lines)
+
+    def embed_missing(self, progress: Callable[[int], None] | None = None) -> None:
+        """Embed all lines of the bank without a vector, in batches. If no embedder answers, the others stay without.
+
+        Args:
+            progress: called with the number of lines of each batch.
+        """
+        probe, last = self._embed(["hello"]), 0
+        while probe and (
+            lines := self._store.lines_without_vectors(
+                self._bank, self._model, probe[0].shape[1], BATCH_LINES, last, self._roles
+            )
+        ):
+            if not self._embed_and_store(lines):
+                return
+            last = lines[-1].seq
+            if progress is not None:
+                progress(len(lines))
 
     def _embed_and_store(self, lines: list[Line]) -> int:
         """Embed lines and store their vectors; return the dimension, or 0 if there are no vectors."""

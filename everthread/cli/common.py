@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from io import TextIOWrapper
+from keyword import iskeyword
 from typing import Any, NoReturn, TypeVar, get_args
 
 import click
@@ -34,6 +35,7 @@ LAZY_COMMANDS = {
     "demo": "everthread.cli.demo",
     "export": "everthread.cli.export",
     "hook": "everthread.cli.hook",
+    "import": "everthread.cli.importing",
     "keys": "everthread.cli.keys",
     "mcp": "everthread.cli.mcp",
     "model": "everthread.cli.model",
@@ -61,7 +63,8 @@ class Group(click.Group):
         if name not in LAZY_COMMANDS:
             return super().get_command(ctx, name)
         try:
-            return getattr(import_module(LAZY_COMMANDS[name]), name)  # type: ignore[no-any-return]
+            function = f"{name}_" if iskeyword(name) else name
+            return getattr(import_module(LAZY_COMMANDS[name]), function)  # type: ignore[no-any-return]
         except ModuleNotFoundError as error:
             return missing_extra_command(name, error)
 

@@ -41,10 +41,8 @@ from everthread.recipes import general_knowledge
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
-from everthread.transfer import copy_bank, importing
-from everthread.transfer.dates import parse_zone
-from everthread.transfer.files import read_text, spool_input
-from everthread.transfer.formats import FORMATS
+from everthread.transfer import copy_bank
+from everthread.transfer.files import read_text
 from everthread.types import Filter, Role
 
 MAX_LISTED_BANKS = 20  # in a message: enough to find a mistyped name
@@ -144,58 +142,6 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
 def read_stdin() -> str:
     """Read all of standard input, without the line ending that a shell appends."""
     return decode_utf8(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
-
-
-@main.command("import")
-@click.argument("file", type=click.Path(path_type=Path))
-@bank_option
-@click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
-@click.option("--only", multiple=True, help="Only this conversation of the file (locomo, realtalk).")
-@click.option(
-    "--assistant", multiple=True, help="A speaker to import as the assistant (transcript, whatsapp). Repeatable."
-)
-@click.option("--tz", help="The time zone of times without one. Default: UTC.")
-@json_option
-@click.pass_context
-def import_(
-    ctx: click.Context,
-    file: Path,
-    bank: str,
-    form: str | None,
-    only: tuple[str, ...],
-    assistant: tuple[str, ...],
-    tz: str | None,
-    as_json: bool,
-) -> None:
-    """Store a file of conversations, with their dates. If FILE is -, standard input is read.
-
-    The whole file is checked before the first line is stored. Importing it again adds only new lines, and completes an
-    import that was interrupted. A bank's own export adds nothing to it.
-    """
-    zone = None if tz is None else parse_zone(tz)
-    with spool_input(file) as path:
-        counts = import_file(ctx, path, bank, form, only=only, assistant=assistant, tz=zone)
-    if as_json:
-        show_json({"bank": bank, **counts})
-        return
-    retracted = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
-    click.echo(
-        f"{counts['added']} of {pluralize(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
-        f"{bank} has {counts['lines']} now{retracted}{importing.format_skipped(counts['skipped'])}"
-    )
-    if counts["units"]:
-        click.echo(f"new facts and notes of another memory: {counts['units']}")
-    for name, reason in counts["broken"].items():
-        click.echo(f"left out: {escape_control_chars(name)}: {escape_control_chars(reason)}", err=True)
-
-
-def import_file(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
-    """Check a file and import its lines; return the numbers of lines read, added and skipped."""
-    source = importing.check_file(file, form, **options)
-    with open_memory(ctx, bank, create=True) as memory:
-        importing.check_compatible(memory, source)
-        with click.progressbar(length=source.line_count, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
-            return importing.import_lines(memory, source, bar.update)
 
 
 banks_option = click.option(

@@ -30,6 +30,7 @@ from everthread.types import (
     Context,
     EndResult,
     Evidence,
+    FileContents,
     Filter,
     Hit,
     ImportResult,
@@ -332,17 +333,19 @@ class Client:
         format: str | None = None,
         assistant: Collection[str] = (),
         tz: str | None = None,
+        me: str | None = None,
+        only: Collection[str] = (),
+        strict: bool = False,
     ) -> ImportResult:
         """Store the lines of a file of conversations: all of them, or none if any part of the file is invalid.
 
-        Lines that the bank already has are skipped.
+        Lines that the bank already has are skipped. Of an export of another service, conversations that can't be read
+        are left out, unless it is `strict`.
 
         Args:
             content: the file's bytes.
             name: the file's name, from which its format and the names of its sessions are derived.
-            format: as for `everthread import`.
-            assistant: as for `everthread import`.
-            tz: as for `everthread import`.
+            format, assistant, tz, me, only, strict: as for `everthread import`.
 
         Raises:
             BadFile: the file can't be read in its format.
@@ -350,15 +353,39 @@ class Client:
             BadQuery: a name is invalid.
             ConfigError: the format or the zone is unknown, or the format has no such option.
         """
-        for option, value in (("name", name), ("format", format), ("tz", tz)):
-            if value is not None:
-                validation.check_filter_name(value, option)
-        speakers = [assistant] if isinstance(assistant, str) else assistant
-        names = [validation.check_filter_name(speaker, "assistant") for speaker in speakers]
+        options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only, "strict": strict}
+        return ImportResult(**self._send_file("import", content, name, options))
+
+    def preview_import(
+        self,
+        content: bytes,
+        *,
+        name: str | None = None,
+        format: str | None = None,
+        assistant: Collection[str] = (),
+        tz: str | None = None,
+        me: str | None = None,
+        only: Collection[str] = (),
+        strict: bool = False,
+    ) -> FileContents:
+        """Return the contents of a file as it would be imported. Takes the arguments of `import_file`, and raises the
+        same errors."""
+        options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only, "strict": strict}
+        return decode.file_contents(self._send_file("import/preview", content, name, options))
+
+    def _send_file(self, action: str, content: bytes, name: str | None, options: Mapping[str, Any]) -> Any:
+        """Send a file with the options of an import; return the response."""
+        names: dict[str, Any] = {"name": name, **options}
+        strict = names.pop("strict")
+        for option in ("assistant", "only"):
+            names[option] = [names[option]] if isinstance(names[option], str) else list(names[option])
+        for option, value in names.items():
+            for text in value if isinstance(value, list) else [value]:
+                if text is not None:
+                    validation.check_filter_name(text, option)
         file = FileBody(content, TYPE_BY_SUFFIX.get(PurePath(name or "").suffix.lower(), OCTET_STREAM))
-        path = build_path("banks", self.bank, "import")
-        result = self._connection.request("POST", path, file, name=name, format=format, assistant=names, tz=tz)
-        return ImportResult(**result)
+        path = build_path("banks", self.bank, *action.split("/"))
+        return self._connection.request("POST", path, file, strict=strict, **names)
 
     def retract(self, seq: int) -> Line:
         """Exclude a line from recall for good. Raises the same errors as `Memory.retract`."""

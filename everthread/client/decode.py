@@ -15,6 +15,9 @@ from everthread.types import (
     Context,
     EndResult,
     Evidence,
+    FileContents,
+    FileConversation,
+    FileSpeaker,
     Filter,
     FoundUnit,
     Hit,
@@ -107,6 +110,18 @@ def receipt(data: Json) -> Receipt:
     """Decode a receipt."""
     spans = tuple((first, last) for first, last in data["seqs"])
     return Receipt(data["bank"], data["scope"], spans, data["lines"], datetime.fromisoformat(data["forgotten_at"]))
+
+
+def file_contents(data: Json) -> FileContents:
+    """Decode the contents of a file."""
+    conversations = (FileConversation(**{**each, **_span(each)}) for each in data["conversations"])
+    speakers = (FileSpeaker(**each) for each in data["speakers"])
+    lists = {"services": tuple(data["services"]), "conversations": tuple(conversations), "speakers": tuple(speakers)}
+    return FileContents(**{**data, **_span(data), **lists})
+
+
+def _span(data: Json) -> dict[str, datetime | None]:
+    return {name: parse_time(data[name]) for name in ("first_at", "last_at")}
 
 
 def end_result(data: Json) -> EndResult:

@@ -64,8 +64,8 @@ FILE_ROUTES: dict[re.Pattern[str], BodyLimits] = {
     re.compile(r"/api/v1/characters/[^/]+/picture"): BodyLimits(
         frozenset({"image/png", "application/octet-stream"}), 8_000_000
     ),
-    re.compile(r"/api/v1/banks/[^/]+/import"): BodyLimits(
-        JSON_TYPES | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
+    re.compile(r"/api/v1/banks/[^/]+/import(/preview)?"): BodyLimits(
+        JSON_TYPES | {"application/octet-stream", "application/x-ndjson", "application/zip"}, 1_000_000_000
     ),
     # Twilio's have some 500 bytes; 1,600 characters in %-escapes take at most 20,000.
     re.compile(r"/sms(/.*)?"): BodyLimits(frozenset({"application/x-www-form-urlencoded"}), 64_000),

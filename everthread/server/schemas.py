@@ -338,18 +338,6 @@ class NotesView(View):
     id: int | None
 
 
-class ImportView(View):
-    """The result of an import. skipped counts, by kind, what was not a line. broken names the conversations that could
-    not be read and were left out, each with the reason. units counts new facts and notes of another memory."""
-
-    read: int
-    added: int
-    skipped: dict[str, int]
-    lines: int
-    broken: dict[str, str]
-    units: int
-
-
 class CharacterItem(View):
     """A character in short. builtin: it comes with Everthread and has no file."""
 

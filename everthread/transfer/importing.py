@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,12 @@ from typing import Any
 from everthread.bank.line_keys import key_history
 from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.common.keys import META_KEY_FROM, META_RECALLED
-from everthread.errors import BadFile
+from everthread.errors import BadFile, ConfigError
 from everthread.memory import BATCH_LINES, Memory
 from everthread.stores.evidence import get_record
 from everthread.transfer import formats, restoring
 from everthread.transfer.bank_file import Head, SessionLabel, find_head
+from everthread.transfer.contents import ContentsCounter
 from everthread.transfer.evidence import list_keys, to_seqs
 from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
@@ -33,9 +34,11 @@ from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.transfer.services.changes import batch_conversations, store_conversations
 from everthread.transfer.services.lines import Findings
 from everthread.transfer.services.units import store_units
-from everthread.types import Line, NewLine, NewUnit
+from everthread.types import FileContents, Line, NewLine, NewUnit
 
 NO_LABEL = SessionLabel(None, {})
+MAX_NAMED_SPEAKERS = 10  # in a message
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,14 @@ class CheckedFile:
     skipped: Mapping[str, int]  # entries without a line, by kind
     places: Mapping[str, str]  # key -> place in the file, for lines with their own key
     sessions: Mapping[str, SessionLabel]  # titles and metadata, by session
+    contents: FileContents
     head: Head | None = None  # of an exported bank
-    services: tuple[str, ...] = ()  # whose export it is
-    broken: Mapping[str, str] = field(default_factory=dict)  # why conversations of it can't be read, by title
     units: tuple[NewUnit, ...] = ()  # facts and notes that another memory wrote
+
+    @property
+    def is_export(self) -> bool:
+        """True if another service exported it."""
+        return bool(self.contents.services)
 
 
 def check_file(path: Path | Sequence[Path], format: str | None = None, **options: Any) -> CheckedFile:
@@ -64,21 +71,42 @@ def check_file(path: Path | Sequence[Path], format: str | None = None, **options
 
     Raises:
         BadFile: an entry is invalid, or the file has no line.
-        ConfigError: an option is invalid.
+        ConfigError: an option is invalid, or no conversation or speaker of an export has a given name.
     """
     skipped, places, sessions = Counter[str](), dict[str, str](), dict[str, SessionLabel]()
     outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions}
     findings = Findings(skipped=skipped, sessions=sessions)
     reader = formats.open_reader(path, format, evidence=True, findings=findings, **outputs, **options)
-    total, left_out = sum(1 for _ in reader()), dict(skipped)
+    counter = ContentsCounter()
+    for line in reader():
+        counter.add(line)
     first = path if isinstance(path, Path) else path[0]
     head = None if findings.services else find_head(first)
-    if not total and head is None and not findings.units:
-        causes = "".join(f"; {name} can't be read: {reason}" for name, reason in islice(findings.broken.items(), 1))
-        what = f"the file contains no messages{format_skipped(left_out)}{causes}"
-        raise BadFile(f"{what}; nothing was imported", path=first)
-    found = tuple(findings.services), dict(findings.broken), tuple(findings.units)
-    return CheckedFile(first, reader, total, left_out, dict(places), dict(sessions), head, *found)
+    contents = counter.summarize(sessions, findings)
+    if findings.services:
+        _check_names(contents, findings, first, options)
+    if not counter.lines and head is None and not findings.units:
+        raise BadFile(f"the file contains no messages{_format_reasons(contents)}; nothing was imported", path=first)
+    found = dict(places), dict(sessions), contents, head, tuple(findings.units)
+    return CheckedFile(first, reader, counter.lines, contents.skipped, *found)
+
+
+def _check_names(contents: FileContents, findings: Findings, path: Path, options: Mapping[str, Any]) -> None:
+    """Check that the export has the conversations and speakers that options name.
+
+    Raises:
+        ConfigError: it lacks one.
+    """
+    for name in options.get("only") or ():
+        if name not in findings.chosen:
+            remedy = "list the conversations, and correct {option}"
+            raise ConfigError(f"no conversation is called {name!r}", path=path, remedy=remedy, option="only")
+    speakers = [speaker.name for speaker in contents.speakers]
+    for option, names in (("me", [options.get("me")]), ("assistant", options.get("assistant") or ())):
+        if missing := [name for name in names if name and name not in speakers] if speakers else []:
+            known = ", ".join(speakers[:MAX_NAMED_SPEAKERS])
+            what = f"no speaker is called {missing[0]!r}; the most frequent are {known}"
+            raise ConfigError(what, path=path, remedy="correct {option}", option=option)
 
 
 def check_compatible(memory: Memory, source: CheckedFile) -> None:
@@ -87,58 +115,80 @@ def check_compatible(memory: Memory, source: CheckedFile) -> None:
     Raises:
         BadFile: see `check_keys`.
     """
-    if source.services:  # their changes are applied to the bank
+    if source.is_export:  # its changes are applied to the bank
         return
     stats = memory.stats()
     if (stats.lines or stats.retracted) and not _is_copy(memory, source):
         check_keys(memory, source.read(), source.path, source.places)
 
 
-def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+def import_lines(
+    memory: Memory, source: CheckedFile, progress: Progress | None = None, embed: bool = True
+) -> dict[str, Any]:
     """Store the lines of a file that are new to the bank; call `check_compatible` first.
+
+    The lines of an export are embedded when all of them are stored, and found by their words until then.
 
     Args:
         memory: the bank.
         source: the file.
         progress: called with the number of lines of each batch.
+        embed: whether the lines of an export are embedded; otherwise `memory.backlog.embed_missing` does it.
 
     Returns:
         The counts of lines read and added, of facts and notes added, of the bank's lines, and of skipped entries, and
         the broken conversations.
     """
-    before, skipped, units = memory.stats(), dict(source.skipped), 0
+    writer = BankWriter(memory, source)
     if source.head is not None and _is_copy(memory, source):
         restoring.restore(memory, source.path, source.head, progress)
-        skipped = {}
-    else:
-        _add_lines(memory, source, progress)
-        units = store_units(memory, source.units)
-    after = memory.stats()
-    added = after.lines + after.retracted - before.lines - before.retracted
-    totals = {"units": units, "lines": after.lines, "retracted": after.retracted, "pending": after.pending}
-    left_out = {"skipped": skipped, "broken": dict(source.broken)}
-    return {"read": source.line_count, "added": added, **totals, **left_out}
+        return {**writer.count(source.line_count), "skipped": {}}
+    for batch in batch_conversations(source.read()) if source.is_export else _batch_lines(source.read()):
+        writer.write(batch)
+        if progress is not None:
+            progress(len(batch))
+    writer.finish()
+    units = store_units(memory, source.units)
+    if source.is_export and embed:
+        memory.backlog.embed_missing()
+    return writer.count(source.line_count) | {"units": units}
+
+
+class BankWriter:
+    """Writes lines of a file into a bank, beside those that it has."""
+
+    def __init__(self, memory: Memory, source: CheckedFile) -> None:
+        """Write into a bank; nothing is written yet."""
+        self.memory, self._source = memory, source
+        self._before = memory.stats()
+        self._own_sessions = {session.id: session.last_at for session in memory.sessions()}
+
+    def write(self, lines: Sequence[NewLine]) -> None:
+        """Store lines; of an export, whole conversations."""
+        if self._source.is_export:
+            store_conversations(self.memory, lines, self._own_sessions)
+        else:
+            store_lines(self.memory, lines)
+
+    def finish(self) -> None:
+        """End and label the new sessions; the bank's next line must not continue an imported one."""
+        if self._own_sessions:
+            for session in self.memory.sessions():
+                if session.id not in self._own_sessions:
+                    self.memory.end(session.id, session.last_at)
+        _label_sessions(self.memory, self._source.sessions)
+
+    def count(self, read: int) -> dict[str, Any]:
+        """Return the counts of the import, of which `read` lines were read."""
+        before, after = self._before, self.memory.stats()
+        added = after.lines + after.retracted - before.lines - before.retracted
+        totals = {"units": 0, "lines": after.lines, "retracted": after.retracted, "pending": after.pending}
+        left_out = {"skipped": dict(self._source.skipped), "broken": dict(self._source.contents.broken)}
+        return {"read": read, "added": added, **totals, **left_out}
 
 
 def _is_copy(memory: Memory, source: CheckedFile) -> bool:
     return source.head is not None and restoring.is_copy(memory, source.path, source.head, source.line_count)
-
-
-def _add_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], None] | None) -> None:
-    """Store the lines of a file beside those of the bank, and label their sessions."""
-    own_sessions = {session.id: session.last_at for session in memory.sessions()}
-    for batch in batch_conversations(source.read()) if source.services else _batch_lines(source.read()):
-        if source.services:
-            store_conversations(memory, batch, own_sessions)
-        else:
-            store_lines(memory, batch)
-        if progress is not None:
-            progress(len(batch))
-    if own_sessions:  # an imported session must not be continued by the bank's next line
-        for session in memory.sessions():
-            if session.id not in own_sessions:
-                memory.end(session.id, session.last_at)
-    _label_sessions(memory, source.sessions)
 
 
 def _batch_lines(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:
@@ -159,6 +209,12 @@ def _label_sessions(memory: Memory, labels: Mapping[str, SessionLabel]) -> None:
 def format_skipped(counts: Mapping[str, int]) -> str:
     """Format the number of skipped entries as the end of a sentence."""
     return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
+
+
+def _format_reasons(contents: FileContents) -> str:
+    """Format why a file has no messages as the end of a sentence."""
+    broken = "".join(f"; {name} can't be read: {reason}" for name, reason in islice(contents.broken.items(), 1))
+    return f"{format_skipped(contents.skipped)}{broken}"
 
 
 def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:

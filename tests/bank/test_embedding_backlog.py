@@ -151,6 +151,20 @@ def test_many_lines_without_vectors_are_left_to_reindex(tmp_path: Path, embedder
         assert (embedder.texts, memory.stats().pending) == (["said now"], MAX_BACKFILL_LINES + 1)
 
 
+def test_discarded_lines_are_left_to_embed_missing(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        memory.backlog.discard(memory.replace_lines((), [NewLine("One."), NewLine("Two.")], defer_embedding=True))
+        memory.recall("one")
+        assert memory.stats().pending == 2
+        batches: list[int] = []
+        memory.backlog.embed_missing(batches.append)
+        assert (memory.stats().pending, batches) == (0, [2])
+        memory.backlog.discard(memory.replace_lines((), [NewLine("Three.")], defer_embedding=True))
+        embedder.down = True
+        memory.backlog.embed_missing()
+        assert memory.stats().pending == 1
+
+
 def test_deferred_lines_without_an_embedder_are_found_by_keyword(tmp_path: Path, embedder: Embedder) -> None:
     with open_calibrated(tmp_path, embedder) as memory:
         embedder.down = True

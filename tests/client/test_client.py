@@ -17,6 +17,7 @@ import httpx
 import pytest
 from hardship import PATIENCE, llm
 from hardship.loopback import Quiet, serve_app, serve_handler
+from transfer.services.chatgpt_export import START, conversation, node, save_zip
 
 from everthread import (
     AnyOf,
@@ -30,6 +31,8 @@ from everthread import (
     Comparison,
     ConfigError,
     EverthreadError,
+    FileConversation,
+    FileSpeaker,
     Filter,
     ImportResult,
     Line,
@@ -105,7 +108,7 @@ def local(tmp_path: Path) -> Iterator[Memory]:
 
 # ------------------------------------------------------------- comparison with Memory
 
-CLIENT_ONLY = {"reply", "end", "banks", "export", "import_file", "character", "set_character"}
+CLIENT_ONLY = {"reply", "end", "banks", "export", "import_file", "preview_import", "character", "set_character"}
 CLIENT_ONLY |= {"recipes", "recipe", "set_recipe", "set_options"}
 
 
@@ -336,8 +339,24 @@ def test_a_file_is_imported_once_and_its_counts_are_returned(client: Client) -> 
     assert client.sessions()[0].id.startswith("talk-")
 
 
+def test_an_export_of_a_service_is_listed_and_then_imported(client: Client, tmp_path: Path) -> None:
+    talks = [conversation(name, [node("a", None), node("b", "a", "assistant")], "b") for name in ("cats", "dogs")]
+    file = save_zip(tmp_path / "export.zip", {"conversations-000.json": [*talks, None]}).read_bytes()
+    contents = client.preview_import(file, name="export.zip", me="Nora", only="Cats")
+    at = datetime.fromtimestamp(START, UTC)
+    assert contents.conversations == (FileConversation("cats", "Cats", 2, at, at),)
+    assert contents.speakers == (FileSpeaker("Nora", "user", 1), FileSpeaker("ChatGPT", "assistant", 1))
+    assert (contents.services, contents.me, contents.assistant) == (("ChatGPT",), "Nora", "ChatGPT")
+    assert client.banks() == []
+    result = client.import_file(file, name="export.zip", me="Nora", only=["Cats"])
+    assert (result.added, list(result.broken)) == (2, ["conversation 3 of conversations-000.json"])
+    assert client.sessions()[0].title == "Cats"
+    with pytest.raises(ConfigError, match=r"no conversation is called 'Hens'"):
+        client.preview_import(file, name="export.zip", only="Hens")
+
+
 @pytest.mark.parametrize("options", [{"name": "talk.jsonl"}, {"format": "jsonl"}])
-def test_exported_lines_are_imported_into_another_bank(url: str, client: Client, options: dict[str, str]) -> None:
+def test_exported_lines_are_imported_into_another_bank(url: str, client: Client, options: dict[str, Any]) -> None:
     client.observe_many(LINES)
     rows = "".join(f"{row}\n" for row in client.export()).encode()
     with Client(url, "bob") as other:

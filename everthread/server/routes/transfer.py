@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Any
 
@@ -15,12 +17,13 @@ from everthread.memory import Memory
 from everthread.server.idempotency import StreamedIdempotency
 from everthread.server.permissions import ReadMemory, WriteLazyMemory
 from everthread.server.request_body import AuthFirstRoute
-from everthread.server.schemas import ImportView
+from everthread.server.transfer_schemas import FileContentsView, ImportView
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 from everthread.transfer import exporting, importing
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.exporting import EXPORT_FORMATS, find_format
 from everthread.transfer.formats import FORMATS
+from everthread.types import FileContents
 
 router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=AuthFirstRoute)
 
@@ -29,7 +32,7 @@ CHUNK_LINES = 200  # of an export
 MAX_ZIP_IN_MEMORY_BYTES = 1_000_000  # a larger archive is a temporary file until it is sent
 ZIP_CHUNK_BYTES = 65_536
 
-SUFFIXES = {"application/json": "json", NDJSON: "jsonl"}
+SUFFIXES = {"application/json": "json", NDJSON: "jsonl", "application/zip": "zip"}
 FileNameQuery = Annotated[str | None, Query(min_length=1, max_length=200, description="The file's name.")]
 
 
@@ -48,29 +51,55 @@ async def upload(request: Request, name: FileName) -> AsyncIterator[Upload]:
         yield file
 
 
-@router.post(
-    "/import", response_model=ImportView, openapi_extra={"requestBody": {"required": True, "content": RAW_CONTENT}}
-)
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How a file is read: the query parameters of an import and of its preview."""
+
+    format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Default: detected.")] = None
+    assistant: Annotated[list[str] | None, Query(description="A name under which the bot speaks; repeatable.")] = None
+    me: Annotated[str | None, Query(description="The name of the person whose export it is.")] = None
+    only: Annotated[list[str] | None, Query(description="Title or id of a conversation to import; repeatable.")] = None
+    strict: Annotated[bool, Query(description="Import nothing if a conversation can't be read.")] = False
+    tz: Annotated[str | None, Query(description="The time zone of times without one. Default: UTC.")] = None
+
+    def check(self, path: Path, name: str) -> importing.CheckedFile:
+        """Read an uploaded file of this name, and check all of it."""
+        zone = None if self.tz is None else parse_zone(self.tz)
+        names = {"assistant": self.assistant or (), "only": self.only or (), "me": self.me}
+        with name_in_errors(path, name):
+            return importing.check_file(path, self.format, tz=zone, strict=self.strict, **names)
+
+
+Options = Annotated[ImportOptions, Depends()]
+UPLOAD = {"requestBody": {"required": True, "content": RAW_CONTENT}}
+
+
+@router.post("/import", response_model=ImportView, openapi_extra=UPLOAD)
 def import_file(
     lazy_memory: WriteLazyMemory,
     idempotency: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
     name: FileName,
-    format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Default: detected.")] = None,
-    assistant: Annotated[list[str] | None, Query(description="A name under which the bot speaks; repeatable.")] = None,
-    tz: Annotated[str | None, Query(description="The time zone of times without one. Default: UTC.")] = None,
+    options: Options,
 ) -> dict[str, Any]:
     """Store the lines of a file of conversations. The whole file is checked first; importing it again adds nothing."""
 
     def import_all() -> dict[str, Any]:
+        source = options.check(file.path, name)
+        memory = lazy_memory(lambda: None)
         with name_in_errors(file.path, name):
-            options = {"assistant": assistant or (), "tz": None if tz is None else parse_zone(tz)}
-            source = importing.check_file(file.path, format, **options)
-            memory = lazy_memory(lambda: None)
             importing.check_compatible(memory, source)
             return importing.import_lines(memory, source)
 
     return idempotency.with_body_digest(file.digest).run_once(import_all, dict, dict)
+
+
+@router.post("/import/preview", response_model=FileContentsView, openapi_extra=UPLOAD)
+def preview_import(
+    lazy_memory: WriteLazyMemory, file: Annotated[Upload, Depends(upload)], name: FileName, options: Options
+) -> FileContents:
+    """List the contents of a file of conversations as they would be imported; nothing is stored."""
+    return options.check(file.path, name).contents
 
 
 EXPORT_CONTENT = {format.media_type: {"schema": {"type": "string"}} for format in EXPORT_FORMATS.values()}

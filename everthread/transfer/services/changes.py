@@ -13,8 +13,10 @@ from datetime import datetime
 
 from everthread.bank.line_keys import key_history
 from everthread.common.keys import META_CORRECTS, META_REPEATS
-from everthread.memory import BATCH_LINES, Memory
+from everthread.memory import Memory
 from everthread.types import Line, NewLine
+
+BATCH_LINES = 4096  # written together: the fewer batches, the less often the index of words is written
 
 
 def batch_conversations(lines: Iterable[NewLine]) -> Iterator[list[NewLine]]:
@@ -51,11 +53,14 @@ def store_conversations(memory: Memory, lines: Sequence[NewLine], last_times: Ma
         for line, existing in known
         if line.session in switched and line.retracted_at is None and _was_hidden(existing)
     }
-    memory.observe_many(
+    new = [
         _link_copy(line, shown_again.get(line.key))
         for line in lines
         if line.key not in stored or line.key in shown_again
-    )
+    ]
+    if new:
+        written = memory.replace_lines((), new, defer_embedding=True)
+        memory.backlog.discard(written)  # `embed_missing` embeds them when all are stored
     for line, existing in known:
         if line.retracted_at is None and existing.retracted_at is None and _is_edited(memory, line, existing):
             _replace_text(memory, line)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
-from itertools import count
 from pathlib import Path
 
 from everthread.bank.line_validation import MAX_NAME_CHARS, clean_line, replace_unstorable
@@ -90,7 +89,7 @@ def _read_entry(
     """Return the lines of an entry, and note what was found; or what is wrong with it."""
     try:
         if isinstance(entry, NewUnit):
-            findings.units += [check_unit(entry)] if _is_unit_chosen(entry, options) else []
+            findings.units += [check_unit(entry)] if _is_unit_chosen(entry, options, findings) else []
             return []
         return _convert(service, entry, options, findings) if isinstance(entry, Conversation) else entry
     except BadInput as error:
@@ -100,7 +99,7 @@ def _read_entry(
 
 def _number_name(name: str, used: Collection[str]) -> str:
     """Return a name, with a number if it is used."""
-    return next(numbered for n in count(1) if (numbered := name if n == 1 else f"{name} ({n})") not in used)
+    return f"{name} ({len(used) + 1})" if name in used else name
 
 
 def _convert(service: str, conversation: Conversation, options: ReadOptions, findings: Findings) -> list[NewLine]:
@@ -140,9 +139,11 @@ def _is_chosen(conversation: Conversation, options: ReadOptions, findings: Findi
     return not conversation.excluded
 
 
-def _is_unit_chosen(unit: NewUnit, options: ReadOptions) -> bool:
+def _is_unit_chosen(unit: NewUnit, options: ReadOptions, findings: Findings) -> bool:
     names = {value.casefold() for value in unit.metadata.values() if isinstance(value, str)}
-    return not options.only or any(name.casefold() in names for name in options.only)
+    chosen = {name for name in options.only if name.casefold() in names}
+    findings.chosen |= chosen
+    return bool(chosen) or not options.only
 
 
 def _localize(message: Message, tz: tzinfo) -> Message:

@@ -92,7 +92,7 @@ def test_a_broken_message_is_named_and_the_others_are_read(tmp_path: Path, servi
     path = save_files(tmp_path / "export.zip", {**files, name: break_message(content)})
     source = check_file(path)
     assert {line.text for line in source.read()} == {text(1), text(3)}
-    assert len(source.broken) == 1
+    assert len(source.contents.broken) == 1
     with pytest.raises(BadInput, match=r"message [24]|row 7"):
         check_file(path, strict=True)
 

@@ -81,7 +81,7 @@ def test_a_broken_conversation_is_named_and_left_out_and_an_error_if_asked(tmp_p
     path.write_text(json.dumps([whole, no_time, broken, broken, None, too_long]))
     source = check_file(path)
     assert [line.text for line in source.read()] == ["a", "b"]
-    assert list(source.broken) == ["Torn", "Torn (2)", "conversation 5 of export.json", "Long"]
-    assert source.broken["Torn"].startswith("it has no 'mapping': an object with 'title'")
+    assert list(source.contents.broken) == ["Torn", "Torn (2)", "conversation 5 of export.json", "Long"]
+    assert source.contents.broken["Torn"].startswith("it has no 'mapping': an object with 'title'")
     with pytest.raises(BadFile, match=r"export\.json: conversation 'Torn': it has no 'mapping'"):
         check_file(path, strict=True)

@@ -63,4 +63,4 @@ def test_a_fact_that_no_bank_can_store_is_left_out_by_name(memory: Memory, tmp_p
     path.write_text(json.dumps([{**MEM0["results"][0], "id": "half a \ud800"}, MEM0["results"][1]]))
     source = check_file(path)
     assert import_lines(memory, source)["units"] == 1
-    assert list(source.broken) == ["a fact or a note"]
+    assert list(source.contents.broken) == ["a fact or a note"]

@@ -1,0 +1,172 @@
+"""`everthread import`: stores a file of conversations, or lists what is in it."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from everthread.cli.common import bank_option, json_option, pluralize, show_json
+from everthread.cli.main import open_memory, open_store
+from everthread.cli.sanitize import escape_control_chars
+from everthread.errors import BadInput
+from everthread.memory import Memory
+from everthread.transfer import importing, many_banks
+from everthread.transfer.dates import parse_zone
+from everthread.transfer.files import spool_input
+from everthread.transfer.formats import FORMATS
+from everthread.types import FileContents, FileConversation
+
+MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
+
+
+@click.command("import")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@bank_option
+@click.option("--list", "only_list", is_flag=True, help="Show what is in the file; import nothing.")
+@click.option("--me", metavar="NAME", help="Your name, for the export of a service.")
+@click.option("--assistant", multiple=True, metavar="NAME", help="A speaker who is the assistant. Repeatable.")
+@click.option("--only", multiple=True, metavar="TITLE", help="Only the conversation with this title or id. Repeatable.")
+@click.option("--strict", is_flag=True, help="Import nothing if a conversation of an export can't be read.")
+@click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
+@click.option("--tz", help="The time zone of times without one. Default: UTC.")
+@json_option
+@click.pass_context
+def import_(
+    ctx: click.Context,
+    /,
+    files: tuple[Path, ...],
+    bank: str,
+    only_list: bool,
+    form: str | None,
+    tz: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Store a file of conversations, with their dates. If FILE is -, standard input is read.
+
+    The whole file is checked before the first line is stored. Importing it again adds only new lines, and completes an
+    import that was interrupted. A bank's own export adds nothing to it.
+
+    The export of another service may be a zip archive, a folder, or several files. A --bank such as 'nora/{title}'
+    imports each of its conversations into a bank of its own.
+    """
+    zone = None if tz is None else parse_zone(tz)
+    with ExitStack() as stack:
+        paths = [stack.enter_context(spool_input(file)) for file in files]
+        source = importing.check_file(paths, form, tz=zone, **options)
+        if only_list:
+            show_json(source.contents) if as_json else _show_contents(source.contents)
+            return
+        is_pattern = many_banks.TITLE in bank
+        results = _import_into_banks(ctx, source, bank) if is_pattern else {bank: _import(ctx, source, bank)}
+    if as_json:
+        show_json({"banks": results} if is_pattern else {"bank": bank, **results[bank]})
+        return
+    for name, counts in results.items():
+        _show_counts(name, counts, is_pattern)
+    _show_left_out(source.contents)
+
+
+def _import(ctx: click.Context, source: importing.CheckedFile, bank: str) -> dict[str, Any]:
+    """Import a file into one bank; return the counts."""
+    with open_memory(ctx, bank, create=True) as memory:
+        importing.check_compatible(memory, source)
+        with _bar(source.line_count, f"{source.path.name} → {bank}") as bar:
+            counts = importing.import_lines(memory, source, bar.update, embed=False)
+        if source.is_export:
+            _embed(memory)
+            counts["pending"] = memory.stats().pending
+    return counts
+
+
+def _import_into_banks(ctx: click.Context, source: importing.CheckedFile, pattern: str) -> dict[str, dict[str, Any]]:
+    """Import each conversation of an export into its own bank; return the counts of each bank."""
+    if not source.is_export or source.units:
+        what = "only conversations in the export of a service have titles; give the name of one bank"
+        raise BadInput(f"invalid bank {pattern!r}: {what}")
+    memories: dict[str, Memory] = {}
+    with open_store(ctx, pattern, create=True) as store:
+
+        def open_bank(bank: str) -> Memory:
+            memories[bank] = Memory.open(bank, **{**ctx.obj, "store": store})
+            return memories[bank]
+
+        with _bar(source.line_count, f"{source.path.name} → {pattern}") as bar:
+            results = many_banks.import_into_banks(open_bank, source, pattern, bar.update)
+        for bank, memory in memories.items():
+            _embed(memory)
+            results[bank]["pending"] = memory.stats().pending
+    return results
+
+
+def _embed(memory: Memory) -> None:
+    """Embed the lines without a vector, which are found by their words already."""
+    if pending := memory.stats().pending:
+        with _bar(pending, f"vectors of {memory.bank}") as bar:
+            memory.backlog.embed_missing(bar.update)
+
+
+def _bar(length: int, label: str) -> Any:
+    return click.progressbar(length=length, label=escape_control_chars(label), file=sys.stderr)
+
+
+def _show_counts(bank: str, counts: dict[str, Any], is_one_of_many: bool) -> None:
+    retracted = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
+    skipped = "" if is_one_of_many else importing.format_skipped(counts["skipped"])
+    pending = f"; {counts['pending']} have no vectors yet: run `everthread reindex`" if counts["pending"] else ""
+    click.echo(
+        escape_control_chars(
+            f"{counts['added']} of {pluralize(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
+            f"{bank} has {counts['lines']} now{retracted}{skipped}{pending}"
+        )
+    )
+    if counts["units"]:
+        click.echo(f"new facts and notes of another memory: {counts['units']}")
+
+
+def _show_left_out(contents: FileContents) -> None:
+    """Name the conversations that could not be read."""
+    for name, reason in list(contents.broken.items())[:MAX_SHOWN_BROKEN]:
+        click.echo(escape_control_chars(f"left out: {name}: {reason}"), err=True)
+    if (more := len(contents.broken) - MAX_SHOWN_BROKEN) > 0:
+        click.echo(f"left out: {more} more; --json names all", err=True)
+
+
+def _show_contents(contents: FileContents) -> None:
+    """Show what is in a file: a summary, and a row for each conversation."""
+    services = f"{' and '.join(contents.services)}: " if contents.services else ""
+    counts = f"{pluralize(len(contents.conversations), 'conversation')}, {pluralize(contents.messages, 'message')}"
+    retracted = f" and {contents.retracted} discarded" if contents.retracted else ""
+    click.echo(f"{services}{counts}{retracted}, {_format_span(contents.first_at, contents.last_at)}")
+    speakers = ", ".join(f"{speaker.name} ({speaker.messages})" for speaker in contents.speakers)
+    click.echo(escape_control_chars(f"speakers: {speakers}"))
+    names = [("you", contents.me, "--me"), ("assistant", contents.assistant, "--assistant")]
+    known = [f"{what}: {name} ({option} NAME changes it)" for what, name, option in names if name is not None]
+    if known and contents.services:
+        click.echo(escape_control_chars(", ".join(known)))
+    if contents.skipped:
+        click.echo(importing.format_skipped(contents.skipped).strip(" ()"))
+    if contents.units:
+        click.echo(f"facts and notes of another memory: {contents.units}")
+    click.echo()
+    for conversation in contents.conversations:
+        click.echo(escape_control_chars(_render_conversation(conversation)))
+    _show_left_out(contents)
+
+
+def _render_conversation(conversation: FileConversation) -> str:
+    span = _format_span(conversation.first_at, conversation.last_at)
+    return f"{span:<24} {conversation.messages:>6}  {conversation.title or conversation.id}"
+
+
+def _format_span(first: datetime | None, last: datetime | None) -> str:
+    """Format the days from a time to another."""
+    if first is None or last is None:
+        return "without dates"
+    days = [f"{moment:%Y-%m-%d}" for moment in (first, last)]
+    return days[0] if days[0] == days[1] else " – ".join(days)

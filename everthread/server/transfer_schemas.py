@@ -1,0 +1,61 @@
+"""Response models of imports."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from everthread.server.schemas import View
+from everthread.types import Role
+
+
+class ImportView(View):
+    """The result of an import. skipped counts, by kind, what was not a line. broken names the conversations that could
+    not be read and were left out, each with the reason. units counts new facts and notes of another memory."""
+
+    read: int
+    added: int
+    skipped: dict[str, int]
+    lines: int
+    broken: dict[str, str]
+    units: int
+
+
+class FileConversationView(View):
+    """A conversation in a file. messages does not count those that were edited or regenerated away."""
+
+    id: str
+    title: str | None
+    messages: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+class FileSpeakerView(View):
+    """A speaker in a file, with the number of their messages."""
+
+    name: str
+    role: Role
+    messages: int
+
+
+class FileContentsView(View):
+    """The contents of a file of conversations, before it is imported.
+
+    services names the services that exported it; none for a file in another format. messages would become lines, and
+    retracted ones, which were edited or regenerated away, retracted lines. me is the speaker whose file it probably is,
+    and assistant the chatbot, each null if the file does not say. skipped counts, by kind, what is not a line, and
+    broken has the reasons why conversations can't be read, by title. units are facts and notes of another memory.
+    """
+
+    services: list[str]
+    conversations: list[FileConversationView]
+    messages: int
+    retracted: int
+    first_at: datetime | None
+    last_at: datetime | None
+    speakers: list[FileSpeakerView]
+    me: str | None
+    assistant: str | None
+    skipped: dict[str, int]
+    broken: dict[str, str]
+    units: int

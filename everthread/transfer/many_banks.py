@@ -1,0 +1,63 @@
+"""Imports each conversation of an export into a bank of its own, such as one for each person or character."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from everthread.memory import Memory
+from everthread.stores.limits import MAX_BANK_ID_CHARS
+from everthread.transfer.importing import BankWriter, CheckedFile, Progress
+from everthread.transfer.services.changes import batch_conversations
+from everthread.types import NewLine
+
+TITLE = "{title}"  # in a bank's id: the title of a conversation
+_UNUSABLE = re.compile(r"[/\x00-\x1f\x7f]+")  # a title must not add a level to the id
+
+
+def name_banks(pattern: str, source: CheckedFile) -> dict[str, str]:
+    """Return the bank of each conversation, by the conversation's id.
+
+    Args:
+        pattern: a bank's id with `TITLE`.
+        source: the export.
+    """
+    room = MAX_BANK_ID_CHARS - len(pattern) + len(TITLE)
+    return {
+        each.id: pattern.replace(TITLE, _UNUSABLE.sub(" ", each.title or each.id).strip()[: max(room, 1)] or "untitled")
+        for each in source.contents.conversations
+    }
+
+
+def import_into_banks(
+    open_bank: Callable[[str], Memory], source: CheckedFile, pattern: str, progress: Progress | None = None
+) -> dict[str, dict[str, Any]]:
+    """Store the lines of an export, those of each conversation in its own bank.
+
+    Args:
+        open_bank: opens a bank by its id, and creates it if it doesn't exist.
+        source: the export.
+        pattern: the ids of the banks, with `TITLE`.
+        progress: called with the number of lines of each batch.
+
+    Returns:
+        The counts of `import_lines` for each bank.
+    """
+    banks = name_banks(pattern, source)
+    writers: dict[str, BankWriter] = {}
+    read = dict.fromkeys(banks.values(), 0)
+    for batch in batch_conversations(source.read()):
+        parts: dict[str, list[NewLine]] = {}
+        for line in batch:
+            parts.setdefault(banks[line.session or ""], []).append(line)
+        for bank, lines in parts.items():
+            if bank not in writers:
+                writers[bank] = BankWriter(open_bank(bank), source)
+            writers[bank].write(lines)
+            read[bank] += len(lines)
+        if progress is not None:
+            progress(len(batch))
+    for writer in writers.values():
+        writer.finish()
+    return {bank: writer.count(read[bank]) for bank, writer in writers.items()}

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from transfer.services.chatgpt_export import START, conversation, node, save_zip
+
+from everthread.cli.main import main
+from everthread.memory import Memory
+from everthread.testing import HashEmbedder
+
+DAY = 86_400
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    """Return an export of two conversations, and one that can't be read."""
+    cats = [node("ask", None), node("old", "ask", "assistant"), node("new", "ask", "assistant", START + DAY)]
+    dogs = conversation("a/b", [node("bark", None)], "bark")
+    torn = {"title": "Torn", "conversation_id": "t", "current_node": "x"}
+    return save_zip(
+        tmp_path / "export.zip", {"conversations-000.json": [conversation("cats", cats, "new"), dogs, torn]}
+    )
+
+
+def run(folder: Path, *arguments: object) -> Result:
+    options = ["--store", str(folder / "store"), "--embedder", "hash", "import"]
+    return CliRunner().invoke(main, [*options, *map(str, arguments)])
+
+
+def test_the_contents_of_an_export_are_listed_and_nothing_is_imported(tmp_path: Path, export: Path) -> None:
+    listed = run(tmp_path, export, "--list")
+    assert listed.stdout.splitlines() == [
+        "ChatGPT: 2 conversations, 3 messages and 1 discarded, 2023-11-14 – 2023-11-15",
+        "speakers: user (2), ChatGPT (1)",
+        "you: user (--me NAME changes it), assistant: ChatGPT (--assistant NAME changes it)",
+        "",
+        "2023-11-14 – 2023-11-15       2  Cats",
+        "2023-11-14                    1  A/B",
+    ]
+    assert (
+        listed.stderr
+        == "left out: Torn: it has no 'mapping': an object with 'title', 'conversation_id', 'current_node'\n"
+    )
+    assert json.loads(run(tmp_path, export, "--list", "--json").stdout)["messages"] == 3
+    assert not (tmp_path / "store").exists()
+
+
+def test_an_export_is_imported_with_names_and_vectors_and_what_was_left_out_is_named(
+    tmp_path: Path, export: Path
+) -> None:
+    said = run(tmp_path, export, "--me", "Nora", "--assistant", "Luna")
+    assert said.stdout == "4 of 4 lines were new; default has 3 now and 1 retracted\n"
+    assert "left out: Torn: it has no 'mapping'" in said.stderr
+    with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        assert [line.speaker for line in memory.lines()] == ["Nora", "Luna", "Nora"]
+        assert memory.stats().pending == 0
+        assert [hit.text for hit in memory.recall("bark", 1)] == ["bark"]
+
+
+def test_each_conversation_is_imported_into_a_bank_of_its_title(tmp_path: Path, export: Path) -> None:
+    said = run(tmp_path, export, "-b", "nora/{title}")
+    assert said.stdout.splitlines() == [
+        "3 of 3 lines were new; nora/Cats has 2 now and 1 retracted",
+        "1 of 1 line was new; nora/A B has 1 now",
+    ]
+    again = json.loads(run(tmp_path, export, "-b", "nora/{title}", "--json").stdout)["banks"]
+    assert {bank: counts["added"] for bank, counts in again.items()} == {"nora/Cats": 0, "nora/A B": 0}
+    (tmp_path / "talk.txt").write_text("Ann: Hi!\n")
+    refused = run(tmp_path, tmp_path / "talk.txt", "-b", "nora/{title}")
+    assert "invalid bank 'nora/{title}': only conversations in the export of a service have titles" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (["--only", "Hens"], "no conversation is called 'Hens'; list the conversations, and correct --only"),
+        (["--assistant", "Luna", "--assistant", "Sol"], "no speaker is called 'Luna'; the most frequent"),
+        (["--strict"], "conversation 'Torn': it has no 'mapping'"),
+        (["--tz", "Mars"], "unknown time zone 'Mars'"),
+    ],
+)  # fmt: skip
+def test_an_option_that_names_nothing_in_the_export_is_refused(
+    tmp_path: Path, export: Path, option: list[str], words: str
+) -> None:
+    refused = run(tmp_path, export, *option)
+    assert refused.exit_code == 2
+    assert words in refused.stderr
+    assert not (tmp_path / "store").exists()
+
+
+def test_several_files_are_one_export_and_a_chosen_conversation_is_imported(tmp_path: Path, export: Path) -> None:
+    more = tmp_path / "more.json"
+    more.write_text(json.dumps([conversation("hens", [node("cluck", None)], "cluck")]))
+    said = run(tmp_path, export, more, "--only", "hens", "--json")
+    assert {name: json.loads(said.stdout)[name] for name in ("bank", "read", "added")} == {
+        "bank": "default", "read": 1, "added": 1
+    }  # fmt: skip

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from everthread.transfer.importing import check_file
+from everthread.types import FileConversation, FileSpeaker
+
+
+def test_a_file_in_any_format_is_listed(tmp_path: Path) -> None:
+    path = tmp_path / "talk.txt"
+    path.write_text("[2024-01-01 10:00] Ann: Hi!\n[2024-01-03 10:00] Ben: Hello!\nBen: And?\n")
+    contents = check_file(path, assistant=("Ben",)).contents
+    first, last = datetime(2024, 1, 1, 10, tzinfo=UTC), datetime(2024, 1, 3, 10, 0, 1, tzinfo=UTC)
+    assert (contents.services, contents.messages, contents.first_at, contents.last_at) == ((), 3, first, last)
+    assert contents.speakers == (FileSpeaker("Ben", "assistant", 2), FileSpeaker("Ann", "user", 1))
+    assert (contents.me, contents.assistant) == ("Ann", "Ben")
+    assert sum(conversation.messages for conversation in contents.conversations) == 3
+
+
+def test_discarded_and_undated_messages_are_counted_apart(tmp_path: Path) -> None:
+    path = tmp_path / "bank.jsonl"
+    rows = (
+        '{"session": "s", "title": "Kites", "metadata": {}}',
+        '{"session": "s", "text": "One."}',
+        '{"session": "s", "text": "Two.", "retracted_at": "2024-01-01T00:00:00Z"}',
+    )
+    path.write_text("\n".join(rows))
+    contents = check_file(path).contents
+    assert contents.conversations == (FileConversation("s", "Kites", 1, None, None),)
+    assert (contents.messages, contents.retracted, contents.me, contents.assistant) == (1, 1, None, None)
