@@ -19,6 +19,7 @@ from everthread.bench import (
     datasets,
     facts,
     goodai,
+    history,
     kills,
     load,
     noisy_neighbour,
@@ -514,6 +515,16 @@ def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:
     """Measure observe, import, recall, cold start, memory and disk beside an exact scan with full FTS5."""
     rows = speed.measure_speed(_parse_sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=show_step)
     show(speed.as_json(rows), speed.table(rows), as_json)
+
+
+@bench.command("import")
+@click.option("--conversations", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--messages", type=click.IntRange(1), help="Of all conversations. Default: 30 of each.")
+@json_option
+def import_(conversations: int, messages: int | None, as_json: bool) -> None:
+    """Import a synthetic export of ChatGPT twice, without vectors, and measure time and memory."""
+    result = history.measure_import(conversations, messages or 30 * conversations, show_step)
+    show(asdict(result), history.table(result), as_json)
 
 
 def _parse_sizes(lines: str) -> list[int]:
