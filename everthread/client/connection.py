@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from everthread import errors
 from everthread.common.retry import Retries, parse_retry_after
+from everthread.common.tls import tls_context
 from everthread.errors import BadInput, BadQuery, ConfigError, EverthreadError, NotFound, StoreError, StoreUnavailable
 from everthread.stores.limits import check_storable
 
@@ -78,7 +79,7 @@ class Connection:
             )
         self.url = url.rstrip("/")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(headers=headers)
+        self._http = httpx.Client(headers=headers, verify=tls_context())
 
     def close(self) -> None:
         """Close the connections."""

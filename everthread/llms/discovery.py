@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from everthread.common.tls import tls_context
 from everthread.llms.errors import redact_url
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -98,7 +99,7 @@ def _fetch_json(address: str, timeout_s: float, key: str = "") -> dict[str, Any]
 
     try:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        with httpx.stream("GET", address, headers=headers, timeout=timeout_s) as response:
+        with httpx.stream("GET", address, headers=headers, timeout=timeout_s, verify=tls_context()) as response:
             value = json.loads(_read_body(response.iter_bytes())) if response.status_code == 200 else None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         return None

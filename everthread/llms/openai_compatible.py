@@ -11,11 +11,11 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from everthread.common.fork_safety import Lock
 from everthread.common.retry import Retries, doubling_delays
+from everthread.common.tls import tls_context
 from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.base import Stream
@@ -34,8 +34,6 @@ from everthread.text.encoding import make_encodable
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
 
 NO_KEY = "none"  # local servers need no key, but some require the header
@@ -240,18 +238,10 @@ class OpenAICompatible:
                         "Authorization": f"Bearer {self._key}",
                     },
                     limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
-                    verify=_tls_context(),
+                    verify=tls_context(),
                 )
                 close_with_owner(self, client.aclose)
             return client
-
-
-@cache
-def _tls_context() -> ssl.SSLContext:
-    """Return the TLS context that all clients share; loading the certificates takes tens of milliseconds."""
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 def _check_key(key: str) -> str:

@@ -13,9 +13,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from hardship import PATIENCE, llm
+from hardship import PATIENCE, llm, web
 from hardship.loopback import Quiet, serve_app, serve_handler
 from transfer.services.chatgpt_export import START, conversation, node, save_zip
 
@@ -529,7 +528,7 @@ def faulty_proxy(target: str, *faults: str) -> Iterator[FaultyProxy]:
                 self.answer(503, json.dumps(problem).encode(), {"Retry-After": "0"})
                 return
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
-            answer = httpx.request(self.command, target + self.path, content=body, headers=headers, timeout=PATIENCE)
+            answer = web.request(self.command, target + self.path, content=body, headers=headers)
             if fault == "late":
                 time.sleep(LATE_S)
             if fault == "lose":

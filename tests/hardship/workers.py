@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from everthread.common.tls import tls_context
 from hardship import PATIENCE
 from hardship.served import Served, start_command, wait_until
 
@@ -37,7 +38,9 @@ class Workers:
     def at(self, socket: Path) -> httpx.Client:
         """Return a client of this worker, as if its requests came through the port."""
         return httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://127.0.0.1/api/v1", timeout=PATIENCE
+            transport=httpx.HTTPTransport(uds=str(socket), verify=tls_context()),
+            base_url="http://127.0.0.1/api/v1",
+            timeout=PATIENCE,
         )
 
     def claims(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import openai
-from hardship import PATIENCE, llm
+from hardship import PATIENCE, llm, web
 from hardship.loopback import serve_app
 
 from everthread import Line, Memory
@@ -63,7 +63,7 @@ class Proxy:
     def post(self, *messages: Any, headers: dict[str, str] | None = None, **fields: Any) -> httpx.Response:
         """Send messages to the bank."""
         body = {"model": f"m@{self.bank}", "messages": messages, **fields}
-        return httpx.post(f"{self.url}/v1/chat/completions", json=body, headers=headers, timeout=PATIENCE)
+        return web.post(f"{self.url}/v1/chat/completions", json=body, headers=headers)
 
     @property
     def blocks(self) -> list[str]:

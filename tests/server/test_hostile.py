@@ -14,6 +14,8 @@ import pytest
 from hardship import PATIENCE, web
 from hardship.served import Served, serve_folder, wait_until
 
+from everthread.common.tls import tls_context
+
 LINE = "/api/v1/banks/alice/lines"
 HALF_OPEN = 1000
 LONG_TIMEOUT_S = 10 * PATIENCE  # no connection is closed within a test that checks that others are still served
@@ -52,7 +54,7 @@ def status(received: bytes) -> int:
 
 def check_still_serving(server: Served) -> None:
     """Assert that a well-behaved client is served."""
-    client = httpx.Client(transport=httpx.HTTPTransport(retries=3), timeout=PATIENCE)
+    client = httpx.Client(transport=httpx.HTTPTransport(retries=3, verify=tls_context()), timeout=PATIENCE)
     with client:
         assert client.post(f"{server.url}{LINE}", json={"text": "hello"}).status_code == 201
 

@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import httpx2
 import pytest
-from hardship import PATIENCE
+from hardship import PATIENCE, web
 from hardship.agent import MODES, Person, call, data_of, list_tools, text_of
 from hardship.loopback import serve_app
 from mcp.client.streamable_http import streamable_http_client
@@ -134,7 +133,7 @@ def test_a_missing_bank_is_not_created_by_reading(url: str, keys: KeyStore) -> N
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer et_wrong"}])
 def test_a_request_without_a_valid_key_is_refused(url: str, headers: dict[str, str]) -> None:
-    refused = httpx.post(url, json={}, headers=headers)
+    refused = web.post(url, json={}, headers=headers)
     assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
 
 
@@ -148,7 +147,7 @@ def test_a_request_without_a_valid_key_is_refused(url: str, headers: dict[str, s
 )
 def test_the_guard_applies(url: str, keys: KeyStore, headers: dict[str, str], status: int) -> None:
     authorization = {"Authorization": f"Bearer {keys.create('guard')}"}
-    assert httpx.post(url, content=b"{}", headers={**authorization, **headers}).status_code == status
+    assert web.post(url, content=b"{}", headers={**authorization, **headers}).status_code == status
 
 
 def test_a_request_is_logged_by_its_route_and_without_what_was_said(
@@ -162,7 +161,7 @@ def test_a_request_is_logged_by_its_route_and_without_what_was_said(
 
 
 def test_there_is_no_stream_that_keeps_the_server_from_stopping(url: str, keys: KeyStore) -> None:
-    refused = httpx.get(url, headers={"Authorization": f"Bearer {keys.create('get')}"})
+    refused = web.get(url, headers={"Authorization": f"Bearer {keys.create('get')}"})
     assert (refused.status_code, refused.headers["allow"]) == (405, "POST, DELETE")
 
 
@@ -170,7 +169,7 @@ def test_there_is_no_stream_that_keeps_the_server_from_stopping(url: str, keys: 
 def test_a_malformed_message_is_an_error_of_the_client(url: str, keys: KeyStore, body: bytes) -> None:
     headers = {"Authorization": f"Bearer {keys.create('bad')}", "Content-Type": "application/json"}
     headers |= {"Accept": "application/json, text/event-stream"}
-    assert 400 <= httpx.post(url, content=body, headers=headers).status_code < 500
+    assert 400 <= web.post(url, content=body, headers=headers).status_code < 500
 
 
 def test_all_workers_have_the_same_secret(tmp_path: Path) -> None:

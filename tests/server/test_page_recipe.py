@@ -3,14 +3,14 @@
 import re
 from typing import Any
 
-import httpx
+from hardship import web
 from playwright.sync_api import Browser, Page, expect
 
 from server.page_helpers import check_accessibility, say, visit
 
 
 def stored_recipe(url: str, bank: str) -> dict[str, Any]:
-    recipe = httpx.get(f"{url}/api/v1/banks/{bank}/recipe").json()
+    recipe = web.get(f"{url}/api/v1/banks/{bank}/recipe").json()
     options = recipe["options"]
     changed = {option["name"]: option["value"] for option in options if option["value"] != option["usual"]}
     return {"name": recipe["name"], "kept": recipe["kept"], "changed": changed}
@@ -28,7 +28,7 @@ def test_the_bank_stores_the_chosen_recipe_and_replies_by_it(page: Page, url: st
     page.keyboard.press("Escape")
     say(page, "Hello.")
     expect(page.locator(".from-person ~ .from-character[data-seq]")).to_have_count(1)
-    assert httpx.get(f"{url}/api/v1/banks/chosen/chat/current").json()["recipe"] == "membot"
+    assert web.get(f"{url}/api/v1/banks/chosen/chat/current").json()["recipe"] == "membot"
     page.reload()
     page.wait_for_selector("html[data-ready]")
     page.click("#open-settings")
@@ -86,7 +86,7 @@ def test_a_box_can_be_ticked_and_a_missing_number_is_refused(page: Page, url: st
 def test_an_error_of_the_server_is_shown_next_to_the_field(browser: Browser, url: str) -> None:
     page = browser.new_page()  # without a check of the console, which reports the refusal
     visit(page, url, "refused")
-    httpx.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
+    web.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
     detail = "invalid window: got overlap=2, evict=8, window_max=2"
     page.click("#open-settings")
     page.get_by_text("Options of the recipe character").click()
@@ -109,7 +109,7 @@ def test_the_model_of_notes_and_summaries_is_chosen_in_the_settings_and_saved_wi
         with page.expect_response(settings) as saved:
             box.select_option(value)
         assert saved.value.ok
-        assert httpx.get(settings).json().get("scribe", "") == value
+        assert web.get(settings).json().get("scribe", "") == value
         page.reload()
         page.wait_for_selector("html[data-ready]")
         page.click("#open-settings")

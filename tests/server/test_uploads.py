@@ -3,9 +3,8 @@
 import socket
 from pathlib import Path, PurePosixPath
 
-import httpx
 import pytest
-from hardship import PATIENCE
+from hardship import PATIENCE, web
 from hardship.served import Served, serve_folder, wait_until
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -91,8 +90,8 @@ def test_a_client_that_disconnects_during_an_upload_causes_no_server_error(
                 f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
                 'Content-Length: 26\r\n\r\n{"text": '.encode()
             )
-        wait_until(lambda: 'status="499"' in httpx.get(f"{running.url}/metrics", timeout=PATIENCE).text)
-        assert 'status="500"' not in httpx.get(f"{running.url}/metrics", timeout=PATIENCE).text
+        wait_until(lambda: 'status="499"' in web.get(f"{running.url}/metrics").text)
+        assert 'status="500"' not in web.get(f"{running.url}/metrics").text
         assert running.stop() == 0
     assert not [row for row in running.log if row["level"] != "info"]
     assert not list(temporary_folder.glob(f"{FOLDER_PREFIX}*"))

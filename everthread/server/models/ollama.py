@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from everthread.common.tls import tls_context
 from everthread.llms import discovery
 from everthread.llms.errors import CONNECT_TIMEOUT_S, redact_url
 from everthread.server.problems import Problem
@@ -60,7 +61,7 @@ async def _stream_pull(name: str) -> AsyncIterator[dict[str, Any]]:
     timeout = httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     try:
         async with (
-            httpx.AsyncClient(timeout=timeout, follow_redirects=False) as http,
+            httpx.AsyncClient(timeout=timeout, follow_redirects=False, verify=tls_context()) as http,
             http.stream("POST", f"{host}/api/pull", json={"model": name, "stream": True}) as response,
         ):
             if response.status_code != 200:

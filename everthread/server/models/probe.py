@@ -11,6 +11,7 @@ import time
 import httpx
 
 from everthread.common.installation import extra_command, has_llm_extra
+from everthread.common.tls import tls_context
 from everthread.errors import ConfigError, LLMDenied, ModelError, ModelNotFound
 from everthread.llms.discovery import MAX_LIST_BYTES
 from everthread.llms.errors import redact_url
@@ -104,7 +105,9 @@ def try_model(url: str, model: str, key: str, names: list[str] | None) -> None:
 def _fetch(address: str, headers: dict[str, str]) -> tuple[int, bytes]:
     """Return the status and the body of a response; a body that is too long is cut."""
     deadline, body = time.monotonic() + LIST_TIMEOUT_S, bytearray()
-    with httpx.stream("GET", address, headers=headers, timeout=LIST_TIMEOUT_S, follow_redirects=False) as response:
+    with httpx.stream(
+        "GET", address, headers=headers, timeout=LIST_TIMEOUT_S, follow_redirects=False, verify=tls_context()
+    ) as response:
         for part in response.iter_bytes():
             body += part
             if len(body) > MAX_LIST_BYTES:

@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 import httpx
 
 from everthread.common.retry import Retries
+from everthread.common.tls import tls_context
 from everthread.errors import ConfigError
 
 log = logging.getLogger("everthread.server")
@@ -109,7 +110,7 @@ class TwilioSender:
         Raises:
             RecipientOptedOut: if the person has said STOP.
         """
-        with httpx.Client(auth=self._auth, timeout=TIMEOUT_S) as client:
+        with httpx.Client(auth=self._auth, timeout=TIMEOUT_S, verify=tls_context()) as client:
             return all(self._send_one(client, {"To": to, "From": sender, "Body": text}) for text in messages)
 
     def _send_one(self, client: httpx.Client, message: dict[str, str]) -> bool:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import httpx
 import pytest
 import yaml
 from click.testing import CliRunner
+from hardship import web
 from hardship.llm import Raw
 from hardship.messages import say
 
@@ -84,7 +84,7 @@ def test_the_commands_of_the_page_exist() -> None:
 
 def post(proxy: Proxy, text: str, *, headers: dict[str, str] | None = None, **fields: Any) -> None:
     body = {"model": "m", "messages": [user(text)], **fields}
-    httpx.post(f"{proxy.url}/v1/chat/completions", json=body, headers=headers).raise_for_status()
+    web.post(f"{proxy.url}/v1/chat/completions", json=body, headers=headers).raise_for_status()
 
 
 def test_the_headers_of_open_webui_name_the_bank_the_session_and_the_task(proxy: Proxy) -> None:

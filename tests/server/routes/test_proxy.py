@@ -17,7 +17,7 @@ import httpx
 import ollama
 import openai
 import pytest
-from hardship import PATIENCE, llm
+from hardship import PATIENCE, llm, web
 from hardship.llm import Cut, Mute, Raw, Reply, Stall, Status
 from hardship.loopback import serve_app
 from hardship.served import wait_until
@@ -66,7 +66,7 @@ def test_both_sides_of_a_conversation_are_stored_and_recalled_in_another(proxy: 
 def test_a_body_without_anything_relevant_goes_on_unchanged(proxy: Proxy) -> None:
     body = b'{ "messages":[{"role":"user","content":"caf\\u00e9?"}],\n"x_unknown":1.50,"model" : "m"}'
     headers = {"Content-Type": "application/json", "X-Everthread-Bank": proxy.bank}
-    httpx.post(f"{proxy.url}/v1/chat/completions", content=body, headers=headers).raise_for_status()
+    web.post(f"{proxy.url}/v1/chat/completions", content=body, headers=headers).raise_for_status()
     sent = proxy.upstream.requests[-1]
     assert (sent.data, sent.path) == (body, "/v1/chat/completions")
     assert proxy.texts == ["café?", "Hello there."]
@@ -318,7 +318,7 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_client_and_is_stored_as_par
     def read() -> None:
         nonlocal received
         body = {"model": f"m@{proxy.bank}", "messages": [user("Hello?")], "stream": True}
-        with httpx.stream("POST", f"{proxy.url}/v1/chat/completions", json=body, timeout=PATIENCE) as answer:
+        with web.stream("POST", f"{proxy.url}/v1/chat/completions", json=body) as answer:
             for piece in answer.iter_raw():
                 received += piece
 
@@ -336,7 +336,7 @@ def test_a_client_that_hangs_up_ends_the_upstreams_work_and_the_reply_is_partial
     proxy.upstream.behaviours[:] = [Stall("She moved ")]
     proxy.upstream.hung_up.clear()
     body = {"model": f"m@{proxy.bank}", "messages": [user("Hello?")], "stream": True}
-    with httpx.stream("POST", f"{proxy.url}/v1/chat/completions", json=body, timeout=PATIENCE) as answer:
+    with web.stream("POST", f"{proxy.url}/v1/chat/completions", json=body) as answer:
         assert any(b"moved" in piece for piece in answer.iter_raw(64))
     assert proxy.upstream.hung_up.wait(PATIENCE)
     wait_until(lambda: len(proxy.lines) == 2)
@@ -382,7 +382,7 @@ def test_an_answer_that_is_compressed_nonetheless_is_passed_on_compressed_and_re
     services = Services(SQLiteStore(app_folder), HashEmbedder(64), None, Default())
     settings = Settings(proxy_url=f"http://127.0.0.1:{listening.server_port}/v1", proxy_bank=proxy.bank)
     with serve_app(create_app(services, settings, closes=True)) as url:
-        answer = httpx.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": [user("Hello?")]})
+        answer = web.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": [user("Hello?")]})
     listening.shutdown()
     listening.server_close()
     thread.join()
@@ -462,7 +462,7 @@ def test_a_reply_that_is_continued_is_corrected_to_the_whole(proxy: Proxy) -> No
 def test_a_body_that_is_not_understood_is_the_upstreams_to_refuse(proxy: Proxy) -> None:
     proxy.upstream.behaviours[:] = [Status(400, "what?")]
     for body in (b"{", b"[]", b'{"model": "m", "messages": 3}', b"\xff"):
-        answer = httpx.post(
+        answer = web.post(
             f"{proxy.url}/v1/chat/completions", content=body, headers={"Content-Type": "application/json"}
         )
         assert (answer.status_code, answer.json()["error"]["message"]) == (400, "what?")
@@ -472,9 +472,9 @@ def test_a_body_that_is_not_understood_is_the_upstreams_to_refuse(proxy: Proxy) 
 @pytest.mark.parametrize("messages", ["[]", '["x"]', '[{"role":"user","content":"Hi."}],"messages":[]'])
 def test_nothing_of_ours_goes_on_in_a_body_that_is_not_read(proxy: Proxy, messages: str) -> None:
     body = f'{{"model":"m@{proxy.bank}","everthread":{{"budget":9}},"messages":{messages},"x":1.0}}'
-    httpx.post(f"{proxy.url}/v1/chat/completions", content=body, headers=JSON_TYPE)
+    web.post(f"{proxy.url}/v1/chat/completions", content=body, headers=JSON_TYPE)
     assert proxy.upstream.requests[-1].data.decode() == f'{{"model":"m","messages":{messages},"x":1.0}}'
-    httpx.post(f"{proxy.url}/v1/completions", content=body, headers=JSON_TYPE)
+    web.post(f"{proxy.url}/v1/completions", content=body, headers=JSON_TYPE)
     assert proxy.upstream.requests[-1].data.decode() == f'{{"model":"m","messages":{messages},"x":1.0}}'
     assert proxy.texts == []
 
@@ -515,7 +515,7 @@ FIELDS = st.fixed_dictionaries(
 @given(FIELDS, st.booleans())
 def test_any_body_gets_an_answer_or_an_error_of_the_api(proxy: Proxy, fields: dict[str, Any], stream: bool) -> None:
     content = json.dumps({**fields, "stream": stream}).encode()
-    answer = httpx.post(f"{proxy.url}/v1/chat/completions", content=content, headers=JSON_TYPE, timeout=PATIENCE)
+    answer = web.post(f"{proxy.url}/v1/chat/completions", content=content, headers=JSON_TYPE)
     assert answer.status_code in (200, 400)
     if answer.status_code == 400:
         assert answer.json()["error"].keys() == {"message", "type", "param", "code"}
@@ -531,7 +531,7 @@ def test_a_model_whose_name_cannot_be_encoded_fails_no_reply(proxy: Proxy, name:
     body = json.dumps({"model": name.format(bank=proxy.bank), "messages": [user(QUESTION)]})
     for hint in ({}, {"X-Everthread-Bank": proxy.bank}):
         headers = {"Content-Type": "application/json", **hint}
-        answer = httpx.post(f"{proxy.url}/v1/chat/completions", content=body, headers=headers)
+        answer = web.post(f"{proxy.url}/v1/chat/completions", content=body, headers=headers)
         assert answer.status_code == 200, answer.text
 
 
@@ -567,7 +567,7 @@ def test_an_embedder_that_takes_too_long_leaves_the_lines_that_are_found_by_thei
         settings = Settings(proxy_url=upstream.url, proxy_patience_s=1.5, proxy_bank="nora")
         with serve_app(create_app(services, settings)) as url:
             body = {"model": "m", "messages": [user("My sister Mia moved to Lisbon, but when, in May?")]}
-            answer = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
+            answer = web.post(f"{url}/v1/chat/completions", json=body)
             released.set()
         assert "x-everthread-error" not in answer.headers
         assert FACT in upstream.bodies[-1]["messages"][0]["content"]
@@ -597,7 +597,7 @@ def test_the_question_is_embedded_once_while_the_message_is_stored(tmp_path: Pat
         app.state.proxied_conversations = Stored(app.state.conversations, stores_history=True)
         with serve_app(app) as url:
             body = {"model": "m", "messages": [user("My sister moved, didn't she, to Lisbon?")]}
-            answer = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=PATIENCE)
+            answer = web.post(f"{url}/v1/chat/completions", json=body)
         assert "x-everthread-error" not in answer.headers
         assert FACT in upstream.bodies[-1]["messages"][0]["content"]
     assert len(embedded) == 1
@@ -678,7 +678,7 @@ def test_each_hint_names_the_bank_in_its_order(proxy: Proxy) -> None:
     path = f"bank/{names[3]}/v1"
     for name in names:
         body = {"model": "m", **fields, "messages": [user("Hi.")]}
-        httpx.post(f"{proxy.url}/{path}/chat/completions", json=body, headers=headers).raise_for_status()
+        web.post(f"{proxy.url}/{path}/chat/completions", json=body, headers=headers).raise_for_status()
         assert proxy.services.store.exists(name)
         assert proxy.upstream.bodies[-1] == {"model": "m", "messages": [user("Hi.")], "user": names[5]}
         headers.pop("X-Everthread-Bank", None)
@@ -752,7 +752,7 @@ def test_a_key_of_ours_is_for_its_banks_and_never_sent_on(proxy: Proxy) -> None:
     assert (unknown.status_code, unknown.json()["error"]["type"]) == (401, "authentication_error")
     reading = KeyStore(get_path(proxy.services.store)).create(f"reading {proxy.bank}", [proxy.bank], ["read"])
     for path in ("models", "anything"):
-        answer = httpx.get(f"{proxy.url}/v1/{path}", headers={"Authorization": f"Bearer {reading}"})
+        answer = web.get(f"{proxy.url}/v1/{path}", headers={"Authorization": f"Bearer {reading}"})
         assert answer.status_code == 403
 
 
@@ -767,7 +767,7 @@ def test_a_key_of_ours_is_for_its_banks_and_never_sent_on(proxy: Proxy) -> None:
 )
 def test_a_key_of_ours_in_the_query_is_never_sent_on(proxy: Proxy, query: str, passed: str) -> None:
     key = f"et_{'k' * 40}"
-    httpx.get(f"{proxy.url}/v1/files{query.format(key.removeprefix('et_') if '%65t_' in query else key)}")
+    web.get(f"{proxy.url}/v1/files{query.format(key.removeprefix('et_') if '%65t_' in query else key)}")
     assert proxy.upstream.requests[-1].path == f"/v1/files{passed}"
 
 
@@ -775,7 +775,7 @@ def test_where_keys_are_required_a_key_of_the_upstream_is_not_enough(tmp_path: P
     with serve_proxy(tmp_path, key_required=True, proxy_key="sk-upstream") as proxy:
         for headers in ({}, {"Authorization": "Bearer sk-client"}):
             assert proxy.post(user("Hi."), headers=headers).status_code == 401
-            assert httpx.get(f"{proxy.url}/v1/models", headers=headers).status_code == 401
+            assert web.get(f"{proxy.url}/v1/models", headers=headers).status_code == 401
         key = KeyStore(get_path(proxy.services.store)).create("all")
         others = dict.fromkeys(("X-Api-Key", "Api-Key", "X-Goog-Api-Key"), "sk-client")
         assert proxy.post(user("Hi."), headers={"Authorization": f"Bearer {key}", **others}).status_code == 200
@@ -852,10 +852,10 @@ def test_models_are_listed_with_the_banks_of_the_caller(proxy: Proxy) -> None:
 @pytest.mark.parametrize("header", ["X-Everthread-Bank", "X-OpenWebUI-User-Id"])
 def test_models_are_listed_alone_for_a_client_that_names_its_bank(proxy: Proxy, header: str) -> None:
     proxy.post(user("Hi."))
-    assert len(httpx.get(f"{proxy.url}/v1/models").json()["data"]) > 1
-    listed = httpx.get(f"{proxy.url}/v1/models", headers={header: proxy.bank}).json()["data"]
+    assert len(web.get(f"{proxy.url}/v1/models").json()["data"]) > 1
+    listed = web.get(f"{proxy.url}/v1/models", headers={header: proxy.bank}).json()["data"]
     assert [model["id"] for model in listed] == ["m"]
-    listed = httpx.get(f"{proxy.url}/api/tags", headers={header: proxy.bank}).json()["models"]
+    listed = web.get(f"{proxy.url}/api/tags", headers={header: proxy.bank}).json()["models"]
     assert [model["name"] for model in listed] == ["m"]
 
 
@@ -885,7 +885,7 @@ def test_texts_are_embedded_by_the_memory_or_by_the_upstream(proxy: Proxy) -> No
     ],
 )
 def test_an_invalid_request_for_embeddings_is_refused(proxy: Proxy, fields: dict[str, Any], message: str) -> None:
-    answer = httpx.post(f"{proxy.url}/v1/embeddings", json={"model": "everthread", **fields})
+    answer = web.post(f"{proxy.url}/v1/embeddings", json={"model": "everthread", **fields})
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
 
 
@@ -917,12 +917,12 @@ def test_the_client_of_ollama_streams_and_completes(proxy: Proxy) -> None:
 
 def test_other_paths_of_ollama_are_passed_on_without_the_bank(proxy: Proxy) -> None:
     for path in ("generate", "show"):
-        answer = httpx.post(f"{proxy.url}/bank/x/api/{path}", json={"model": f"m@{proxy.bank}", "prompt": "Hi."})
+        answer = web.post(f"{proxy.url}/bank/x/api/{path}", json={"model": f"m@{proxy.bank}", "prompt": "Hi."})
         assert answer.status_code == 404
         sent = proxy.upstream.requests[-1]
         assert (sent.path, (sent.body or {})["model"]) == (f"/api/{path}", "m")
     for path in ("version", "ps"):
-        httpx.get(f"{proxy.url}/api/{path}")
+        web.get(f"{proxy.url}/api/{path}")
         assert proxy.upstream.requests[-1].path == f"/api/{path}"
     assert proxy.texts == []
 
@@ -932,34 +932,34 @@ def test_ollama_takes_json_as_curl_sends_it_and_no_form_of_a_page(proxy: Proxy, 
     for path in ("chat", "generate"):
         body = json.dumps({"model": f"m@{proxy.bank}", "messages": [user(FACT)], "prompt": "Hi."})
         asked = f"{proxy.url}/api/{path}"
-        assert httpx.post(asked, content=body, headers=given).status_code != 415
+        assert web.post(asked, content=body, headers=given).status_code != 415
         assert proxy.upstream.requests[-1].path == f"/api/{path}"
-        assert httpx.post(asked, content=body, headers={**given, "Origin": proxy.url}).status_code == 415
-        assert httpx.post(asked, content=body, headers={**given, "Origin": "null"}).status_code == 403
+        assert web.post(asked, content=body, headers={**given, "Origin": proxy.url}).status_code == 415
+        assert web.post(asked, content=body, headers={**given, "Origin": "null"}).status_code == 403
     assert proxy.texts[0] == FACT
-    assert httpx.post(f"{proxy.url}/v1/chat/completions", content=b"{}", headers=given).status_code == 415
+    assert web.post(f"{proxy.url}/v1/chat/completions", content=b"{}", headers=given).status_code == 415
 
 
 def test_errors_for_clients_of_ollama_have_its_shape(proxy: Proxy) -> None:
-    refused = httpx.post(f"{proxy.url}/api/chat", json={"model": "m"}, headers={"Authorization": "Bearer et_unknown"})
+    refused = web.post(f"{proxy.url}/api/chat", json={"model": "m"}, headers={"Authorization": "Bearer et_unknown"})
     assert (refused.status_code, refused.json().keys()) == (401, {"error"})
-    refused = httpx.post(f"{proxy.url}/api/chat", content=b"x", headers={"Content-Type": "text/plain"})
+    refused = web.post(f"{proxy.url}/api/chat", content=b"x", headers={"Content-Type": "text/plain"})
     assert (refused.status_code, refused.json().keys()) == (415, {"error"})
     key = KeyStore(get_path(proxy.services.store)).create(f"ollama {proxy.bank}", [proxy.bank], ["chat"])
     own = {"Authorization": f"Bearer {key}"}
-    assert httpx.post(f"{proxy.url}/api/show", json={"model": "m@other"}, headers=own).status_code == 403
+    assert web.post(f"{proxy.url}/api/show", json={"model": "m@other"}, headers=own).status_code == 403
 
 
 @pytest.mark.parametrize("path", ["api/pull", "bank/x/api/embed", "api/blobs/sha256:0"])
 def test_the_rest_of_ollamas_api_is_refused_in_its_shape(proxy: Proxy, path: str) -> None:
     before = len(proxy.upstream.requests)
     for method in ("POST", "DELETE"):
-        refused = httpx.request(method, f"{proxy.url}/{path}", headers={"Content-Type": "application/json"})
+        refused = web.request(method, f"{proxy.url}/{path}", headers={"Content-Type": "application/json"})
         assert (refused.status_code, refused.json().keys()) == (404, {"error"})
         assert f"{method} /{path} is not passed on" in refused.json()["error"]
     assert len(proxy.upstream.requests) == before
-    assert httpx.get(f"{proxy.url}/api/v1").json()["type"] == "urn:everthread:http"
-    assert httpx.delete(f"{proxy.url}/api/v1/about").status_code == 405
+    assert web.get(f"{proxy.url}/api/v1").json()["type"] == "urn:everthread:http"
+    assert web.delete(f"{proxy.url}/api/v1/about").status_code == 405
 
 
 # ------------------------------------------------------------------------------ all other paths
@@ -972,7 +972,7 @@ def test_other_paths_are_passed_on_untouched(proxy: Proxy) -> None:
         ("DELETE", "x%2Fy", b""),
     ):
         headers = {"Content-Type": "application/json", "Authorization": "Bearer sk-client"}
-        answer = httpx.request(method, f"{proxy.url}/v1/{path}", content=body or None, headers=headers)
+        answer = web.request(method, f"{proxy.url}/v1/{path}", content=body or None, headers=headers)
         sent = proxy.upstream.requests[-1] if method != "DELETE" else None
         if sent is None:
             assert answer.status_code == 501  # of the server of the tests
@@ -988,13 +988,13 @@ def test_other_paths_are_passed_on_untouched(proxy: Proxy) -> None:
 def test_a_path_that_leads_above_the_upstreams_is_refused(proxy: Proxy, path: str) -> None:
     proxy.post(user("Hi."))  # creates the bank
     asked = len(proxy.upstream.requests)
-    answer = httpx.get(f"{proxy.url}/{path.format(proxy.bank)}")
+    answer = web.get(f"{proxy.url}/{path.format(proxy.bank)}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_path")
     assert len(proxy.upstream.requests) == asked
 
 
 def test_a_form_with_a_file_is_passed_on(proxy: Proxy) -> None:
-    httpx.post(f"{proxy.url}/v1/audio/transcriptions", files={"file": b"sound" * 50_000}, data={"model": "m"})
+    web.post(f"{proxy.url}/v1/audio/transcriptions", files={"file": b"sound" * 50_000}, data={"model": "m"})
     sent = proxy.upstream.requests[-1]
     assert sent.path == "/v1/audio/transcriptions"
     assert b"sound" * 50_000 in sent.data
@@ -1009,7 +1009,7 @@ def test_bodies_have_a_limit_of_their_own(tmp_path: Path) -> None:
         assert proxy.post(user([{"type": "text", "text": "Who is it?"}, picture])).status_code == 200
         answer = proxy.post(user("x" * 60_000))
         assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
-        answer = httpx.post(f"{proxy.url}/v1/chat/completions", content=b"x", headers={"Content-Type": "text/plain"})
+        answer = web.post(f"{proxy.url}/v1/chat/completions", content=b"x", headers={"Content-Type": "text/plain"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (415, "wrong_type")
 
 
@@ -1028,7 +1028,7 @@ def test_pages_of_other_sites_are_refused_unless_they_are_named(tmp_path: Path) 
         assert httpx.options(path, headers=other).status_code == 403
         refused = proxy.post(user("Hi."), headers=other)
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "foreign_origin")
-        assert httpx.get(f"{proxy.url}/api/v1/about", headers=page).status_code == 403
+        assert web.get(f"{proxy.url}/api/v1/about", headers=page).status_code == 403
 
 
 def test_no_page_of_another_site_is_allowed_by_default(proxy: Proxy) -> None:
@@ -1041,5 +1041,5 @@ def test_no_page_of_another_site_is_allowed_by_default(proxy: Proxy) -> None:
 def test_no_page_of_another_site_can_link_to_the_upstream(proxy: Proxy, path: str) -> None:
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     asked = len(proxy.upstream.requests)
-    assert httpx.get(f"{proxy.url}/{path}", headers=link).status_code == 403
+    assert web.get(f"{proxy.url}/{path}", headers=link).status_code == 403
     assert len(proxy.upstream.requests) == asked

@@ -12,7 +12,7 @@ from typing import Any
 import anthropic
 import httpx
 import pytest
-from hardship import PATIENCE, llm
+from hardship import PATIENCE, llm, web
 from hardship.llm import Raw, Request, Stall, Status
 from hardship.messages import encode, say, stream_block, words
 from hardship.served import wait_until
@@ -48,7 +48,7 @@ def connect(proxy: Proxy, key: str = "sk-client", **headers: str) -> Iterator[an
 
 def post(proxy: Proxy, *said: Any, path: str = "", headers: Any = None, **fields: Any) -> httpx.Response:
     body = {"model": f"m@{proxy.bank}", "max_tokens": 100, "messages": said, **fields}
-    return httpx.post(f"{proxy.url}/v1/messages{path}", json=body, headers=headers, timeout=PATIENCE)
+    return web.post(f"{proxy.url}/v1/messages{path}", json=body, headers=headers)
 
 
 def sent(proxy: Proxy) -> Any:
@@ -156,7 +156,7 @@ def test_errors_of_the_upstream_reach_the_client(messages: Proxy) -> None:
 def test_a_body_without_anything_relevant_goes_on_unchanged(messages: Proxy) -> None:
     body = b'{ "messages":[{"role":"user","content":"caf\\u00e9?"}],\n"max_tokens":1e2,"model" : "m"}'
     given = {"Content-Type": "application/json", "X-Everthread-Bank": messages.bank, "anthropic-beta": "a,b"}
-    httpx.post(f"{messages.url}/v1/messages?beta=true", content=body, headers=given)
+    web.post(f"{messages.url}/v1/messages?beta=true", content=body, headers=given)
     asked = messages.upstream.requests[-1]
     assert (asked.path, asked.data, asked.headers["anthropic-beta"]) == ("/v1/messages?beta=true", body, "a,b")
     assert messages.texts[0] == "café?"
@@ -194,7 +194,7 @@ def test_a_client_that_hangs_up_leaves_a_partial_reply(messages: Proxy) -> None:
     messages.upstream.behaviours[:] = [Raw(begin, unfinished=True)]
     messages.upstream.hung_up.clear()
     body = {"model": f"m@{messages.bank}", "max_tokens": 9, "stream": True, "messages": [user("Hello?")]}
-    with httpx.stream("POST", f"{messages.url}/v1/messages", json=body, timeout=PATIENCE) as answer:
+    with web.stream("POST", f"{messages.url}/v1/messages", json=body) as answer:
         assert any(b"oved" in piece for piece in answer.iter_raw(64))
     assert messages.upstream.hung_up.wait(PATIENCE)
     wait_until(lambda: len(messages.lines) == 2)
@@ -335,7 +335,7 @@ def test_errors_have_the_shape_of_the_api(messages: Proxy) -> None:
     )
     url, wrong = f"{messages.url}/bank/x/v1/messages", {"Content-Type": "text/plain"}
     for path in ("", "/count_tokens", "/batches"):
-        refused = httpx.post(f"{url}{path}", content=b"x", headers=wrong)
+        refused = web.post(f"{url}{path}", content=b"x", headers=wrong)
         assert (refused.status_code, refused.json()["error"]["type"]) == (415, "invalid_request_error")
     refused = post(messages, user("Hi."), everthread={"banks": "nora"})
     assert (refused.status_code, refused.json()["error"]["type"]) == (400, "invalid_request_error")
@@ -381,11 +381,8 @@ def test_any_body_gets_an_answer_or_an_error_of_the_api(
 ) -> None:
     whole = json.dumps(fields).encode()
     for content in (whole, whole[: int(share * len(whole))]):
-        answer = httpx.post(
-            f"{messages.url}/v1/messages{path}",
-            content=content,
-            headers={"Content-Type": "application/json"},
-            timeout=PATIENCE,
+        answer = web.post(
+            f"{messages.url}/v1/messages{path}", content=content, headers={"Content-Type": "application/json"}
         )
         assert answer.status_code in (200, 400)
         if answer.status_code == 400:

@@ -12,7 +12,7 @@ import openai
 import pydantic
 import pytest
 from effort import examples
-from hardship import PATIENCE, llm, responses
+from hardship import llm, responses, web
 from hardship.llm import Raw, Status
 from hardship.responses import answer
 from hypothesis import HealthCheck, given, settings
@@ -44,7 +44,7 @@ def proxy(proxy: Proxy) -> Proxy:
 def post(proxy: Proxy, given: Any, headers: dict[str, str] | None = None, **fields: Any) -> httpx.Response:
     """Send an input to the bank."""
     body = {"model": f"m@{proxy.bank}", "input": given, **fields}
-    return httpx.post(f"{proxy.url}/v1/responses", json=body, headers=headers, timeout=PATIENCE)
+    return web.post(f"{proxy.url}/v1/responses", json=body, headers=headers)
 
 
 def ask(proxy: Proxy, text: str, reply: str, previous: str | None = None, **fields: Any) -> str:
@@ -188,7 +188,7 @@ def test_of_a_response_in_the_background_the_persons_line_is_stored(proxy: Proxy
     proxy.upstream.behaviours[:] = [answer("Early words.", status="queued"), answer("Hello.")]
     queued = post(proxy, FACT, background=True).json()
     assert proxy.texts == [FACT]
-    polled = httpx.get(f"{proxy.url}/v1/responses/{queued['id']}")
+    polled = web.get(f"{proxy.url}/v1/responses/{queued['id']}")
     assert (polled.status_code, proxy.upstream.requests[-1].path) == (404, f"/v1/responses/{queued['id']}")
     post(proxy, "And now?", previous_response_id=queued["id"])
     assert proxy.texts == [FACT, "And now?", "Hello."]
@@ -263,7 +263,7 @@ def test_a_stream_is_passed_on_byte_for_byte_and_stored_before_its_end(proxy: Pr
     proxy.upstream.behaviours[:] = [raw]
     body = {"model": f"m@{proxy.bank}", "input": "Hello?", "stream": True}
     received, stored = b"", [""]
-    with httpx.stream("POST", f"{proxy.url}/v1/responses", json=body, timeout=PATIENCE) as answered:
+    with web.stream("POST", f"{proxy.url}/v1/responses", json=body) as answered:
         for piece in answered.iter_raw():
             received += piece
             stored = proxy.texts if b"response.completed" in piece else stored
@@ -348,7 +348,7 @@ def test_hints_of_ours_are_removed_and_errors_have_the_shape_of_the_api(proxy: P
 def test_a_model_with_a_bank_is_known_at_the_paths_beside(proxy: Proxy) -> None:
     for path in ("input_tokens", "compact"):
         body = {"model": f"m@{proxy.bank}", "input": "Hi."}
-        httpx.post(f"{proxy.url}/v1/responses/{path}", json=body)
+        web.post(f"{proxy.url}/v1/responses/{path}", json=body)
         assert proxy.upstream.requests[-1].path == f"/v1/responses/{path}"
         assert proxy.upstream.requests[-1].body == {"model": "m", "input": "Hi."}
     assert proxy.texts == []
@@ -357,7 +357,7 @@ def test_a_model_with_a_bank_is_known_at_the_paths_beside(proxy: Proxy) -> None:
 def test_a_body_that_is_not_understood_is_the_upstreams_to_refuse(proxy: Proxy) -> None:
     proxy.upstream.behaviours[:] = [Status(400, "what?")]
     for body in (b"{", b"[]", b'{"model": "m", "input": 3}', b'{"input": ["x"]}', b"\xff"):
-        answered = httpx.post(f"{proxy.url}/v1/responses", content=body, headers=JSON_TYPE)
+        answered = web.post(f"{proxy.url}/v1/responses", content=body, headers=JSON_TYPE)
         assert (answered.status_code, answered.json()["error"]["message"]) == (400, "what?")
         assert proxy.upstream.requests[-1].data == body
 
@@ -389,6 +389,6 @@ FIELDS = st.fixed_dictionaries(
 def test_any_body_gets_an_answer_or_an_error_of_the_api(proxy: Proxy, fields: dict[str, Any], stream: bool) -> None:
     headers = {**JSON_TYPE, "X-Everthread-Bank": proxy.bank}
     content = json.dumps({**fields, "stream": stream}).encode()
-    answered = httpx.post(f"{proxy.url}/v1/responses", content=content, headers=headers, timeout=PATIENCE)
+    answered = web.post(f"{proxy.url}/v1/responses", content=content, headers=headers)
     assert answered.status_code == 200
     assert "x-everthread-error" not in answered.headers

@@ -1,0 +1,17 @@
+"""The TLS context of HTTP clients."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ssl
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """Return the TLS context that all clients share; loading the certificates takes tens of milliseconds."""
+    import httpx  # here, so that programs that make no requests don't load it
+
+    return httpx.create_ssl_context()
