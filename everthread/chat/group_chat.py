@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 
+from everthread.chat.addressee import find_last_spoken, find_named
 from everthread.chat.character import is_same_name
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.errors import BadInput, EverthreadError, NotFound
-from everthread.text.mention import find_mention
 from everthread.types import Line
 
 
@@ -80,9 +80,8 @@ class GroupChat:
 
         If one name begins with another, the longer one counts. Raises NotFound if no character is present.
         """
-        positions = {name: (match.start(), -len(name)) for name in self.names if (match := find_mention(name, text))}
-        if positions:
-            return min(positions, key=lambda name: positions[name])
+        if (named := find_named(text, self.names)) is not None:
+            return named
         if not self._present:
             raise NotFound("no character is present to answer; add one with enter")
         return max(self._present, key=_count_lines_since_spoken).character.name
@@ -111,5 +110,4 @@ def _broadcast(chats: Iterable[Chat], add: Callable[[Chat], Line]) -> list[Line]
 
 def _count_lines_since_spoken(chat: Chat) -> int:
     """Count the lines since the character spoke last, or entered."""
-    positions = [position for position, line in enumerate(chat.lines) if line.speaker == chat.character.name]
-    return len(chat.lines) - (positions[-1] if positions else -1)
+    return len(chat.lines) - find_last_spoken(chat.character.name, chat.lines)

@@ -117,7 +117,9 @@ def has_words(text: str) -> bool:
 def test_each_message_of_the_bot_fits_into_as_many_segments_as_in_english(words: Wording) -> None:
     for table in ("message", "sms"):
         for name in words.texts[table]:
-            text, english = (each(f"{table}.{name}", number=12_345) for each in (words, ENGLISH))
+            text, english = (
+                each(f"{table}.{name}", number=12_345, names="Mia, Captain Vey") for each in (words, ENGLISH)
+            )
             assert (name, count_segments(text)) == (name, min(count_segments(text), count_segments(english)))
             assert count_segments(english) <= MAX_SEGMENTS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from everthread.languages.wording import DEFAULT_LANGUAGE, load_wording
@@ -42,16 +42,19 @@ class Channel:
         """Return the key of the line of a message."""
         return f"{self.name}:{hash_id(message_id)}"
 
-    def render_text(self, name: str, number: int, language: str = DEFAULT_LANGUAGE) -> str:
+    def render_text(
+        self, name: str, number: int, language: str = DEFAULT_LANGUAGE, characters: Sequence[str] = ()
+    ) -> str:
         """Render one of the bot's own texts.
 
         Args:
             name: the name of the text.
             number: the number of lines that the text mentions, if it does.
             language: the language of the text.
+            characters: the names of the characters that the text mentions, if it does.
         """
-        table = self.name if name in self.own_texts else "message"
-        return load_wording(language)(f"{table}.{name}", number=number)
+        table, words = self.name if name in self.own_texts else "message", load_wording(language)
+        return words(f"{table}.{name}", number=number, names=words.join(characters))
 
     def split(self, text: str) -> list[str]:
         """Split a text into messages."""

@@ -1,8 +1,8 @@
 """Recognises commands: messages that are not conversation.
 
 A command is a whole message: "Stop!" is a command, "Don't stop now" is conversation. `forget_requests.toml` lists the
-requests to be forgotten by language, and `language_requests.toml` those for another language. All other commands are
-the channel's own.
+requests to be forgotten by language, `language_requests.toml` those for another language, and `group_requests.toml`
+those for several characters. All other commands are the channel's own.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +45,18 @@ _LANGUAGES_BY_NAME = {
 }
 
 
+_GROUP_REQUESTS = tomllib.loads(Path(__file__).with_name("group_requests.toml").read_text(encoding="utf-8"))
+_GROUP_BEGINS, _GROUP_ENDS = (frozenset(map(normalize, _GROUP_REQUESTS[group])) for group in ("begin", "end"))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRequest:
+    """A request to talk with several characters, or to end that."""
+
+    names: tuple[str, ...] = ()
+    is_end: bool = False
+
+
 def find_forget_request(text: str) -> Command | None:
     """Return the request to be forgotten that a message consists of, or None for any other message."""
     text = _strip_courtesies(normalize(text))
@@ -57,6 +70,16 @@ def find_language_request(text: str) -> str | None:
         if text.startswith(word):
             return _LANGUAGES_BY_NAME.get(text.removeprefix(word).lstrip())
     return None
+
+
+def find_group_request(text: str) -> GroupRequest | None:
+    """Return what a message asks about a group ("Group: Mia, Captain Vey", "End group"), or None for any other one."""
+    if normalize(text) in _GROUP_ENDS:
+        return GroupRequest(is_end=True)
+    begin, colon, names = text.replace("：", ":").partition(":")
+    if not colon or normalize(begin) not in _GROUP_BEGINS:
+        return None
+    return GroupRequest(tuple(filter(None, (name.strip(" .!。") for name in re.split(r"[,;，、；\n]", names)))))
 
 
 def _strip_courtesies(text: str) -> str:

@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
+from everthread.bank.line_versions import get_recorded
 from everthread.bank.settings import remember_policy
+from everthread.chat.character_banks import character_name
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_yes_no
 from everthread.chat.conversation import current_session
 from everthread.chat.goodbye import Step, next_step
+from everthread.chat.line_copies import read_listeners
 from everthread.chat.reply import Reply
 from everthread.errors import EverthreadError
 from everthread.languages.wording import DEFAULT_LANGUAGE, load_wording
 from everthread.memory import Memory
 from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S, ConversationRegistry
 from everthread.server.messaging.channel import Channel
-from everthread.server.messaging.commands import Command, find_language_request
-from everthread.server.messaging.message import HELD_PART, LINE_PART, AnswerPart, AnswerParts, Message
+from everthread.server.messaging.commands import Command, find_group_request, find_language_request
+from everthread.server.messaging.group import (
+    MessageGroup,
+    find_answer,
+    find_members,
+    find_session,
+    list_characters,
+    open_member,
+)
+from everthread.server.messaging.message import GROUP_LINE_PART, HELD_PART, LINE_PART, AnswerPart, AnswerParts, Message
 from everthread.server.messaging.message_store import MessageStore
 from everthread.server.messaging.person_state import PersonState
 from everthread.server.messaging.unwritten_texts import UnwrittenTexts
 from everthread.server.problems import Problem
 from everthread.stores.shared_rows import SESSION_GAP
-from everthread.types import Filter, Line, Session, now
+from everthread.types import Line, Session, now
 
 log = logging.getLogger("everthread.server")
 
@@ -96,16 +108,18 @@ class MessageConversation:
             return self._ask_to_forget(memory)
         if (language := find_language_request(message.text)) is not None:
             return self._set_language(message.person, language)
-        if memory is not None and (
-            parts := self._answer_forget(memory, message.text) or self._answer_goodbye(memory, message.text)
-        ):
+        if (request := find_group_request(message.text)) is not None:
+            return self._end_group(memory) if request.is_end else self._begin_group(message.person, request.names)
+        group = self._load_group(memory)
+        answer = self._answer_remember_question if group else self._answer_goodbye
+        if memory is not None and (parts := self._answer_forget(memory, message.text) or answer(memory, message.text)):
             return parts
         if command == "forget everything":
             return self._ask_to_forget(memory)
         if not message.text.strip():
             return (("pictures" if message.has_pictures else "nothing", 0),)
         memory = memory or self.services.get_memory(self.channel.get_bank(message.person), create=True)
-        parts = self._talk(memory, message)
+        parts = self._talk_in_group(memory, group, message) if group else self._talk(memory, message)
         return (*parts, ("pictures", 0)) if message.has_pictures else parts
 
     def _stop(self, message: Message) -> AnswerParts:
@@ -154,22 +168,105 @@ class MessageConversation:
     def _answer_remember(self, memory: Memory, remember: bool) -> AnswerParts:
         """Answer a yes or no to the question whether to remember a conversation."""
         state = self._load_state(memory)
-        session = _find_session(memory, state.session)
-        self._save_state(memory, state.without_question(session.last_seq if session else 0))
-        if session is None:  # it has been forgotten
-            return (("dropped", 0),)
-        with (
-            nullcontext() if remember else self.conversations.pause_bank(memory.bank, timeout_s=MESSAGE_LEASE_TIMEOUT_S)
-        ):
-            ending = self._open_chat(memory, session.id).end(remember)
-        return (("dropped", ending.receipt.lines),) if ending.receipt else (("remembered", 0),)
+        own = find_session(memory, state.session)
+        self._save_state(memory, state.without_question(own.last_seq if own else 0))
+        lines, is_remembered = 0, False
+        for bank in self._list_banks(memory):  # several heard a group
+            member = self.services.get_memory(bank)
+            session = find_session(member, state.session)
+            if session is None or not (bank == memory.bank or read_listeners(session.metadata)):
+                continue
+            with nullcontext() if remember else self.conversations.pause_bank(bank, timeout_s=MESSAGE_LEASE_TIMEOUT_S):
+                ending = self._open_chat(member, session.id).end(remember)
+            lines = max(lines, ending.receipt.lines if ending.receipt else 0)
+            is_remembered = ending.receipt is None
+        return (("remembered", 0),) if is_remembered else (("dropped", lines),)
 
     def _forget_person(self, memory: Memory) -> int:
-        """Forget a person. Return the number of forgotten lines."""
-        self._private.pop(memory.bank, None)
-        self._unwritten.drop_bank(memory.bank)
-        with self.conversations.pause_bank(memory.bank, close=True, timeout_s=MESSAGE_LEASE_TIMEOUT_S):
-            return memory.forget(everything=True).lines
+        """Forget a person, with the banks of all their characters. Return the number of forgotten lines."""
+        lines = 0
+        for bank in reversed(self._list_banks(memory)):  # their own one last
+            self._private.pop(bank, None)
+            self._unwritten.drop_bank(bank)
+            with self.conversations.pause_bank(bank, close=True, timeout_s=MESSAGE_LEASE_TIMEOUT_S):
+                lines += self.services.get_memory(bank).forget(everything=True).lines
+        return lines
+
+    def _list_banks(self, memory: Memory) -> list[str]:
+        """List the banks of a person, their own one first."""
+        below = f"{memory.bank}/"
+        return [memory.bank, *(bank for bank in self.services.store.banks() if bank.startswith(below))]
+
+    # ---------------------------------------------------------------------- groups
+
+    def _begin_group(self, person: str, asked: Sequence[str]) -> AnswerParts:
+        """Begin a conversation with several characters, or list those that there are."""
+        home = self.services.get_memory(self.channel.get_bank(person), create=True)
+        if remember_policy(home.settings()) is False:
+            return (("private-group", 0),)
+        if not (names := find_members(home, asked)):
+            return (("characters", 0),)
+        self._end_group(home)
+        get_memory, ids = partial(self.services.get_memory, create=True), self._list_banks(home)
+        members = tuple(open_member(home, name, ids, get_memory).bank for name in names)
+        self._save_state(home, replace(self._load_state(home), group=members, talk=""))
+        return (("group", 0),)
+
+    def _end_group(self, home: Memory | None) -> AnswerParts:
+        """End the conversation with several characters, if there is one."""
+        group = self._load_group(home)
+        if home is None or group is None:
+            return (("no-group", 0),)
+        is_due = group.end(self.conversations, self._now(), self._now, self._get_language(home))
+        state = replace(self._load_state(home), group=(), talk="")
+        self._save_state(home, state.with_question("remember", group.session) if is_due else state)
+        return (("group-ended", 0), *((("remember?", 0),) if is_due else ()))
+
+    def _load_group(self, home: Memory | None) -> MessageGroup | None:
+        """Return the group with which a person is talking, or None."""
+        state = self._load_state(home) if home else PersonState()
+        banks = [bank for bank in state.group if self.services.store.exists(bank)]
+        return MessageGroup(list(map(self.services.get_memory, banks)), state.talk) if banks else None
+
+    def _talk_in_group(self, home: Memory, group: MessageGroup, message: Message) -> AnswerParts:
+        """Return the owed parts, the reply of one character, and a question that is due."""
+        before, previous = self._load_state(home), group.begin_session_if_due(self._now())
+        self._save_state(home, replace(before, talk=group.session))
+        key, language = self.channel.make_key(message.id), self._get_language(home)
+        try:
+            memory, reply = group.reply(self.conversations, message.text, key, self._now, language)
+        except (EverthreadError, Problem) as error:
+            log.warning("a message could not be stored: %s", type(error).__name__)
+            return (("unkept", 0),)
+        if not self.services.store.exists(home.bank):  # forgotten in the meantime; saving would create it again
+            return ()
+        state = self._with_group_question(home, self._load_state(home), previous)
+        question: AnswerParts = (("remember?", 0),) if state.ask == "remember" else ()
+        self._save_state(home, replace(state, owed=()))
+        return (*before.owed, self._make_group_part(memory, reply), *question)
+
+    def _make_group_part(self, memory: Memory, reply: Reply | Line) -> AnswerPart:
+        line = reply if isinstance(reply, Line) else reply.line
+        if line is not None:
+            return f"{GROUP_LINE_PART}{memory.bank}", line.seq
+        if isinstance(reply, Line) or not reply.text:
+            return "failed", 0
+        return self._hold(memory, f"{character_name(memory.settings())}: {reply.text}")
+
+    def _with_group_question(self, home: Memory, state: PersonState, previous: Session | None) -> PersonState:
+        """Return the state with the question whether to remember the group's previous session, if it is due."""
+        if remember_policy(home.settings()) is not None:
+            return state.without_question()
+        if previous is not None:
+            return state.with_question("remember", previous.id)
+        if state.ask == "remember" and state.times < MAX_QUESTIONS:
+            return state.with_question("remember", state.session)
+        return state.without_question()
+
+    def _answer_remember_question(self, memory: Memory, text: str) -> AnswerParts:
+        """Answer a yes or no to the question whether to remember a conversation; () for any other text."""
+        remember = parse_yes_no(text) if self._load_state(memory).ask == "remember" else None
+        return () if remember is None else self._answer_remember(memory, remember)
 
     # --------------------------------------------------------------------- talking
 
@@ -219,7 +316,7 @@ class MessageConversation:
         memory = chat.memory
         key = self.channel.make_key(message.id)
         user_line = memory.store.get_by_key(memory.bank, [key]).get(key)
-        if user_line is not None and (saved_reply := self._find_reply(memory, user_line)):
+        if user_line is not None and (saved_reply := find_answer(memory, user_line)):
             return (self._make_part(memory, saved_reply),)
         has_greeting = user_line is None and bool(chat.greeting)
 
@@ -245,11 +342,6 @@ class MessageConversation:
         """Return a text that no bank stores as a part of an answer."""
         return HELD_PART, self._unwritten.hold(memory.bank, text)
 
-    def _find_reply(self, memory: Memory, line: Line) -> Line | None:
-        """Return the reply to a line, or None."""
-        following = memory.lines(Filter(session=line.session), after=line.seq, include_retracted=True)
-        return next((reply for reply in following if reply.parent == line.seq and reply.role == "assistant"), None)
-
     def _with_due_question(self, memory: Memory, state: PersonState, last: Session | None) -> PersonState:
         """Return the state with the question whether to remember a conversation, if it is due.
 
@@ -265,7 +357,7 @@ class MessageConversation:
         if state.ask == "remember":
             if state.times < MAX_QUESTIONS:
                 return state.with_question("remember", state.session)
-            session = _find_session(memory, state.session)
+            session = find_session(memory, state.session)
             return state.without_question(session.last_seq if session else 0)
         if last is not None and last.first_seq > state.settled and self._now() - last.last_at > SESSION_GAP:
             return state.with_question("remember", last.id)
@@ -287,12 +379,29 @@ class MessageConversation:
         kind, number = part
         if kind == HELD_PART:
             return self._unwritten.get(number)
-        if kind != LINE_PART:
-            name, _, language = kind.partition("/")
-            return self.channel.render_text(name, number, language or self._get_language(self._get_memory(person)))
-        memory = self._get_memory(person)
-        lines = memory.lines(after=number - 1, limit=1, include_retracted=True) if memory else ()
-        return next((line.text for line in lines if line.seq == number), "")
+        if kind.startswith(GROUP_LINE_PART):
+            line = self._find_line(kind.removeprefix(GROUP_LINE_PART), number)
+            return f"{line.speaker}: {line.text}" if line else ""
+        if kind == LINE_PART:
+            line = self._find_line(self.channel.get_bank(person), number)
+            return line.text if line else ""
+        name, _, language = kind.partition("/")
+        home = self._get_memory(person)
+        return self.channel.render_text(
+            name, number, language or self._get_language(home), self._list_names(name, home) if home else ()
+        )
+
+    def _list_names(self, text: str, home: Memory) -> Sequence[str]:
+        """Return the names of the characters that one of the bot's own texts mentions."""
+        if text == "characters":
+            return list_characters(home)
+        group = self._load_group(home) if text == "group" else None
+        return group.names if group else ()
+
+    def _find_line(self, bank: str, seq: int) -> Line | None:
+        """Return a line, also a retracted one, or None."""
+        store = self.services.store
+        return get_recorded(store, bank, seq) if store.exists(bank) else None
 
     # ---------------------------------------------------------------------- state
 
@@ -322,8 +431,3 @@ class MessageConversation:
             while len(self._private) > MAX_PRIVATE_CHATS:
                 self._private.popitem(last=False)
         return chat
-
-
-def _find_session(memory: Memory, id: str) -> Session | None:
-    """Return a session of the bank, or None."""
-    return next((session for session in memory.sessions() if session.id == id), None)

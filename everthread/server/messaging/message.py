@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 LINE_PART, HELD_PART = "line", "said"  # kinds of parts: a line of the bank, and a text that is held in memory
+GROUP_LINE_PART = "line:"  # the beginning of a kind: a line of the bank named after it, with its speaker's name
 
 # Its kind and its number, or the name of a text of the bot and a number in it. The name is followed by "/" and a
 # language if the person's can't be found later.

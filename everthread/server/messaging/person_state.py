@@ -19,6 +19,8 @@ class PersonState:
     settled: int = 0  # no question is asked about sessions up to this line
     owed: AnswerParts = ()  # parts that could not be sent in time
     language: str = ""  # that the person has chosen for the bot's own texts
+    group: tuple[str, ...] = ()  # the banks of the characters of a conversation with several
+    talk: str = ""  # the session of that group
 
     @classmethod
     def load(cls, memory: Memory, setting: str) -> PersonState:
@@ -26,13 +28,15 @@ class PersonState:
         saved = memory.settings().get(setting)
         if not isinstance(saved, dict):
             return cls()
-        return cls(**{**saved, "owed": tuple((kind, number) for kind, number in saved.get("owed", ()))})
+        owed = tuple((kind, number) for kind, number in saved.get("owed", ()))
+        return cls(**{**saved, "owed": owed, "group": tuple(saved.get("group", ()))})
 
     def save(self, memory: Memory, setting: str) -> None:
         """Write the state to a setting of a bank. Raises StoreUnavailable."""
         question: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
         language: dict[str, JSONValue] = {"language": self.language} if self.language else {}
-        memory.set_setting(setting, {**question, "settled": self.settled, "owed": self.owed, **language})
+        group: dict[str, JSONValue] = {"group": self.group, "talk": self.talk} if self.group else {}
+        memory.set_setting(setting, {**question, "settled": self.settled, "owed": self.owed, **language, **group})
 
     def with_question(self, question: str, session: str = "") -> PersonState:
         """Return the state after a question was asked, perhaps again."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hardship import llm
 
+from everthread.chat import character_library
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -232,3 +233,66 @@ def test_channels_on_one_server_share_neither_answers_nor_opt_outs(nemo: PagerBo
     assert texting.answer(Message("2", "ann", "Hello")) == ()
     assert nemo.store.banks() == ["pager/ann"]
     messages.close()
+
+
+@pytest.fixture
+def crew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Add two characters to a gallery of this test."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    for name in ("Mia", "Captain Vey"):
+        character_library.save(Character(name, description="Sails."))
+
+
+@pytest.mark.usefixtures("crew")
+def test_a_person_talks_with_several_characters_and_each_remembers_it(store: Store, tmp_path: Path) -> None:
+    with pager_bot(store, tmp_path, "Aye.", "Soup.", "North.") as nemo:
+        assert nemo.receive("Group: Mia, Nobody") == [
+            "I know Nemo, Captain Vey, Ever and Mia. Write GROUP: and two names or more."
+        ]
+        assert nemo.receive("GROUP: mia; Captain Vey.")[0].startswith("You are talking with Mia and Captain Vey.")
+        assert nemo.receive("Captain Vey, is there wind?", id="1") == ["Captain Vey: Aye."]
+        assert nemo.receive("What is for dinner?") == ["Mia: Soup."]  # who has been silent
+        assert nemo.receive("Captain Vey, is there wind?", id="1") == ["Captain Vey: Aye."]
+        with_mia, with_vey = (list(store.lines(f"pager/ann/{name}")) for name in ("mia", "captain-vey"))
+        said = ["Captain Vey, is there wind?", "Aye.", "What is for dinner?", "Soup."]
+        assert [line.text for line in with_mia] == [line.text for line in with_vey] == said
+        assert nemo.texts == []
+        assert [session.metadata["heard_by"] for session in store.sessions("pager/ann/mia")] == [
+            ["pager/ann/mia", "pager/ann/captain-vey"]
+        ]
+        assert nemo.receive("End group!") == [
+            "You are talking with one character again.",
+            "Shall I remember our last conversation? Answer YES or NO.",
+        ]
+        assert nemo.receive("No") == ["Forgotten: 4 lines. Nothing of that conversation is left."]
+        assert [store.corpus_stats(f"pager/ann/{name}").lines for name in ("mia", "captain-vey")] == [0, 0]
+        assert nemo.receive("End group") == ["You are not talking with several characters."]
+        assert nemo.receive("Where to?") == ["North."]
+        assert nemo.texts == ["Where to?", "North."]
+
+
+@pytest.mark.usefixtures("crew")
+def test_a_group_goes_on_after_a_restart_and_its_last_conversation_is_asked_about(store: Store, tmp_path: Path) -> None:
+    with pager_bot(store, tmp_path, "Aye.", "Soup.") as nemo:
+        nemo.receive("Gruppe: Captain Vey")  # with the person's own character
+        nemo.conversation.answer(Message("1", "ann", "Captain Vey, is there wind?"))  # and the process ends
+    with pager_bot(store, tmp_path, "Soup.") as nemo:
+        assert nemo.receive("Captain Vey, is there wind?", id="1") == ["Captain Vey: Aye."]
+        nemo.clock[0] += timedelta(hours=2)
+        assert nemo.receive("Nemo, what is for dinner?") == [
+            "Nemo: Soup.",
+            "Shall I remember our last conversation? Answer YES or NO.",
+        ]
+        assert nemo.receive("Yes") == ["I will remember it."]
+        assert nemo.receive("Nemo, again?") == ["Nemo: Soup."]
+        assert len(store.sessions("pager/ann")) == len(store.sessions("pager/ann/captain-vey")) == 2
+        nemo.receive("forget me")
+        assert nemo.receive("Yes") == ["Forgotten, for good: 12 lines. I remember nothing about you now."]
+        assert [bank for bank in store.banks() if bank.startswith("pager/")] == []
+
+
+@pytest.mark.usefixtures("crew")
+def test_a_group_of_a_person_who_is_not_to_be_remembered_is_refused(nemo: PagerBot) -> None:
+    nemo.get_memory().set_setting("remember", "never")
+    assert nemo.receive("Group: Mia, Captain Vey")[0].startswith("I am set to remember nothing")
+    assert not nemo.store.exists("pager/ann/mia")
