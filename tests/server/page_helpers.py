@@ -74,9 +74,9 @@ def add_past_lines(url: str, bank: str, *texts: str, session: str = "before") ->
     web.post(f"{url}/api/v1/banks/{bank}/lines/batch", json={"lines": lines}).raise_for_status()
 
 
-def fail_reply(route: Route) -> None:
-    """Fulfil a request for a reply as if the server were down, without the browser's error in the console."""
-    document = {"type": "urn:everthread:unreachable", "detail": "The server is away. Nothing you typed is lost."}
+def fail_reply(route: Route, kind: str = "unreachable") -> None:
+    """Fulfil a request for a reply with an error of a kind, without the browser's own error in the console."""
+    document = {"type": f"urn:everthread:{kind}", "detail": "The server is away. Nothing you typed is lost."}
     route.fulfill(
         status=200,
         headers={"content-type": "text/event-stream"},

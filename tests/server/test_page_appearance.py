@@ -238,6 +238,10 @@ def test_a_phone_shows_one_column_at_a_time_and_never_scrolls_sideways(page: Pag
     add_past_lines(url, "phone", "The blue bicycle stands in the cellar.", "An-unbreakable-word-" * 20)
     visit(page, url, "phone")
     say_and_wait(page, "Where does the blue bicycle stand?")
+    boxes = page.locator(".from-person .line-text, .from-character .byline").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect().toJSON())"
+    )
+    assert 0 < boxes[1]["top"] - boxes[0]["bottom"] < 32  # no empty row between them
     for view in ("sessions", "memory", "chat"):
         page.click(f"#views [data-to={view}]")
         shown = page.locator(".column:visible")

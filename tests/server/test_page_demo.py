@@ -64,6 +64,12 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
     expect(page.locator("#message")).to_be_visible()
     assert page.url.endswith("#/mine")
     assert web.get(f"{url}/api/v1/banks/demo").status_code == 404
+
+    page.goto(f"{url}/#/demo")
+    page.reload()  # the address of a demo that was deleted
+    expect(page.locator("#demo h2")).to_contain_text("Jonas")
+    page.get_by_role("button", name="Demo verlassen").click()
+    expect(page.locator("#message")).to_be_visible()
     assert errors == []
 
     web.post(f"{url}/api/v1/banks/demo/lines", json={"text": "My own."}).raise_for_status()

@@ -96,7 +96,7 @@ CUT_OFF = """() => [...document.querySelectorAll("button, label, h1, h2, h3")]
 def test_the_language_changes_in_the_settings_without_losing_what_is_typed(page: Page, url_without_model: str) -> None:
     from playwright.sync_api import expect
 
-    from server.page_helpers import add_past_lines
+    from server.page_helpers import add_past_lines, fail_reply
 
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{url_without_model}/#/worded")
@@ -118,6 +118,11 @@ def test_the_language_changes_in_the_settings_without_losing_what_is_typed(page:
     expect(page.locator(".recalled blockquote")).to_have_text("Le vélo bleu est à la cave.")
     assert not any(english in text for text in page.evaluate("shown") for english in ("I'll", "Alex said"))
     page.get_by_label("Incognito").click()
+    page.route("**/reply", lambda route: fail_reply(route, "llm-unavailable"))
+    page.fill("#message", "Et puis ?")
+    page.press("#message", "Enter")
+    expect(page.locator("#notices")).to_contain_text("Le modèle de langage ne répond pas.")
+    page.unroute("**/reply")
     for code, language in LANGUAGES.items():
         page.context.add_cookies([{"name": COOKIE, "value": code, "url": url_without_model}])
         page.reload()

@@ -1,22 +1,25 @@
 // The REST API client. All of the page's requests go through here.
 
 import { route } from "./router.js";
-import { t } from "./words.js";
+import { hasText, t } from "./words.js";
 
 const API_ROOT = "/api/v1";
 const KEY_STORAGE = "everthread key";
 
 let promptForKey = async () => null;
 
-/** An error from the server's problem document (RFC 9457); kind is its type without the prefix. */
+/** An error from the server's problem document (RFC 9457); kind is its type without the prefix. Its message is in the
+ * page's words, if there are any for its kind; `detail` is the server's. */
 export class Problem extends Error {
   constructor(document) {
-    super(document.detail || document.title || t("error.refused"));
-    const { option, path, message } = document;
+    const { option, path, message, detail, title } = document;
+    const kind = (document.type ?? "").replace("urn:everthread:", "");
+    super(hasText(`problem.${kind}`) ? t(`problem.${kind}`) : detail || title || t("error.refused"));
+    this.kind = kind;
+    this.detail = detail;
     this.option = option ?? null; // with which the server would do it
     this.summary = option === "format" ? `${path}: ${message}` : null; // without a remedy that only API clients have
     this.status = document.status ?? 0;
-    this.kind = (document.type ?? "").replace("urn:everthread:", "");
   }
 }
 

@@ -88,7 +88,7 @@ async function openRoute() {
   showView("chat");
   const bankReady = ensureBank();
   const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
-  if (isDemoBank(route.bank)) bankReady.then(loadDemo).then(({ openDemo }) => openDemo(), showError);
+  if (isDemoBank(route.bank)) bankReady.then(loadDemo).then(({ openDemo }) => openDemo()).catch(showError);
   if (route.view === "read") await openTranscript(bankReady);
   else await chat.open(bankReady).catch(showUnlessForbidden);
   performance.mark("read");

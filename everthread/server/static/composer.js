@@ -2,6 +2,7 @@
 
 import { button, byId, fill, h } from "./dom.js";
 import { emit, on } from "./events.js";
+import { showNotice } from "./notices.js";
 import { getDraft, saveDraft } from "./prefs.js";
 import { route } from "./router.js";
 import { STARTERS } from "./welcome.js";
@@ -29,7 +30,7 @@ export class Composer {
 
   onKey(event) {
     const { key, shiftKey, isComposing } = event;
-    if (key === "Enter" && !shiftKey && !isComposing) (event.preventDefault(), this.replying || this.submit());
+    if (key === "Enter" && !shiftKey && !isComposing) (event.preventDefault(), this.replying ? this.wait() : this.submit());
     if (key === "ArrowUp" && !this.field.value) (event.preventDefault(), this.chat.editLast());
     if ((key === "ArrowLeft" || key === "ArrowRight") && !this.field.value) {
       event.preventDefault();
@@ -61,6 +62,11 @@ export class Composer {
   restoreDraft() {
     this.restored = getDraft(this.place);
     this.write(this.restored, false);
+  }
+
+  /** Say why a message is not sent while a reply is arriving. */
+  wait() {
+    if (this.field.value.trim()) showNotice(t("composer.wait"));
   }
 
   async submit() {

@@ -2,7 +2,7 @@
 
 import { homeBank } from "./account.js";
 import { doubt } from "./answers.js";
-import { bankPath, get, post, remove } from "./api.js";
+import { bankPath, get, hasChats, post, remove } from "./api.js";
 import { demoBank, isDemoBank } from "./banknames.js";
 import { dateTime, longDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
@@ -35,8 +35,9 @@ export async function startDemo(language = preferredLanguage()) {
   navigate({ bank });
 }
 
-/** Show the demo in place of the chat, if the bank of this address holds a sample life. */
+/** Show the demo in place of the chat, if the bank of this address holds a sample life. An empty one is filled with it. */
 export async function openDemo() {
+  if (route.bank === demoBank() && !(await hasChats([])) && isDemoRoute()) return startDemo();
   const sample = await get(bankPath("/sample")).catch(() => null);
   if (!isDemoRoute() || !sample) return;
   demo ??= new Demo(sample);

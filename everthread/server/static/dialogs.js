@@ -38,7 +38,8 @@ function quotedLine(line) {
   );
 }
 
-/** Ask a question. answers: [[label, value], …], the primary one first. line: quoted above the text. */
+/** Ask a question. answers: [[label, value], …], the primary one first, which is shown last. line: quoted above the
+ * text. */
 export function askChoice(title, text, answers, line = null) {
   return openDialog(title, (close) => [
     line && quotedLine(line),
@@ -46,7 +47,9 @@ export function askChoice(title, text, answers, line = null) {
     h(
       "div",
       { class: "bar end" },
-      answers.map(([label, value], index) => button(label, () => close(value), { class: index ? "" : "primary" })),
+      answers
+        .map(([label, value], index) => button(label, () => close(value), { class: index ? "" : "primary" }))
+        .reverse(),
     ),
   ]);
 }

@@ -18,14 +18,14 @@ on("view", placeNotices);
 on("reconnected", () => showsUnreachable && clearNotice());
 on("forgotten", () => byId("announcer").replaceChildren());
 
-/** Show a notice. It disappears by itself unless it is lasting. */
-export function showNotice(text, { lasting = false } = {}) {
+/** Show a notice. It disappears by itself unless it is lasting. title: what a pointer shows in addition. */
+export function showNotice(text, { lasting = false, title = null } = {}) {
   clearTimeout(hideTimer);
   showsUnreachable = false;
   showInDialog(text, "status");
   placeNotices();
   const dismiss = button("×", clearNotice, { class: "icon", "aria-label": t("dialog.dismiss") });
-  fill(byId("notices"), h("div", {}, h("span", { dir: "auto" }, text), dismiss));
+  fill(byId("notices"), h("div", {}, h("span", { dir: "auto", title }, text), dismiss));
   if (!lasting) hideTimer = setTimeout(clearNotice, NOTICE_MS);
 }
 
@@ -54,7 +54,7 @@ function showInDialog(text, role) {
 /** Show an error. If the server can't be reached, check until it is back. */
 export function showError(error) {
   if (error.name === "AbortError") return;
-  if (!showInDialog(error.message, "alert")) showNotice(error.message, { lasting: true });
+  if (!showInDialog(error.message, "alert")) showNotice(error.message, { lasting: true, title: error.detail });
   showsUnreachable = error.kind === "unreachable";
   if (showsUnreachable) waitForServer();
 }

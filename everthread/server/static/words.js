@@ -31,6 +31,8 @@ export function parts(key, values = {}) {
     .map((part, index) => (index % 2 ? show(part, values[part]) : part));
 }
 
+export const hasText = (key) => key in words;
+
 function formOf(text, count) {
   if (typeof text === "string") return text;
   return text[(plurals ??= new Intl.PluralRules(locale)).select(count)] ?? text.other;
