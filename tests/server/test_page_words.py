@@ -70,7 +70,16 @@ HIDDEN_ARGUMENTS = {
     "t",
 }
 HIDDEN_PROPERTIES = {"accept", "class", "className", "d", "href", "info", "rel", "viewBox", "Accept", "Authorization"}
-UNTRANSLATED = {"Everthread", "· Everthread", "alice/captain-nemo", "api.openai.com", "et_…"}  # names and examples
+UNTRANSLATED = {  # names and examples
+    "Everthread",
+    "· Everthread",
+    "Markdown",
+    "Open WebUI",
+    "SillyTavern",
+    "alice/captain-nemo",
+    "api.openai.com",
+    "et_…",
+}
 IDENTIFIERS = {  # of keys, headers, styles, and in storage; names and markup of the Markdown library
     "ArrowLeft",
     "ArrowRight",
