@@ -127,8 +127,7 @@ def _build_candidates(turn: Record, parent: str | None, skipped: Counter[str]) -
 
 
 def _has_histories(file: ExportFile) -> bool:
-    chats = get_record(file.head, "histories").get("histories")
-    return isinstance(chats, list) and (not chats or "msgs" in get_record(chats[0]))
+    return isinstance(get_record(file.head, "histories").get("histories"), list)
 
 
 def _has_turns(file: ExportFile) -> bool:

@@ -19,6 +19,10 @@ from everthread.transfer.services.trees import trace_path
 NAME, PERSON = "Claude", "user"
 _KINDS = ("user", "assistant")
 _BLOCKS = {"thinking": "thoughts", "redacted_thinking": "thoughts", "tool_use": "calls of tools", "image": "pictures"}
+_NOTICES = (  # types of rows with which a file may begin
+    *("file-history-snapshot", "queue-operation", "permission-mode", "custom-title", "ai-title", "agent-name"),
+    "last-prompt",
+)
 _COMMANDS = (  # with which a message of the user begins that the program wrote
     *("<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>"),
     *("<system-reminder>", "<task-notification>", "Caveat: The messages below", "[Request interrupted by user"),
@@ -135,5 +139,5 @@ def _find_title(rows: Sequence[Record]) -> str | None:
 def _is_session(file: ExportFile) -> bool:
     """Return whether the first row is one of Claude Code: a message, a title, or a notice that comes before them."""
     row = get_record(file.head)
-    is_row = {"type", "sessionId"} <= row.keys() or {"type", "leafUuid"} <= row.keys()
-    return (is_row or row.get("type") == "file-history-snapshot") and file.has_rows
+    is_message = {"uuid", "sessionId", "isSidechain"} <= row.keys()
+    return (is_message or {"type", "leafUuid"} <= row.keys() or row.get("type") in _NOTICES) and file.has_rows

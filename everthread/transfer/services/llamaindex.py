@@ -64,8 +64,6 @@ def _build_message(row: Record, skipped: Counter[str]) -> Message | None:
 
 
 def _is_store(file: ExportFile) -> bool:
-    store = get_record(file.head).get("store")
-    if not isinstance(store, dict) or not all(isinstance(rows, list) for rows in store.values()):
-        return False
-    first = next((get_record(rows[0]) for rows in store.values() if rows), None)
-    return get_record(file.head).get("class_name") == "SimpleChatStore" if first is None else "role" in first
+    beginnings = [rows[0] for rows in get_record(file.head, "store").values() if isinstance(rows, list) and rows]
+    is_named = "store" in get_record(file.head) and get_record(file.head).get("class_name") == "SimpleChatStore"
+    return is_named or any("role" in get_record(row) for row in beginnings)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from everthread.transfer.services.conversation import Conversation
+from everthread.transfer.services.conversation import BrokenConversation, Conversation
 from everthread.transfer.services.llamaindex import build_conversation
 from transfer.services.companion_examples import LLAMAINDEX, plain
 from transfer.services.reading import read_entries, shown
@@ -20,8 +20,9 @@ def test_each_key_is_a_conversation_and_a_broken_one_leaves_the_others(tmp_path:
 
 
 def test_a_key_without_a_list_is_broken(tmp_path: Path) -> None:
-    value = {"store": {"a": [], "b": [{"role": "user", "content": "Hi.", "additional_kwargs": {"name": "Nora"}}]}}
-    (_, named) = read_entries("llamaindex", tmp_path, {"s.json": plain(value)})
+    value = {"store": {"a": 1, "b": [{"role": "user", "content": "Hi.", "additional_kwargs": {"name": "Nora"}}]}}
+    broken, named = read_entries("llamaindex", tmp_path, {"s.json": plain(value)})
+    assert broken == BrokenConversation("a", "it has no list of messages")
     assert isinstance(named, Conversation)
     assert shown(named) == [("Nora", "Hi.")]
     assert shown(build_conversation("k", [{"role": "assistant", "blocks": [{"block_type": "image"}]}])) == []
