@@ -32,6 +32,13 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 @click.option("--assistant", multiple=True, metavar="NAME", help="A speaker who is the assistant. Repeatable.")
 @click.option("--only", multiple=True, metavar="TITLE", help="Only the conversation with this title or id. Repeatable.")
 @click.option("--strict", is_flag=True, help="Import nothing if a conversation of an export can't be read.")
+@click.option(
+    "--as",
+    "facts_as",
+    type=click.Choice(["facts", "lines"]),
+    default="facts",
+    help="Store the facts of another memory (mem0) as facts, or as lines, which chats recall. Default: facts.",
+)
 @click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
 @click.option("--tz", help="The time zone of times without one. Default: UTC.")
 @json_option
@@ -44,6 +51,7 @@ def import_(
     only_list: bool,
     form: str | None,
     tz: str | None,
+    facts_as: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -58,7 +66,7 @@ def import_(
     zone = None if tz is None else parse_zone(tz)
     with ExitStack() as stack:
         paths = [stack.enter_context(spool_input(file)) for file in files]
-        source = importing.check_file(paths, form, tz=zone, **options)
+        source = importing.check_file(paths, form, tz=zone, facts_as_lines=facts_as == "lines", **options)
         if only_list:
             show_json(source.contents) if as_json else _show_contents(source.contents)
             return
@@ -116,6 +124,10 @@ def _bar(length: int, label: str) -> Any:
 
 
 def _show_counts(bank: str, counts: dict[str, Any], is_one_of_many: bool) -> None:
+    if counts["units"] or not counts["read"]:
+        click.echo(escape_control_chars(f"facts and notes of another memory new to {bank}: {counts['units']}"))
+    if not counts["read"]:
+        return
     retracted = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
     skipped = "" if is_one_of_many else importing.format_skipped(counts["skipped"])
     pending = f"; {counts['pending']} have no vectors yet: run `everthread reindex`" if counts["pending"] else ""
@@ -125,8 +137,6 @@ def _show_counts(bank: str, counts: dict[str, Any], is_one_of_many: bool) -> Non
             f"{bank} has {counts['lines']} now{retracted}{skipped}{pending}"
         )
     )
-    if counts["units"]:
-        click.echo(f"new facts and notes of another memory: {counts['units']}")
 
 
 def _show_left_out(contents: FileContents) -> None:

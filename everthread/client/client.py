@@ -336,6 +336,7 @@ class Client:
         me: str | None = None,
         only: Collection[str] = (),
         strict: bool = False,
+        facts_as_lines: bool = False,
     ) -> ImportResult:
         """Store the lines of a file of conversations: all of them, or none if any part of the file is invalid.
 
@@ -346,6 +347,7 @@ class Client:
             content: the file's bytes.
             name: the file's name, from which its format and the names of its sessions are derived.
             format, assistant, tz, me, only, strict: as for `everthread import`.
+            facts_as_lines: whether the facts of another memory (mem0) are stored as lines.
 
         Raises:
             BadFile: the file can't be read in its format.
@@ -353,8 +355,9 @@ class Client:
             BadQuery: a name is invalid.
             ConfigError: the format or the zone is unknown, or the format has no such option.
         """
-        options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only, "strict": strict}
-        return ImportResult(**self._send_file("import", content, name, options))
+        options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only}
+        flags = {"strict": strict, "facts_as_lines": facts_as_lines}
+        return ImportResult(**self._send_file("import", content, name, options, flags))
 
     def preview_import(
         self,
@@ -367,16 +370,19 @@ class Client:
         me: str | None = None,
         only: Collection[str] = (),
         strict: bool = False,
+        facts_as_lines: bool = False,
     ) -> FileContents:
         """Return the contents of a file as it would be imported. Takes the arguments of `import_file`, and raises the
         same errors."""
-        options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only, "strict": strict}
-        return decode.file_contents(self._send_file("import/preview", content, name, options))
+        options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only}
+        flags = {"strict": strict, "facts_as_lines": facts_as_lines}
+        return decode.file_contents(self._send_file("import/preview", content, name, options, flags))
 
-    def _send_file(self, action: str, content: bytes, name: str | None, options: Mapping[str, Any]) -> Any:
+    def _send_file(
+        self, action: str, content: bytes, name: str | None, options: Mapping[str, Any], flags: Mapping[str, bool]
+    ) -> Any:
         """Send a file with the options of an import; return the response."""
         names: dict[str, Any] = {"name": name, **options}
-        strict = names.pop("strict")
         for option in ("assistant", "only"):
             names[option] = [names[option]] if isinstance(names[option], str) else list(names[option])
         for option, value in names.items():
@@ -385,7 +391,7 @@ class Client:
                     validation.check_filter_name(text, option)
         file = FileBody(content, TYPE_BY_SUFFIX.get(PurePath(name or "").suffix.lower(), OCTET_STREAM))
         path = build_path("banks", self.bank, *action.split("/"))
-        return self._connection.request("POST", path, file, strict=strict, **names)
+        return self._connection.request("POST", path, file, **flags, **names)
 
     def retract(self, seq: int) -> Line:
         """Exclude a line from recall for good. Raises the same errors as `Memory.retract`."""

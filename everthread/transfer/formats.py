@@ -52,6 +52,7 @@ def open_reader(
     tz: tzinfo | None = None,
     me: str | None = None,
     strict: bool = False,
+    facts_as_lines: bool = False,
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
     sessions: dict[str, SessionLabel] | None = None,
@@ -68,6 +69,7 @@ def open_reader(
         tz: the zone of times without one.
         me: the name of the person whose export it is.
         strict: whether a conversation that can't be read is an error.
+        facts_as_lines: whether facts that another memory wrote, if the file has any, become lines.
         skipped: filled with the number of entries without a line, by kind.
         places: filled with the place in the file of each line with its own key, by key.
         sessions: filled with the titles and the metadata of sessions, by id.
@@ -97,7 +99,9 @@ def open_reader(
     if services:
         from everthread.transfer.services import lines
 
-        settings = ReadOptions(**{**given, "only": tuple(only), "assistant": tuple(assistant)})
+        settings = ReadOptions(
+            **{**given, "only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
+        )
         return partial(lines.read_lines, paths, services, settings, findings or lines.Findings())
     filled = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
     outputs = {name: value for name, value in filled.items() if name in options}

@@ -98,3 +98,14 @@ def test_several_files_are_one_export_and_a_chosen_conversation_is_imported(tmp_
     assert {name: json.loads(said.stdout)[name] for name in ("bank", "read", "added")} == {
         "bank": "default", "read": 1, "added": 1
     }  # fmt: skip
+
+
+def test_facts_of_another_memory_are_imported_as_facts_or_as_lines(tmp_path: Path) -> None:
+    path = tmp_path / "memories.json"
+    path.write_text('{"results": [{"id": "f1", "memory": "Likes tea", "user_id": "Nora"}]}', encoding="utf-8")
+    assert run(tmp_path, path).stdout == "facts and notes of another memory new to default: 1\n"
+    assert run(tmp_path, path).stdout == "facts and notes of another memory new to default: 0\n"
+    assert run(tmp_path, path, "--as", "lines").stdout == "1 of 1 line was new; default has 1 now\n"
+    with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        assert [(line.speaker, line.text) for line in memory.lines()] == [("Nora", "Likes tea")]
+        assert [unit.text for unit in memory.units("fact")] == ["Likes tea"]

@@ -61,13 +61,15 @@ class ImportOptions:
     only: Annotated[list[str] | None, Query(description="Title or id of a conversation to import; repeatable.")] = None
     strict: Annotated[bool, Query(description="Import nothing if a conversation can't be read.")] = False
     tz: Annotated[str | None, Query(description="The time zone of times without one. Default: UTC.")] = None
+    facts_as_lines: Annotated[bool, Query(description="Store the facts of another memory (mem0) as lines.")] = False
 
     def check(self, path: Path, name: str) -> importing.CheckedFile:
         """Read an uploaded file of this name, and check all of it."""
         zone = None if self.tz is None else parse_zone(self.tz)
         names = {"assistant": self.assistant or (), "only": self.only or (), "me": self.me}
         with name_in_errors(path, name):
-            return importing.check_file(path, self.format, tz=zone, strict=self.strict, **names)
+            flags = {"strict": self.strict, "facts_as_lines": self.facts_as_lines}
+            return importing.check_file(path, self.format, tz=zone, **flags, **names)
 
 
 Options = Annotated[ImportOptions, Depends()]

@@ -89,6 +89,7 @@ class ReadOptions:
         only: titles or ids of the conversations to import; without any, all.
         tz: the zone of times without one.
         strict: whether a conversation that can't be read is an error.
+        facts_as_lines: whether the facts of another memory become lines.
     """
 
     me: str | None = None
@@ -96,6 +97,7 @@ class ReadOptions:
     only: tuple[str, ...] = ()
     tz: tzinfo = UTC
     strict: bool = False
+    facts_as_lines: bool = False
 
 
 Entry = Conversation | BrokenConversation | NewUnit  # the last is a fact or a note that another memory wrote
