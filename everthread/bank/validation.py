@@ -28,6 +28,7 @@ from everthread.stores.limits import MAX_SEQ, check_storable
 from everthread.types import JSONValue, Metadata, NewUnit, ScribeJob
 
 NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as one of general knowledge
+MAX_IMPORTANCE = 2**53  # of a unit: every whole number up to it is a float
 MAX_TITLE_CHARS = 1000  # of a session; a title is often its first message
 JOB_KINDS = get_args(get_type_hints(ScribeJob)["kind"])
 
@@ -184,7 +185,8 @@ def check_unit(new: NewUnit) -> NewUnit:
             "span to contain all sources, because the unit is removed with any line of its span"
         )
     to_micros(new.said_at, "a unit's said_at", BadInput)
-    if new.importance is not None and not (type(new.importance) in (int, float) and isfinite(new.importance)):
+    importance = new.importance
+    if importance is not None and not (type(importance) in (int, float) and abs(importance) <= MAX_IMPORTANCE):
         raise BadInput(f"a unit's importance must be a number, got {new.importance!r}")
     if new.category is not None:
         check_name(new.category, "a unit's category")

@@ -277,12 +277,13 @@ def _build_line(value: Mapping[str, object], path: Path, where: str, tz: tzinfo)
     """Build the line of an object, without its parent."""
     text, speaker = _choose_name(value, "text", "content"), _choose_name(value, "speaker", "name")
     role, ref = _role(value, path, where), _ref(value)
-    used = {text, speaker, "key", *(["ref"] if ref else []), *(["stored_at"] if _is_undated(value) else [])}
+    time = "stored_at" if _is_undated(value) and value.get("said_at") is None else "said_at"
+    used = {text, speaker, time, "key", *(["ref"] if ref else [])}
     return NewLine(
         text=_text(value, text, path, where),
         speaker=optional_text(value, speaker, path, where) or role,
         role=role,
-        said_at=optional_time(value, "said_at", path, where, tz),
+        said_at=optional_time(value, time, path, where, tz),
         session=optional_text(value, "session", path, where),
         metadata=_metadata(value, used, path, where),
         key=optional_text(value, "key", path, where) or ref,
@@ -310,11 +311,8 @@ def build_numbered_line(value: JsonObject, path: Path, where: str) -> tuple[int,
     Raises:
         BadFile: a value is invalid.
     """
-    stored_at = optional_time(value, "stored_at", path, where, UTC) if _is_undated(value) else None
-    line = _build_line(value, path, where, UTC)
     line = replace(
-        line,
-        said_at=line.said_at or stored_at,
+        _build_line(value, path, where, UTC),
         key=optional_text(value, "key", path, where),
         parent=optional_seq(value, "parent", path, where),
     )

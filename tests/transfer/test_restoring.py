@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from everthread.bank.evidence import build_metadata
-from everthread.common.keys import LOCAL_SETTINGS
+from everthread.common.keys import LOCAL_SETTINGS, META_UNDATED
 from everthread.errors import BadFile, BadInput, BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.stores.base import Store
@@ -265,6 +265,11 @@ JOB = {"job": "notes", "session": "s", "first_seq": 1, "last_seq": 1, "queued_at
         ([HEAD, {"text": "No number."}], r'line 2: "seq" is None'),
         ([HEAD, {**LINE, "parent": 1}], r'line 2: "parent" is 1, which is not a line before it'),
         ([HEAD, LINE, {**UNIT, "text": " "}], r"line 3: a unit's text must have a character that is not blank"),
+        ([HEAD, LINE, {**UNIT, "importance": 2**2000}], r"line 3: a unit's importance must be a number"),
+        (
+            [HEAD, {**LINE, "said_at": None, "stored_at": 1, "metadata": {META_UNDATED: True}}],
+            r'line 2: "stored_at" is 1',
+        ),
         ([HEAD, LINE, {**UNIT, "id": 0}], r'line 3: "id" is 0'),
         ([HEAD, LINE, {**UNIT, "id": None}], r'line 3: "id" is None'),
         ([HEAD, LINE, {**UNIT, "supersedes": 1}], r'line 3: "supersedes" is 1, which is not the id of a unit before 1'),
