@@ -22,7 +22,7 @@ from everthread.transfer.services.conversation import BrokenConversation, Conver
 from everthread.transfer.services.export import open_export
 from everthread.transfer.services.order import Placed, order_messages
 from everthread.transfer.services.registry import load_reader
-from everthread.types import NewLine, NewUnit, Role
+from everthread.types import JSONValue, NewLine, NewUnit, Role
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -115,7 +115,7 @@ def _convert(service: str, conversation: Conversation, options: ReadOptions, fin
     placed = order_messages(located, skipped)
     lines = _build_lines(service, conversation, placed, options)
     if lines:
-        metadata = {"source": service, **conversation.metadata}
+        metadata = {"source": service, **{name: _clean(value) for name, value in conversation.metadata.items()}}
         title = " ".join(replace_unstorable(conversation.title or "")[0].split())[:MAX_TITLE_CHARS]
         findings.sessions[lines[0].session or ""] = SessionLabel(title or None, check_session_metadata(metadata) or {})
     else:
@@ -210,6 +210,10 @@ def _make_keys(service: str, conversation: Conversation, placed: Sequence[Placed
 def _limit(name: str) -> str:
     """Return a name as a bank stores it, or its hash if it is too long."""
     return replace_unstorable(name)[0] if len(name) <= MAX_NAME_CHARS else hash_parts(name)
+
+
+def _clean(value: JSONValue) -> JSONValue:
+    return replace_unstorable(value)[0] if isinstance(value, str) else value
 
 
 def _name_speaker(message: Message, conversation: Conversation, options: ReadOptions) -> tuple[str, Role]:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 
+from everthread.memory import Memory
+from everthread.transfer.importing import check_file, import_lines
 from everthread.types import NewLine
 from transfer.services.messenger_exports import JSON, discord_export, discord_message, read_files, text, to_json
 
@@ -70,3 +73,14 @@ def test_the_parts_of_a_channel_are_one_conversation_and_two_channels_are_two(tm
         ("7", text(number)) for number in (1, 2, 3)
     ]
     assert [line.session for line in lines if line.session != "7"] == ["8"]
+
+
+def test_half_an_emoji_in_any_name_loses_nothing(tmp_path: Path, memory: Memory) -> None:
+    half = "Bob \ud83d"  # as services cut names
+    author = {"id": half, "name": half, "isBot": False}
+    export = discord_export([discord_message(1, id=half, author=author)], id=half, name=half)
+    path = tmp_path / "Bob.json"
+    path.write_text(json.dumps({**export, "guild": {"name": half}}))
+    assert [import_lines(memory, check_file(path))["added"] for _ in range(2)] == [1, 0]
+    (session,) = memory.sessions()
+    assert (session.title, session.metadata["guild"]) == ("Bob \ufffd", "Bob \ufffd")
