@@ -38,12 +38,26 @@ def recognises(export: Export) -> bool:
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the sessions."""
     for file in filter(_is_session, export.files):
-        rows = [value for _, value in file.rows()]
+        rows = [_drop_results(value) for _, value in file.rows()]
         broken = next((row for row in rows if isinstance(row, BadFile)), None)
         if broken is not None and options.strict:
             yield BrokenConversation(file.name, str(broken))
         else:
             yield build_session(PurePosixPath(file.name).stem, rows)
+
+
+def _drop_results(value: object) -> object:
+    """Return a row without the inputs and results of tools, which may be most of a session's bytes."""
+    if not isinstance(value, dict):
+        return value
+    message = get_record(value, "message")
+    blocks = get_list(message, "content")
+    slim = [
+        {"type": kind} if (kind := get_text(get_record(block), "type")) not in ("", "text") else block
+        for block in blocks
+    ]
+    row = {name: field for name, field in value.items() if name != "toolUseResult"}
+    return {**row, "message": {**message, "content": slim}} if slim else row
 
 
 def build_session(name: str, rows: Sequence[object]) -> Conversation:

@@ -39,12 +39,18 @@ def recognises(export: Export) -> bool:
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the sessions."""
     for file in filter(_is_session, export.files):
-        rows = [value for _, value in file.rows()]
+        rows = [_drop_results(value) for _, value in file.rows()]
         broken = next((row for row in rows if isinstance(row, BadFile)), None)
         if broken is not None and options.strict:
             yield BrokenConversation(file.name, str(broken))
         else:
             yield build_session(PurePosixPath(file.name).stem, rows)
+
+
+def _drop_results(value: object) -> object:
+    """Return a row without the inputs and results of tools, which may be most of a session's bytes."""
+    kind = get_text(_open_row(value), "type") if isinstance(value, dict) else ""
+    return {"type": get_text(get_record(value), "type"), "payload": {"type": kind}} if kind in _ITEMS else value
 
 
 def build_session(name: str, rows: Sequence[object]) -> Conversation:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 from everthread.transfer.services.claudecode import build_session
@@ -65,3 +66,22 @@ def test_a_broken_row_is_counted_or_with_strict_an_error(tmp_path: Path) -> None
     assert (session.skipped["broken lines"], len(shown(session)), len(shown(other))) == (1, 4, 4)
     broken, _ = read_entries("claudecode", tmp_path, files, ReadOptions(strict=True))
     assert isinstance(broken, BrokenConversation)
+
+
+def test_the_results_of_tools_are_not_kept_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(
+        rows(
+            *(
+                claude_code_row(number, None, "user", [{"type": "tool_result", "content": "x" * 50_000}])
+                for number in range(40)
+            )
+        )
+    )
+    tracemalloc.start()
+    (session,) = read_entries("claudecode", tmp_path, {})
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(session, Conversation)
+    assert session.skipped["results of tools"] == 40
+    assert peak_bytes < path.stat().st_size / 3

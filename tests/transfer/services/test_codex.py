@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 from everthread.transfer.services.codex import build_session
 from everthread.transfer.services.conversation import BrokenConversation, Conversation, ReadOptions
-from transfer.services.companion_examples import CODEX, codex_message, rows
+from transfer.services.companion_examples import CODEX, codex_message, codex_row, rows
 from transfer.services.reading import read_entries, shown, times
 
 
@@ -37,3 +38,20 @@ def test_a_broken_row_is_counted_or_with_strict_an_error(tmp_path: Path) -> None
     assert (session.skipped["broken lines"], len(session.messages)) == (1, 2)
     (broken,) = read_entries("codex", tmp_path, files, ReadOptions(strict=True))
     assert isinstance(broken, BrokenConversation)
+
+
+def test_the_results_of_tools_are_not_kept_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "rollout-1.jsonl"
+    path.write_bytes(
+        rows(
+            CODEX[0],
+            *(codex_row(1, "response_item", type="function_call_output", output="x" * 50_000) for _ in range(40)),
+        )
+    )
+    tracemalloc.start()
+    (session,) = read_entries("codex", tmp_path, {})
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(session, Conversation)
+    assert session.skipped["results of tools"] == 40
+    assert peak_bytes < path.stat().st_size / 3
