@@ -399,12 +399,12 @@ class Memory(TextSearch):
         self.store.end_session(self.bank, validation.check_filter_name(session, "session"), at or now())
 
     def set_session(self, session: str, *, title: str | None = None, metadata: Metadata | None = None) -> Session:
-        """Set the title or the metadata of a session; None leaves a value as it is. Raises BadInput and NotFound.
+        """Set the title or values in the metadata of a session. Raises BadInput and NotFound.
 
         Args:
             session: its id.
-            title: its title; "" removes it.
-            metadata: JSON values by name, in place of the earlier ones.
+            title: its title; "" removes it, None leaves it as it is.
+            metadata: JSON values by name; None removes one. Values that are not named are left as they are.
         """
         name = validation.check_filter_name(session, "session")
         title, metadata = validation.check_title(title), validation.check_session_metadata(metadata)

@@ -405,6 +405,8 @@ def test_a_session_can_have_a_title_and_metadata(memory: Memory) -> None:
     assert (untitled.title, untitled.metadata) == (None, {})
     titled = memory.set_session("s", title="  Tea\n", metadata={"source": {"id": 7}})
     assert memory.sessions() == [titled] == [replace(untitled, title="Tea", metadata={"source": {"id": 7}})]
+    assert memory.set_session("s", metadata={"pinned": True}).metadata == {"source": {"id": 7}, "pinned": True}
+    assert memory.set_session("s", metadata={"source": None}).metadata == {"pinned": True}
     assert memory.set_session("s", metadata={}).title == "Tea"
     assert memory.set_session("s", title="").title is None
     memory.set_session("s", title="Tea")

@@ -21,7 +21,7 @@ from everthread.chat.reply import Reply
 from everthread.common.keys import META_HEARD, SESSION_GROUP, SESSION_HEARD_BY
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
-from everthread.types import JSONValue, Line
+from everthread.types import JSONValue, Line, Metadata
 
 
 class Listeners:
@@ -179,9 +179,9 @@ class Listeners:
             if found is None:
                 return
             heard_by: list[JSONValue] = list(dict.fromkeys([*read_listeners(found.metadata), *listening]))
-            metadata = {**found.metadata, SESSION_GROUP: group, SESSION_HEARD_BY: heard_by}
-            if metadata != found.metadata:
-                memory.set_session(session, metadata=metadata)
+            changes: Metadata = {SESSION_GROUP: group, SESSION_HEARD_BY: heard_by}
+            if any(found.metadata.get(name) != value for name, value in changes.items()):
+                memory.set_session(session, metadata=changes)
 
         _try_each(self._members, record)
 

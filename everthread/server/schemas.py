@@ -452,7 +452,7 @@ class SettingsBody(RequestBody):
 
 
 class SessionChanges(RequestBody):
-    """Changes to a session; missing fields are not changed. An empty title removes it; metadata are replaced."""
+    """Changes to a session; missing fields and values stay as they are. An empty title or a null value is removed."""
 
     title: str | None = None
     metadata: dict[str, Any] | None = None

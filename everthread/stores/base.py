@@ -310,7 +310,13 @@ class LineStore(Protocol):
         """
 
     def set_session(self, bank: str, session: str, title: str | None, metadata: Metadata | None) -> Session:
-        """Set the title and the metadata of a session; "" removes the title, None leaves a value as it is.
+        """Set the title and values in the metadata of a session, in one transaction.
+
+        Args:
+            bank: the bank.
+            session: the session's id.
+            title: its title; "" removes it, None leaves it as it is.
+            metadata: values by name; None removes one. Others are left as they are.
 
         Returns:
             The session as it is now.

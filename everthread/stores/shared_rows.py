@@ -138,11 +138,12 @@ def parse_session(row: tuple[Any, ...]) -> Session:
 
 
 def change_session(session: Session, title: str | None, metadata: Metadata | None) -> Session:
-    """Return a session with another title and other metadata; "" removes the title, None leaves a value as it is."""
+    """Return a session with another title and other values in its metadata; see `stores.base.LineStore.set_session`."""
+    merged = {**session.metadata, **(metadata or {})}
     return replace(
         session,
         title=session.title if title is None else title or None,
-        metadata=session.metadata if metadata is None else metadata,
+        metadata={name: value for name, value in merged.items() if value is not None},
     )
 
 

@@ -123,7 +123,7 @@ async function saveMembers(chat, members) {
     const { items } = await get(bankPath(`/sessions?${query}`, bank));
     const stored = items.find(({ id }) => id === session); // a character that was added has heard nothing
     const path = bankPath(`/sessions/${encodeURIComponent(session)}`, bank);
-    if (stored) await patch(path, { metadata: { ...stored.metadata, group: takesPart ? next : undefined } });
+    if (stored) await patch(path, { metadata: { group: takesPart ? next : null } });
   }
   await chat.reload();
   emit("sessions-changed");

@@ -19,8 +19,9 @@ export function openSessionOptions(session) {
     const archived = h("input", { type: "checkbox", checked: metadata.archived === true });
     const save = withErrors(async (event) => {
       event.preventDefault();
-      const flags = { tags: splitTags(tags.value), pinned: pinned.checked, archived: archived.checked };
-      await patch(pathOf(session), { title: name.value.trim(), metadata: mergeSet(metadata, flags) });
+      const values = splitTags(tags.value);
+      const flags = { tags: values.length ? values : null, pinned: pinned.checked || null, archived: archived.checked || null };
+      await patch(pathOf(session), { title: name.value.trim(), metadata: flags });
       emit("sessions-changed");
       close();
     });
@@ -44,16 +45,6 @@ export function openSessionOptions(session) {
 const pathOf = (session) => bankPath(`/sessions/${encodeURIComponent(session.id)}`);
 
 const splitTags = (text) => [...new Set(text.split(/[,，、]/).map((tag) => tag.trim()).filter(Boolean))];
-
-/** The metadata with these values, without those that are false or empty. */
-function mergeSet(metadata, values) {
-  const merged = { ...metadata };
-  for (const [name, value] of Object.entries(values)) {
-    if (value === false || value.length === 0) delete merged[name];
-    else merged[name] = value;
-  }
-  return merged;
-}
 
 const deleteSession = withErrors(async (session, close) => {
   const proof = await forgetChat(session);
