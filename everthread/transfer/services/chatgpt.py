@@ -82,7 +82,7 @@ def build_conversation(value: object) -> Conversation:
         skipped,
         owner=PERSON,
         assistant=NAME,
-        excluded="conversations that ChatGPT was told not to remember" if record.get("is_do_not_remember") else "",
+        excluded="conversations that ChatGPT was asked not to remember" if record.get("is_do_not_remember") else "",
     )
 
 

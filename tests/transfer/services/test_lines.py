@@ -68,7 +68,7 @@ def test_only_chosen_conversations_are_read(tmp_path: Path) -> None:
     assert texts("DOGS") == ["dogs"]
     assert texts("g-luna", "cats") == ["cats", "secret"]
     skipped = check_file(path).skipped
-    assert skipped == {"conversations that ChatGPT was told not to remember": 1}
+    assert skipped == {"conversations that ChatGPT was asked not to remember": 1}
 
 
 def test_a_broken_conversation_is_named_and_left_out_and_an_error_if_asked(tmp_path: Path) -> None:

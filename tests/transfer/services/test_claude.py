@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from everthread.errors import BadFile
+from everthread.transfer.importing import check_file
+from everthread.transfer.services.claude import build_conversation
+from transfer.services.chatgpt_export import save_zip
+
+NOTE = "This block is not supported on your current device yet."
+
+
+def message(name: str, sender: str, *content: Any, text: str = "", **fields: Any) -> dict[str, Any]:
+    times = {"created_at": "2025-03-01T10:00:00.123456Z", "updated_at": "2025-03-01T10:00:00.123456Z"}
+    lists = {"content": list(content), "attachments": [], "files": []}
+    return {"uuid": name, "sender": sender, "text": text, **times, **lists, **fields}
+
+
+def talk(*messages: object, **fields: object) -> dict[str, Any]:
+    times = {"created_at": "2025-03-01T09:59:00Z", "updated_at": "2025-03-01T10:00:00Z"}
+    return {"uuid": "c", "name": "Ferns", **times, "account": {"uuid": "u"}, "chat_messages": list(messages), **fields}
+
+
+def said(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text, "citations": []}
+
+
+def test_the_parts_of_a_message_are_read_and_its_text_if_it_has_no_parts() -> None:
+    tools = [
+        {"type": "thinking", "thinking": "Hm."},
+        {"type": "tool_use", "name": "artifacts"},
+        {"type": "tool_result"},
+    ]
+    messages = [
+        message("a", "human", said("Do ferns need shade?"), text="Do ferns need shade?"),
+        message(
+            "b", "assistant", said("Let me look."), *tools, said("They do."), text=f"Let me look.\n{NOTE}\nThey do."
+        ),
+        message("c", "human", text="Thank you."),
+        message("d", "assistant", *tools[:1], text=NOTE),
+        {**message("e", "moderator", said("No.")), "content": [said("No.")]},
+        "torn",
+    ]
+    built = build_conversation(talk(*messages), {})
+    assert [each.text for each in built.messages] == [
+        "Do ferns need shade?",
+        "Let me look.\n\nThey do.",
+        "Thank you.",
+        "",
+        "",
+    ]
+    assert built.skipped == {"thoughts": 2, "calls of tools": 1, "results of tools": 1, "messages without text": 2}
+
+
+def test_names_times_titles_and_attachments_are_kept(tmp_path: Path) -> None:
+    attached: dict[str, Any] = {
+        "attachments": [{"file_name": "offer.txt", "extracted_content": "…"}],
+        "files": [{"file_name": "fern.jpg"}],
+    }
+    messages = [message("a", "human", said("What is this?"), **attached), message("b", "assistant", said("A fern."))]
+    files = {
+        "conversations.json": [talk(*messages), talk(uuid="empty", name="")],
+        "users.json": [{"uuid": "u", "full_name": "Nora"}],
+    }
+    source = check_file(save_zip(tmp_path / "data-2025-batch-0000.zip", files))
+    first, second = source.read()
+    assert (first.speaker, first.key, first.metadata) == (
+        "Nora",
+        "claude:c:a",
+        {"attachments": ["offer.txt", "fern.jpg"]},
+    )
+    assert (second.speaker, second.role, str(second.said_at)) == (
+        "Claude",
+        "assistant",
+        "2025-03-01 10:00:00.123456+00:00",
+    )
+    assert source.sessions["c"].title == "Ferns"
+    assert (source.contents.me, source.skipped) == ("Nora", {"empty conversations": 1})
+    named = check_file(source.path, me="Ann").read()
+    assert [line.speaker for line in named] == ["Ann", "Claude"]
+
+
+def test_conversations_without_an_id_or_a_list_of_messages_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(
+        json.dumps([talk(message("a", "human", text="Hi!")), talk(uuid=None), talk(name="Torn", chat_messages=3)])
+    )
+    source = check_file(path)
+    assert source.contents.broken == {"Ferns": "it has no id", "Torn": "its messages are not a list"}
+    with pytest.raises(BadFile, match="it has no 'chat_messages'"):
+        build_conversation({"uuid": "c"}, {})
