@@ -154,7 +154,7 @@ def _recognize(path: Path) -> str:
     if messages.is_messages(value):
         return "messages"
     raise ConfigError(
-        f"unrecognised JSON: {describe_json(value)}. Supported are messages of chat APIs "
+        f"unrecognised JSON: {describe_json(value)}. Supported are exports of services, messages of chat APIs "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
         "files of LoCoMo and REALTALK",
         path=path,

@@ -25,6 +25,7 @@ from everthread.types import JSONValue, Metadata, Role
 
 _UNUSED = "unused"  # recent headers have it in place of names
 _NARRATOR = "narrator"
+_BACKUPS = "backups"  # the folder of earlier states of chats, which have lines that were edited or deleted since
 _DASHED = re.compile(  # "2024-6-5 @14h 56m 50s 682ms" or "2024-07-12@01h31m37s"
     r"(\d{4})-(\d{1,2})-(\d{1,2}) ?@ ?(\d{1,2})h ?(\d{1,2})m(?: ?(\d{1,2})s)?(?: ?(\d{1,3})ms)?"
 )
@@ -37,10 +38,11 @@ def recognises(export: Export) -> bool:
 
 
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
-    """Yield the chats; a checkpoint or a branch comes after the chats that are neither."""
+    """Yield the chats; a checkpoint or a branch comes after the chats that are neither. Backups only without chats."""
     known: set[str | None] = set()
     files = [file for file in export.files if _is_chat(file)]
-    for file in sorted(files, key=_is_branch):
+    current = [file for file in files if _BACKUPS not in file.name.split("/")[:-1]]
+    for file in sorted(current or files, key=_is_branch):
         rows = [value for _, value in file.rows()]
         broken = next((row for row in rows if isinstance(row, BadFile)), None)
         if broken is not None and options.strict:

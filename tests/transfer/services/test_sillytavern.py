@@ -147,6 +147,15 @@ def test_backups_are_chats_and_other_files_are_not(tmp_path: Path) -> None:
     assert chat.id == "Aria - chat"
 
 
+def test_backups_are_left_out_beside_chats(tmp_path: Path) -> None:
+    old = {"backups/chat_aria_1.jsonl": rows(*SILLYTAVERN[:3])}
+    (backup,) = read_entries("sillytavern", tmp_path, old)
+    (chat,) = read_entries("sillytavern", tmp_path, {"chats/Aria/now.jsonl": rows(*SILLYTAVERN)})
+    assert isinstance(backup, Conversation)
+    assert isinstance(chat, Conversation)
+    assert (backup.id, chat.id) == ("Aria - chat_aria_1", "Aria - now")
+
+
 def test_a_file_without_messages_is_broken() -> None:
     with pytest.raises(BadFile, match="no row is a message"):
         build(1, [])
