@@ -64,6 +64,15 @@ def test_without_a_model_answers_are_quoted_and_stay_in_the_chat(page: Page, url
     answer.get_by_role("button", name="memories").or_(answer.get_by_role("button", name="1 memory")).click()
     expect(page.locator(".hit .match").first).to_contain_text("cellar")
     check_accessibility(page)
+    bank = f"{url}/api/v1/banks/bare"
+    add_past_lines(url, "bare", "I bought a boat in Ghent.", "My sister Mia moved to Lisbon.", session="may")
+    web.post(f"{bank}/chat/may/end", json={"remember": True}).raise_for_status()
+    while not web.get(f"{bank}/sessions/may").json()["summary"]:
+        page.wait_for_timeout(50)
+    page.goto(f"{url}/#/bare/read/may")
+    expect(page.locator(".summary li")).to_have_text(
+        ["I bought a boat in Ghent.", "2 March 2024: My sister Mia moved to Lisbon."]
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import { locale, t } from "./words.js";
 
-const CLOCK = lazyFormat({ hour: "2-digit", minute: "2-digit" });
+const CLOCK = lazyFormat({ hour: "numeric", minute: "2-digit" });
 const DAY = lazyFormat({ day: "numeric", month: "short" });
 const DATE = lazyFormat({ day: "numeric", month: "long", year: "numeric" });
 const MONTH = lazyFormat({ month: "long", year: "numeric" });

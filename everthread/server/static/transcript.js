@@ -13,6 +13,7 @@ import { navigate, route } from "./router.js";
 import { t } from "./words.js";
 
 const LINES_AROUND = 80; // the line at which the reader arrives
+const SUMMARY_ROW = /^- (\d{1,2} [A-Z][a-z]+ \d{4}): (.*)$/;
 const MORE_LINES = 200; // around the first or the last line that is shown, when the reader comes near it
 
 export class TranscriptView {
@@ -100,7 +101,7 @@ export class TranscriptView {
       "div",
       { class: "transcript-head" },
       h("p", {}, lines.length ? t("transcript.from", { date: longDate(lines[0].undated ? null : date) }) : t("transcript.nothing")),
-      session?.summary && textElement("p", session.summary, { class: "small line-text" }),
+      session?.summary && h("ul", { class: "small summary" }, summaryRows(session.summary, date)),
       h(
         "div",
         { class: "bar" },
@@ -134,6 +135,18 @@ export class TranscriptView {
     await showReceipt(proof);
     navigate({});
   }
+}
+
+/** The rows of a summary ("- 6 May 2024: …"), each with its date in the page's language where that changes. */
+function summaryRows(summary, date) {
+  let shown = longDate(date);
+  return summary.split("\n").map((row) => {
+    const [, day, text] = row.match(SUMMARY_ROW) ?? [row, "", row];
+    const name = Number.isNaN(Date.parse(day)) ? shown : longDate(`${day} 12:00`);
+    const changes = name !== shown;
+    shown = name;
+    return textElement("li", changes ? `${name}: ${text}` : text);
+  });
 }
 
 const readSession = (session) => get(bankPath(`/sessions/${encodeURIComponent(session)}`)).catch(() => null);
