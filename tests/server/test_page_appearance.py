@@ -403,8 +403,7 @@ def test_another_person_on_the_same_browser_sees_nothing_of_the_first(browser: B
     page.wait_for_url("**/#/mia%2Fdemo")
     page.click("#open-characters")
     expect(page.locator(".tile").first).to_be_visible()
-    expect(page.get_by_role("button", name="New character")).to_have_count(0)
-    expect(page.get_by_role("button", name="Edit Ever")).to_have_count(0)
+    expect(page.get_by_role("button", name="New character")).to_be_visible()  # everyone has characters of their own
     page.keyboard.press("Escape")
     page.goto(f"{people_url}/#/nora")
     page.wait_for_url("**/#/mia")
