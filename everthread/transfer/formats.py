@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from everthread.errors import ConfigError
+from everthread.errors import BadFile, ConfigError
 from everthread.transfer.files import describe_json, file_error, load_json, looks_like_json
 from everthread.transfer.services.conversation import ReadOptions
 from everthread.transfer.services.export import is_archive, open_export
@@ -105,7 +105,10 @@ def open_reader(
         return partial(lines.read_lines, paths, services, settings, findings or lines.Findings())
     filled = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
     outputs = {name: value for name, value in filled.items() if name in options}
-    return partial(import_module(f"everthread.transfer.{format}").read, paths[0], **given, **outputs)
+    if len(paths) > 1 and format != "whatsapp":
+        raise ConfigError(f"format {format} is read from one file, got {len(paths)}; import them one after the other")
+    source = paths if len(paths) > 1 else paths[0]
+    return partial(import_module(f"everthread.transfer.{format}").read, source, **given, **outputs)
 
 
 def _find_services(paths: Sequence[Path]) -> list[str]:
@@ -119,15 +122,37 @@ def _find_services(paths: Sequence[Path]) -> list[str]:
     with open_export(paths) as export:
         services = find_services(export)
         names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
+    if services and len(paths) > 1:
+        _check_apart(paths)
     if services or (len(paths) == 1 and paths[0].is_file() and not is_archive(paths[0])):
         return services
-    from everthread.transfer import whatsapp
-
-    if len(paths) == 1 and whatsapp.is_whatsapp_export(paths[0]):
+    if all(map(_has_whatsapp_chat, paths)):
         return []
     what = f"no export is recognised in these files: {', '.join(names) or 'the folder is empty'}"
     remedy = f"give an export of {describe_services()}, or a single file in another format"
     raise file_error(paths[0], "", what, remedy)
+
+
+def _check_apart(paths: Sequence[Path]) -> None:
+    """Check that no chat of WhatsApp, which has another reader, is among the exports of services.
+
+    Raises:
+        BadFile: one is.
+    """
+    for path in paths:
+        with open_export([path]) as export:
+            has_service = bool(find_services(export))
+        if not has_service and _has_whatsapp_chat(path):
+            raise file_error(path, "", "a chat of WhatsApp can't be imported with other exports", "import it by itself")
+
+
+def _has_whatsapp_chat(path: Path) -> bool:
+    from everthread.transfer import whatsapp
+
+    try:
+        return whatsapp.is_whatsapp_export(path)
+    except BadFile:  # not UTF-8, such as a picture
+        return False
 
 
 def _recognize(path: Path) -> str:

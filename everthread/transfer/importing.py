@@ -81,7 +81,7 @@ def check_file(path: Path | Sequence[Path], format: str | None = None, **options
     for line in reader():
         counter.add(line)
     first = path if isinstance(path, Path) else path[0]
-    head = None if findings.services else find_head(first)
+    head = find_head(first) if first.is_file() and not findings.services else None
     contents = counter.summarize(sessions, findings)
     if findings.services:
         _check_names(contents, findings, first, options)

@@ -19,7 +19,7 @@ Two kinds of entries are skipped and counted: messages "without words", such as 
 the export, and the "notices" of WhatsApp itself, which name no speaker. A notice looks like a message if it quotes a
 group's title that contains a colon. In exports from iPhones, notices have a mark and the group as their speaker, from
 the first line of the file on. `whatsapp_phrases` recognises messages without words, and the names of files in the
-others. Lines get no session, because the bank starts a new one after an hour of silence.
+others. The lines of a single chat get no session, because the bank starts a new one after an hour of silence.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 from itertools import groupby, pairwise
 from math import inf
@@ -49,6 +49,7 @@ from everthread.transfer.whatsapp_phrases import (
 from everthread.types import NewLine, Role
 
 MAX_NAME_CHARS = 200  # the limit of a bank
+IPHONE_NAME = "_chat.txt"  # of the file in an iPhone's archive
 QUOTES = '"“”„«»「」'
 MAX_EXTRA_WORDS = 2  # words by which a name may extend another name: Ann, Ann from work
 MIN_MESSAGES_OF_NAME = 3  # a speaker of this many messages is a person, whatever the name
@@ -62,16 +63,20 @@ _NAME_AND_TEXT = re.compile(r"(?P<name>[^:\n]*):(?=\s|$)(?P<text>.*)", re.DOTALL
 
 
 def read(
-    path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC, skipped: Counter[str] | None = None
+    path: Path | Sequence[Path],
+    *,
+    assistant: Collection[str] = (),
+    tz: tzinfo = UTC,
+    skipped: Counter[str] | None = None,
 ) -> Iterator[NewLine]:
-    """Yield the messages of a chat as lines, or of each chat in an archive or a folder.
+    """Yield the messages of a chat as lines, or of each chat in an archive, a folder or several of them.
 
     The key of a message is made from its time, speaker and text. If the time has no seconds, the key also depends on
     the message before it, because two chats may have the same short answer in one minute. Importing a later export of
     the chat therefore adds only new messages. If it begins later, its first message may be added a second time.
 
     Args:
-        path: the file, or the archive or folder with it.
+        path: the file, or the archive or folder with it. Each of several chats is a session.
         assistant: the speakers that are the bot.
         tz: the zone of times.
         skipped: filled with the number of skipped entries, by kind.
@@ -80,12 +85,17 @@ def read(
         BadFile: a date is impossible, or the file is not an export.
     """
     skipped = Counter() if skipped is None else skipped
-    with open_export([path]) as export:
-        for file in _find_chats(export, path):
-            yield from _read_chat(_Chat(file), assistant, tz, skipped)
+    paths = [path] if isinstance(path, Path) else path
+    with ExitStack() as stack:
+        chats = [chat for each in paths for chat in _find_chats(stack.enter_context(open_export([each])), each)]
+        for chat in chats:
+            session = chat.name if len(chats) > 1 else None
+            for line in _read_chat(chat, assistant, tz, skipped):
+                yield replace(line, session=session)
 
 
 def _read_chat(chat: _Chat, assistant: Collection[str], tz: tzinfo, skipped: Counter[str]) -> Iterator[NewLine]:
+    """Yield the messages of one chat."""
     day_first, speakers, keys = _is_day_first(chat), _Speakers(chat), KeyGenerator()
     previous: tuple[str, ...] = ()
     for number, begin, content in chat.read_messages():
@@ -113,15 +123,13 @@ def is_whatsapp_export(path: Path) -> bool:
         return all(_begins_like_chat(_Chat(file)) for file in export.files)
 
 
-def _find_chats(export: Export, path: Path) -> Sequence[ExportFile]:
-    """Return the files with chats; a file that was given alone is taken for one.
+def _find_chats(export: Export, path: Path) -> list[_Chat]:
+    """Return the chats at a path; a file that was given alone is taken for one.
 
     Raises:
         BadFile: an archive or a folder has none.
     """
-    if not _has_files(path):
-        return export.files
-    if chats := _list_chats(export):
+    if chats := _list_chats(export) if _has_files(path) else [_Chat(file) for file in export.files]:
         return chats
     raise file_error(path, "", "no chat of WhatsApp is in it", "give the archive as exported, which has a .txt file")
 
@@ -130,12 +138,12 @@ def _has_files(path: Path) -> bool:
     return path.is_dir() or is_archive(path)
 
 
-def _list_chats(export: Export) -> list[ExportFile]:
+def _list_chats(export: Export) -> list[_Chat]:
     """Return the files of an archive or a folder that begin like exports."""
     chats = []
-    for file in export.named("*.txt"):
+    for chat in map(_Chat, export.named("*.txt")):
         with suppress(BadFile):  # not UTF-8
-            chats += [file] if _begins_like_chat(_Chat(file)) else []
+            chats += [chat] if _begins_like_chat(chat) else []
     return chats
 
 
@@ -155,6 +163,17 @@ class _Chat:
     """A file with a chat."""
 
     file: ExportFile
+
+    @property
+    def name(self) -> str:
+        """The name of the file; of an iPhone's, which is always the same, that of its archive or folder."""
+        folder, _, name = self.file.name.rpartition("/")
+        if name != IPHONE_NAME:
+            return name.removesuffix(".txt")[:MAX_NAME_CHARS]
+        folder = (
+            folder.rpartition("/")[2] or (self.file.path if is_archive(self.file.path) else self.file.path.parent).name
+        )
+        return (folder.removesuffix(".zip") or name)[:MAX_NAME_CHARS]
 
     def read_lines(self) -> Iterator[tuple[int, str]]:
         """Yield the lines with their numbers."""

@@ -74,3 +74,8 @@ def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:
         ConfigError, match="unknown format 'yaml'; expected one of jsonl, messages, transcript, whatsapp"
     ):
         open_reader(tmp_path / "x.yaml", "yaml")
+
+
+def test_several_files_in_a_format_of_one_file_are_rejected(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="format jsonl is read from one file, got 2; import them one after the other"):
+        open_reader([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], "jsonl")

@@ -13,6 +13,7 @@ from everthread.errors import BadFile
 from everthread.transfer import whatsapp
 from everthread.transfer.formats import open_reader
 from everthread.transfer.whatsapp import is_whatsapp_export, read
+from transfer.services.messenger_exports import discord_export, discord_message, to_json
 
 IPHONE = """\
 [05/06/24, 18:05:22] Flat 4: \u200eMessages and calls are end-to-end encrypted.
@@ -291,6 +292,28 @@ def test_each_chat_of_an_archive_or_a_folder_has_its_own_order_of_day_and_month(
     for path in (zip_chats(tmp_path, chats), folder):
         lines = list(open_reader(path)())
         assert [(line.speaker, f"{line.said_at:%d %B}") for line in lines] == [("Ann", "13 June"), ("Bob", "13 June")]
+        assert [line.session for line in lines] == ["Ann", "Bob"]
+
+
+def test_archives_of_several_phones_are_one_import(tmp_path: Path) -> None:
+    paths = []
+    for name in ("Chat - Dr. Ann", "Chat - Bob"):
+        (tmp_path / name).mkdir()
+        paths.append(zip_chats(tmp_path / name, {"_chat.txt": IPHONE}).rename(tmp_path / f"{name}.zip"))
+    (tmp_path / "Cem").mkdir()
+    paths += [write_text(tmp_path / "Cem", IPHONE), write_text(tmp_path, ANDROID, "WhatsApp Chat with Dan.txt")]
+    lines = list(open_reader(paths)())
+    sessions = list(dict.fromkeys(line.session for line in lines))
+    assert sessions == ["Chat - Dr. Ann", "Chat - Bob", "Cem", "WhatsApp Chat with Dan"]
+
+
+def test_a_chat_among_exports_of_services_is_not_passed_over(tmp_path: Path) -> None:
+    other = tmp_path / "Bob.json"
+    other.write_bytes(to_json(discord_export([discord_message(1)])))
+    with pytest.raises(
+        BadFile, match=r"_chat\.txt: a chat of WhatsApp can't be imported with other exports; import it"
+    ):
+        open_reader([other, write_text(tmp_path, IPHONE)])
 
 
 def test_an_error_in_an_archive_names_the_file_and_the_line(tmp_path: Path) -> None:
