@@ -12,6 +12,7 @@ import pytest
 from everthread.errors import BadFile
 from everthread.transfer import whatsapp
 from everthread.transfer.formats import open_reader
+from everthread.transfer.importing import check_file
 from everthread.transfer.whatsapp import is_whatsapp_export, read
 from transfer.services.messenger_exports import discord_export, discord_message, to_json
 
@@ -293,6 +294,7 @@ def test_each_chat_of_an_archive_or_a_folder_has_its_own_order_of_day_and_month(
         lines = list(open_reader(path)())
         assert [(line.speaker, f"{line.said_at:%d %B}") for line in lines] == [("Ann", "13 June"), ("Bob", "13 June")]
         assert [line.session for line in lines] == ["Ann", "Bob"]
+        assert check_file(path).line_count == 2
 
 
 def test_archives_of_several_phones_are_one_import(tmp_path: Path) -> None:
