@@ -7,12 +7,12 @@ on those too; nothing is stored in them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
 from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME
-from everthread.errors import BankDamaged, BankTooNew
+from everthread.errors import BadFile, BankDamaged, BankTooNew, NotFound
 from everthread.memory import Memory
 from everthread.stores.base import Store
 from everthread.stores.limits import MAX_BANK_ID_CHARS
@@ -101,6 +101,24 @@ def _find_free_id(store: Store, home: str, name: str) -> str:
     first = (home + _suffix(name))[: MAX_BANK_ID_CHARS - MAX_NUMBER_CHARS]
     ids = (first if number == 1 else f"{first}-{number}" for number in count(1))
     return next(bank for bank in ids if not store.exists(bank))
+
+
+def is_untouched(store: Store, bank: str, load: Callable[[str], Character]) -> bool:
+    """Return whether nothing was said or set in a bank since `give_character` opened it.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        load: loads a character of the gallery by name.
+    """
+    settings = store.settings(bank)
+    if settings.keys() != {SETTING_HOME, SETTING_CHARACTER} or store.sessions(bank):
+        return False
+    try:
+        given = load(character_name(settings)).with_changes(person=person_name(settings))
+    except (NotFound, BadFile):
+        return False
+    return settings[SETTING_CHARACTER] == given.to_json() and not store.corpus_stats(bank).last_seq
 
 
 def give_character(memory: Memory, character: Character, beside: str) -> None:

@@ -56,6 +56,13 @@ def test_each_character_has_its_own_chats_and_is_met_there_again(page: Page, url
         "Captain Vey with Laura"
     )  # nothing was said yet
     page.keyboard.press("Escape")
+    with page.expect_response(lambda response: response.request.method == "DELETE"):  # nothing is left behind
+        page.click("#open-characters")
+        page.get_by_label("Chat with Ever").click()
+    expect(page.locator("#bank")).to_have_text("Ever with Laura")
+    assert web.get(f"{url}/api/v1/banks/laura%2Fcaptain-vey").status_code == 404
+    page.go_back()
+    expect(page.locator("#bank")).to_have_text("Captain Vey with Laura")
     say_and_wait(page, "Where is the gold?")
     expect(page.locator("#panel")).not_to_contain_text("barn")
     page.click("#open-characters")

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
 from everthread.chat import character_banks
+from everthread.chat.character_banks import is_untouched
 from everthread.server.gallery import Gallery
 from everthread.server.idempotency import Idempotency
-from everthread.server.permissions import ReadMemory, SharedServices, get_caller, permitted_banks, require
+from everthread.server.permissions import (
+    BankId,
+    Conversations,
+    ReadMemory,
+    RequireBankPermission,
+    SharedServices,
+    get_caller,
+    permitted_banks,
+    require,
+)
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.banks import summarize_banks
 from everthread.server.routes.characters import Name
 from everthread.server.schemas import BankView, ItemList
+from everthread.server.services import Services
 
 router = APIRouter(prefix="/banks/{bank}/characters", tags=["banks"], route_class=AuthFirstRoute)
 
@@ -24,6 +35,28 @@ def banks_of_person(request: Request, memory: ReadMemory, services: SharedServic
     ids = sorted(permitted_banks(request, "read", services.store.banks()))
     banks = character_banks.list_banks(services.store, memory.bank, ids)
     return {"items": list(summarize_banks(services, banks))}
+
+
+@router.delete("", status_code=204)
+def discard_untouched_bank(
+    request: Request,
+    services: Annotated[Services, Depends(RequireBankPermission("forget"))],
+    idempotency: Idempotency,
+    conversations: Conversations,
+    bank: BankId,
+) -> None:
+    """Remove this bank if it was opened for a character and nothing was said or set in it; leave any other as it is."""
+
+    def may_be_discarded() -> bool:
+        return services.store.exists(bank) and is_untouched(services.store, bank, Gallery(get_caller(request)).load)
+
+    def discard() -> None:
+        if may_be_discarded():  # before replies are stopped
+            with conversations.pause_bank(bank, close=True):
+                if may_be_discarded():
+                    services.get_memory(bank).forget(everything=True)
+
+    idempotency.run_once(discard, lambda _: True, lambda _: None)
 
 
 @router.put("/{name}", response_model=BankView)

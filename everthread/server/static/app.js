@@ -2,7 +2,7 @@
 // (lazy.js), and connects the parts of the page.
 
 import { homeBank, ownsBank, setAccount } from "./account.js";
-import { bankPath, get, hasKey, put, setKey, setKeyPrompt } from "./api.js";
+import { bankPath, get, hasKey, put, remove, setKey, setKeyPrompt } from "./api.js";
 import { isDemoBank, withPerson } from "./banknames.js";
 import { ChatView } from "./chat.js";
 import { Composer } from "./composer.js";
@@ -11,7 +11,7 @@ import { emit, on } from "./events.js";
 import { mountRibbon, setIncognito } from "./incognito.js";
 import { loadColumns, loadDemo, loadOverlays } from "./lazy.js";
 import { clearNotice, showError, showNotice, withErrors } from "./notices.js";
-import { getPref, setPref } from "./prefs.js";
+import { dropOpening, getOpening, getPref, setPref } from "./prefs.js";
 import { applyHash, navigate, route } from "./router.js";
 import { t } from "./words.js";
 
@@ -28,6 +28,7 @@ const OVERLAYS_DELAY_MS = 1_000; // after the page is complete; then its dialogs
 const chat = new ChatView();
 const composer = new Composer(chat);
 let serverInfo = null;
+let shownBank = route.bank;
 let listedBank = null; // the bank whose conversations and pins are shown
 let sessionsChanged = false; // since they were last read
 let transcript = null;
@@ -136,7 +137,9 @@ async function loadLists() {
 async function ensureBank() {
   if (getPref("known") === route.bank) return;
   try {
-    await put(bankPath());
+    const opening = getOpening(route.bank);
+    const path = opening && bankPath(`/characters/${encodeURIComponent(opening.name)}`, opening.beside);
+    await (path ? put(path).catch(() => put(bankPath())) : put(bankPath()));
     setPref("known", route.bank);
   } catch (error) {
     if (error.status !== 403) throw error; // a read-only key: a later request fails if the bank does not exist
@@ -151,6 +154,18 @@ function showView(name) {
 }
 
 NARROW.addEventListener("change", () => showView(document.body.dataset.view));
+
+/** Remove the banks that were opened for the characters of the chat that is left, if nothing was said or set in them. */
+function leaveBanks(current) {
+  const left = [shownBank, ...(chat.state?.group ?? []).map(({ bank }) => bank)];
+  for (const bank of new Set(left)) {
+    if (bank !== current && getOpening(bank)) remove(bankPath("/characters", bank)).catch(() => {}); // it stays then
+  }
+  shownBank = current;
+}
+
+on("bank", leaveBanks);
+on("line-stored", () => dropOpening(route.bank));
 
 on("route", showRoute);
 on("sessions-changed", () => (sessionsChanged = true));

@@ -1,7 +1,8 @@
 // The gallery of characters, and the import of character cards (JSON or PNG).
 
-import { bankPath, get, post, put, remove, request } from "./api.js";
+import { bankPath, get, post, remove, request } from "./api.js";
 import { avatar, characterPath, listCharacters } from "./avatars.js";
+import { openBankOf } from "./characterbanks.js";
 import { askChoice, openDialog } from "./dialogs.js";
 import { acceptDrops, button, download, fill, h, textElement, truncate } from "./dom.js";
 import { editCharacter } from "./characterforms.js";
@@ -139,7 +140,7 @@ function cardActions({ name, builtin, has_picture }, close) {
 
 /** Open the person's chats with a character, in a bank of its own. */
 async function startChat(name) {
-  const { id } = await put(bankPath(`/characters/${encodeURIComponent(name)}`)).catch((error) => {
+  const { id } = await openBankOf(name).catch((error) => {
     if (error.status === 403)
       error.message = t("gallery.key", { name });
     throw error;

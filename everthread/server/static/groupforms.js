@@ -1,7 +1,8 @@
 // Starting a chat with several characters, and changing who takes part.
 
-import { bankPath, get, patch, put } from "./api.js";
+import { bankPath, get, patch } from "./api.js";
 import { avatar, listCharacters } from "./avatars.js";
+import { openBankOf } from "./characterbanks.js";
 import { openDialog } from "./dialogs.js";
 import { button, h, select, textElement } from "./dom.js";
 import { emit } from "./events.js";
@@ -66,7 +67,7 @@ async function openGroup(names) {
 
 /** A character with the bank of its chats with this person. */
 async function bankOf(name) {
-  const { id, character } = await put(bankPath(`/characters/${encodeURIComponent(name)}`));
+  const { id, character } = await openBankOf(name);
   return { bank: id, name: character };
 }
 

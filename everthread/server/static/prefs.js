@@ -63,6 +63,13 @@ export function saveDraft(place, text) {
   else sessionStorage.removeItem(`draft ${place}`);
 }
 
+/** How a bank was opened in which nothing was said yet: {beside, name}, the bank beside it, and the character; or null. */
+export const getOpening = (bank) => JSON.parse(sessionStorage.getItem(`opening ${bank}`));
+
+export const saveOpening = (bank, opening) => sessionStorage.setItem(`opening ${bank}`, JSON.stringify(opening));
+
+export const dropOpening = (bank) => sessionStorage.removeItem(`opening ${bank}`);
+
 /** The characters of a group chat in which nothing was said yet; an empty list for any other chat. */
 export const getNewGroup = (place) => JSON.parse(sessionStorage.getItem(`group ${place}`) ?? "[]");
 

@@ -36,6 +36,36 @@ def test_a_character_gets_a_bank_for_each_person_and_is_found_there_again(api: T
     assert kind(api.put("banks/laura/characters/Laura"), 422) == "bad-input"
 
 
+def test_a_bank_that_was_only_opened_for_a_character_is_discarded_and_any_other_stays(
+    api: TestClient, services: Services
+) -> None:
+    api.put("banks/laura")
+    api.patch("banks/laura/character", json={"person": "Laura"})
+    api.put("characters/Captain Vey", json=VEY)
+    opened = "banks/laura/characters/Captain Vey"
+    changes: list[tuple[str, str, dict[str, object]]] = [
+        ("POST", f"{OWN}/lines", {"text": "Ahoy."}),
+        ("PATCH", f"{OWN}/character", {"location": "On deck"}),
+        ("PATCH", f"{OWN}/settings", {"remember": "always"}),
+    ]
+    for method, path, body in changes:
+        api.put(opened)
+        assert api.get(f"{OWN}/chat/current").status_code == 200
+        assert api.delete(f"{OWN}/characters").status_code == 204
+        assert not services.store.exists("laura/captain-vey")
+        api.put(opened)
+        api.request(method, path, json=body).raise_for_status()
+        assert api.delete(f"{OWN}/characters").status_code == 204
+        assert services.store.exists("laura/captain-vey"), path
+        api.delete(OWN)
+    assert api.delete("banks/laura/characters").status_code == 204
+    assert services.store.exists("laura")
+    reads = KeyStore(server_db.get_path(services.store))
+    key = {"Authorization": f"Bearer {reads.create('reads', ['laura/*'], ['read', 'write', 'chat'])}"}
+    reads.close()
+    assert kind(api.delete(f"{OWN}/characters", headers=key), 403) == "forbidden"
+
+
 def test_a_key_opens_only_the_characters_that_it_may_write_to(api: TestClient, services: Services) -> None:
     keys = KeyStore(server_db.get_path(services.store))
     one, all_below = (
