@@ -11,6 +11,7 @@ from hardship import web
 from hardship.loopback import serve_app
 from playwright.sync_api import Browser, Page, Route, expect
 
+from everthread.chat import character_library
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
 from everthread.server.services import Services
@@ -403,7 +404,11 @@ def test_another_person_on_the_same_browser_sees_nothing_of_the_first(browser: B
     page.wait_for_url("**/#/mia%2Fdemo")
     page.click("#open-characters")
     expect(page.locator(".tile").first).to_be_visible()
-    expect(page.get_by_role("button", name="New character")).to_be_visible()  # everyone has characters of their own
+    page.get_by_role("button", name="New character").click()
+    page.get_by_label("Name", exact=True).fill("Owl")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_label("Chat with Owl")).to_be_visible()
+    assert [path.name for path in character_library.library_folder().with_name("people").glob("*/*")] == ["%4Fwl.json"]
     page.keyboard.press("Escape")
     page.goto(f"{people_url}/#/nora")
     page.wait_for_url("**/#/mia")

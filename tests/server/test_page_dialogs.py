@@ -56,7 +56,7 @@ def test_each_character_has_its_own_chats_and_is_met_there_again(page: Page, url
         "Captain Vey with Laura"
     )  # nothing was said yet
     page.keyboard.press("Escape")
-    with page.expect_response(lambda response: response.request.method == "DELETE"):  # nothing is left behind
+    with page.expect_response(lambda response: response.request.method == "DELETE"):  # the bank is removed
         page.click("#open-characters")
         page.get_by_label("Chat with Ever").click()
     expect(page.locator("#bank")).to_have_text("Ever with Laura")
