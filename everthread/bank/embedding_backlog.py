@@ -95,15 +95,11 @@ class EmbeddingBacklog:
             progress: called with the number of lines of each batch.
         """
         probe, last = self._embed(["hello"]), 0
-        while probe and (
-            lines := self._store.lines_without_vectors(
-                self._bank, self._model, probe[0].shape[1], BATCH_LINES, last, self._roles
-            )
-        ):
-            if not self._embed_and_store(lines):
-                return
-            last = lines[-1].seq
-            if progress is not None:
+        dim = probe[0].shape[1] if probe else 0
+        while dim and self._store.exists(self._bank):
+            lines = self._store.lines_without_vectors(self._bank, self._model, dim, BATCH_LINES, last, self._roles)
+            dim, last = self._embed_and_store(lines), lines[-1].seq if lines else last
+            if dim and progress is not None:
                 progress(len(lines))
 
     def _embed_and_store(self, lines: list[Line]) -> int:
