@@ -10,7 +10,6 @@ from everthread.chat.character import Character
 from everthread.chat.line_copies import find_copy, list_copies, read_listeners
 from everthread.memory import Memory
 from everthread.stores.base import Store
-from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import JSONValue
@@ -18,12 +17,9 @@ from everthread.types import JSONValue
 AT = datetime(2026, 3, 3, 18, 0, 0, 123_456, tzinfo=UTC)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    if request.param == "sqlite":
-        store: Store = SQLiteStore(tmp_path)
-    else:
-        store = PostgresStore(request.getfixturevalue("database"))
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = SQLiteStore(tmp_path)
     yield store
     store.close()
 

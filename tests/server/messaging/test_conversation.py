@@ -244,6 +244,7 @@ def crew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("crew")
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_a_person_talks_with_several_characters_and_each_remembers_it(store: Store, tmp_path: Path) -> None:
     with pager_bot(store, tmp_path, "Aye.", "Soup.", "North.") as nemo:
         assert nemo.receive("Group: Mia, Nobody") == [
@@ -272,6 +273,7 @@ def test_a_person_talks_with_several_characters_and_each_remembers_it(store: Sto
 
 
 @pytest.mark.usefixtures("crew")
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_a_group_goes_on_after_a_restart_and_its_last_conversation_is_asked_about(store: Store, tmp_path: Path) -> None:
     with pager_bot(store, tmp_path, "Aye.", "Soup.") as nemo:
         nemo.receive("Gruppe: Captain Vey")  # with the person's own character
@@ -292,6 +294,7 @@ def test_a_group_goes_on_after_a_restart_and_its_last_conversation_is_asked_abou
 
 
 @pytest.mark.usefixtures("crew")
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_a_group_of_a_person_who_is_not_to_be_remembered_is_refused(nemo: PagerBot) -> None:
     nemo.get_memory().set_setting("remember", "never")
     assert nemo.receive("Group: Mia, Captain Vey")[0].startswith("I am set to remember nothing")
