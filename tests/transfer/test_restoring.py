@@ -154,7 +154,7 @@ STEPS: dict[str, Callable[..., object]] = {
 }
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(steps, min_size=3, max_size=14), retracted=st.booleans())
 def test_a_random_bank_is_restored_and_its_own_export_adds_nothing(
     stores: dict[str, Store], tmp_path: Path, steps: list[tuple[Any, ...]], retracted: bool
