@@ -66,6 +66,8 @@ def import_(
     zone = None if tz is None else parse_zone(tz)
     with ExitStack() as stack:
         paths = [stack.enter_context(spool_input(file)) for file in files]
+        if sys.stderr.isatty():  # an export of gigabytes is read for a while before the bar begins
+            click.echo(escape_control_chars(f"reading {', '.join(path.name for path in paths)} …"), err=True)
         source = importing.check_file(paths, form, tz=zone, facts_as_lines=facts_as == "lines", **options)
         if only_list:
             show_json(source.contents) if as_json else _show_contents(source.contents)
