@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from everthread.server.people.openid_sign_in import OpenIDSignIn
 
 STORING_PATIENCE_S = 10.0  # at shutdown, for what passed through the proxy
+VECTORS_PATIENCE_S = 10.0  # at shutdown, for the batch of lines that is being embedded
 TELEMETRY_OFF: TelemetryConfig = {  # otherwise FastAPI would send bodies and errors to any OpenTelemetry of the process
     "tracing": False,
     "metrics": False,
@@ -213,6 +214,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             await run_in_threadpool(app.state.sms.close)
         await app.state.proxied_conversations.tasks.finish(STORING_PATIENCE_S)
         await run_in_threadpool(app.state.conversations.close)
+        await run_in_threadpool(app.state.services.vectors.close, VECTORS_PATIENCE_S)
         await app.state.upstream.close()
         if app.state.openid is not None:
             app.state.openid.close()

@@ -22,6 +22,7 @@ from everthread.server.bounded_embedder import BoundedEmbedder
 from everthread.server.llm_catalog import LLMCatalog
 from everthread.server.models.connection import ModelConnection
 from everthread.server.models.connection_file import ConnectionFile
+from everthread.server.vector_worker import VectorWorker
 from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter, estimate_tokens
 
@@ -61,6 +62,7 @@ class Services:
         self.multi_process, self.writes_titles = multi_process, writes_titles
         self.count: TokenCounter = estimate_tokens
         self.connection = ModelConnection(ConnectionFile.beside(store), llm, model_setting)
+        self.vectors = VectorWorker()
         self._scribe = scribe
         self._recipes = {**factory.configured_recipes(), recipe.name: recipe}
         self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()

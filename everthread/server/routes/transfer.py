@@ -29,6 +29,7 @@ router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=AuthFi
 
 NDJSON = "application/x-ndjson"
 CHUNK_LINES = 200  # of an export
+MAX_LINES_EMBEDDED_AT_ONCE = 2000  # of a service's export; those of a larger one are embedded after the response
 MAX_ZIP_IN_MEMORY_BYTES = 1_000_000  # a larger archive is a temporary file until it is sent
 ZIP_CHUNK_BYTES = 65_536
 
@@ -91,7 +92,11 @@ def import_file(
         memory = lazy_memory(lambda: None)
         with name_in_errors(file.path, name):
             importing.check_compatible(memory, source)
-            return importing.import_lines(memory, source)
+            is_small = source.line_count <= MAX_LINES_EMBEDDED_AT_ONCE
+            result = importing.import_lines(memory, source, embed=is_small)
+        if source.is_export and not is_small:
+            lazy_memory.services.vectors.add(memory)
+        return result
 
     return idempotency.with_body_digest(file.digest).run_once(import_all, dict, dict)
 

@@ -2,12 +2,17 @@
 
 import io
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 from zipfile import ZipFile
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from hardship import PATIENCE
+from transfer.services.chatgpt_export import conversation, node, save_zip
 
+from everthread.server.routes import transfer
 from server.problem import RAW, kind
 
 BANK = "banks/alice%2Fnemo"
@@ -115,3 +120,17 @@ def test_an_export_is_imported_by_its_content_type(api_with_lines: TestClient) -
     export = api_with_lines.get(f"{BANK}/export")
     sent = {"Content-Type": export.headers["content-type"]}
     assert api_with_lines.post("banks/bob/import", content=export.content, headers=sent).json()["added"] == 4
+
+
+def test_a_large_export_of_a_service_is_embedded_after_the_response(
+    api: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "MAX_LINES_EMBEDDED_AT_ONCE", 1)
+    talk = conversation("cats", [node("purr", None), node("meow", "purr", "assistant")], "meow")
+    content = save_zip(tmp_path / "export.zip", {"conversations.json": [talk]}).read_bytes()
+    given: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/zip"}}
+    assert api.post("banks/bob/import/preview", **given).json()["services"] == ["ChatGPT"]
+    assert kind(api.get("banks/bob"), 404) == "not-found"
+    assert api.post("banks/bob/import", **given).json()["added"] == 2
+    assert cast("FastAPI", api.app).state.services.vectors.join(PATIENCE)
+    assert api.get("banks/bob").json()["pending"] == 0

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hardship import PATIENCE
+
+from everthread.memory import Memory
+from everthread.server.vector_worker import VectorWorker
+from everthread.testing import HashEmbedder
+from everthread.types import NewLine, Vectors
+
+
+class SlowEmbedder(HashEmbedder):
+    """Waits until `go` is set; sets `begun` when it is asked for more than a probe."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) > 1:
+            self.begun.set()
+            assert self.go.wait(PATIENCE)
+        return super().embed(texts)
+
+
+@pytest.fixture
+def embedder() -> SlowEmbedder:
+    return SlowEmbedder()
+
+
+@pytest.fixture
+def memories(tmp_path: Path, embedder: SlowEmbedder) -> Iterator[list[Memory]]:
+    """Yield the memories of two banks in stores of their own, each with two lines without vectors."""
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Memory.open(name, store=tmp_path / name, embedder=embedder)) for name in "ab"]
+        for memory in opened:
+            lines = [NewLine("One."), NewLine("Two.")]
+            memory.backlog.discard(memory.replace_lines((), lines, defer_embedding=True))
+        yield opened
+
+
+def pending(memories: list[Memory]) -> list[int]:
+    return [memory.stats().pending for memory in memories]
+
+
+def test_the_lines_of_several_banks_are_embedded(memories: list[Memory], embedder: SlowEmbedder) -> None:
+    worker = VectorWorker()
+    embedder.go.set()
+    for memory in (*memories, memories[0]):
+        worker.add(memory)
+    assert worker.join(PATIENCE)
+    assert pending(memories) == [0, 0]
+
+
+def test_a_closed_worker_finishes_its_batch_and_embeds_no_other_bank(
+    memories: list[Memory], embedder: SlowEmbedder
+) -> None:
+    worker = VectorWorker()
+    worker.add(memories[0])
+    assert embedder.begun.wait(PATIENCE)
+    worker.add(memories[1])
+    worker.close(timeout=0)
+    embedder.go.set()
+    assert worker.join(PATIENCE)
+    worker.add(memories[1])
+    assert pending(memories) == [0, 2]
+
+
+def test_a_store_that_fails_is_reported_and_the_other_banks_are_embedded(
+    memories: list[Memory], embedder: SlowEmbedder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    memories[0].store.close()
+    (tmp_path / "a" / "a.bank").write_bytes(b"not a bank")
+    worker = VectorWorker()
+    embedder.go.set()
+    for memory in memories:
+        worker.add(memory)
+    assert worker.join(PATIENCE)
+    assert pending(memories[1:]) == [0]
+    assert "lines of an import have no vectors yet" in caplog.text
