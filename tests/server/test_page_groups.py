@@ -32,6 +32,11 @@ def session(url: str, bank: str) -> dict[str, Any]:
     return found
 
 
+def expect_stored(page: Page) -> None:
+    """Wait until the reply that arrives is stored."""
+    expect(page.locator(".streaming")).to_have_count(0)
+
+
 def begin_group(url: str, home: str, text: str) -> None:
     """Begin a group chat of two characters in the session `deck`, over REST."""
     for name in ("captain", "cook"):
@@ -78,6 +83,7 @@ def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(pa
     page.get_by_role("button", name="Let Captain answer").click()
     expect(speakers).to_have_text(["Cook", "Cook", "Captain"])
     expect(page.locator(".from-character .avatar")).to_have_count(3)
+    expect_stored(page)
     expect(page.get_by_role("button", name="End chat")).to_have_count(0)
     check_accessibility(page)
     assert lines(url, CAPTAIN) == lines(url, COOK)
@@ -95,6 +101,7 @@ def test_several_characters_talk_in_one_chat_and_each_remembers_what_it_heard(pa
     expect(page.locator("#character-name")).to_have_text("Captain and Jean-Luc")
     say(page, "Jean-Luc, to the sails!")
     expect(speakers.last).to_have_text("Jean-Luc")
+    expect_stored(page)
     expect(page.locator("#session-list .portraits").first).to_have_attribute("aria-label", "Captain, Jean-Luc")
     assert [speaker for speaker, _ in lines(url, "nora%2Fjean-luc")] == ["user", "Jean-Luc"]
     assert len(lines(url, COOK)) == 5
@@ -108,6 +115,7 @@ def test_what_is_edited_regenerated_and_undone_changes_in_the_bank_of_each_chara
     first = texts.last.inner_text()
     page.get_by_role("button", name="Regenerate").click()
     expect(page.locator(".swipes .count")).to_have_text("2/2")
+    expect_stored(page)
     assert texts.last.inner_text() != first
     expect(speakers).to_have_text(["Cook"])
     page.locator(".swipes").get_by_role("button", name="Previous reply").click()
@@ -119,10 +127,12 @@ def test_what_is_edited_regenerated_and_undone_changes_in_the_bank_of_each_chara
     page.keyboard.press("Enter")
     expect(texts.last).to_contain_text("Is there stew?")
     expect(speakers).to_have_text(["Cook"])  # who answered it before
+    expect_stored(page)
     page.locator("#message").press("ArrowUp")
     page.locator(".editing textarea").fill("Captain, is there stew?")
     page.keyboard.press("Enter")
     expect(speakers).to_have_text(["Captain"])
+    expect_stored(page)
     assert lines(url, "una%2Fcaptain") == lines(url, "una%2Fcook")
     assert len(lines(url, "una%2Fcook")) == 2
     page.get_by_role("button", name="Undo").click()

@@ -566,7 +566,8 @@ export class ChatView {
     const controls = last && !this.pending && swipeControls(this.state, this);
     const element = lineElement(line, [controls, lineActions(line, { last, chat: this })]);
     if (this.isGroup && line.role === "assistant") this.group.decorate(element, line);
-    if (this.pending && last && line.role === "assistant" && !this.pending.message) element.classList.add("replaced");
+    const replaces = this.pending && !this.pending.message && (!this.isGroup || this.group.replying?.name === line.speaker);
+    if (replaces && last && line.role === "assistant") element.classList.add("replaced");
     return element;
   }
 
