@@ -26,7 +26,7 @@ export class PinnedPanel {
   async read() {
     emit("pins", (await get(bankPath("/pins"))).items);
     const { state } = this.chat;
-    if (state?.lines.length && !state.incognito) emit("buffer", (await get(bufferPath(state.session))).items);
+    if (state?.lines.length && !state.incognito) emit("buffer", await readBuffer(state.session));
   }
 
   show(panel) {
@@ -55,6 +55,13 @@ export class PinnedPanel {
     return withErrors(async () => emit("buffer", (await put(path, { spans })).items))();
   }
 }
+
+/** The passages that a conversation holds on to: none once its last message was forgotten. */
+const readBuffer = (session) =>
+  get(bufferPath(session)).then(
+    ({ items }) => items,
+    (problem) => (problem.status === 404 ? [] : Promise.reject(problem)),
+  );
 
 const passageList = (items, empty) =>
   items.length ? h("ul", { class: "hits" }, items) : h("p", { class: "empty" }, empty);
