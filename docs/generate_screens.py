@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from everthread.server.services import Services
 
 IMAGES = Path(__file__).parent / "images"
@@ -104,14 +106,14 @@ def filled(folder: Path) -> Services:
 
 
 @contextmanager
-def serving(engine: Services) -> Iterator[str]:
-    """Run a server for a memory, and yield its address."""
+def serving(engine: Services, app: FastAPI | None = None) -> Iterator[str]:
+    """Run a server for a memory, or its app, and yield its address."""
     import uvicorn
 
     from everthread.server.app import create_app
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        server = uvicorn.Server(uvicorn.Config(create_app(engine), log_level="warning", lifespan="on"))
+        server = uvicorn.Server(uvicorn.Config(app or create_app(engine), log_level="warning", lifespan="on"))
         running = threading.Thread(target=server.run, args=([taken],))
         running.start()
         try:
