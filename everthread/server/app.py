@@ -20,10 +20,11 @@ from starlette.routing import BaseRoute, Route
 from everthread import __version__
 from everthread.common.installation import extra_command
 from everthread.errors import ConfigError
-from everthread.server import mcp_endpoint, openapi, problems, server_db, static_files, uploads
+from everthread.server import kept_uploads, mcp_endpoint, openapi, problems, server_db, static_files, uploads
 from everthread.server.authentication import Authenticator
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import SCHEMA, IdempotencyStore
+from everthread.server.import_runs import ImportRuns
 from everthread.server.keys import KeyStore
 from everthread.server.logs import AccessLogMiddleware
 from everthread.server.mcp_endpoint import MCPEndpoint
@@ -42,6 +43,7 @@ from everthread.server.routes import (
     character_banks,
     characters,
     chat,
+    imports,
     line_copies,
     lines,
     model,
@@ -124,6 +126,7 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
     people = PeopleDirectory(file)
     header = TrustedHeader(settings.account_header, settings.proxies, people, services.store.banks)
     app.state.authenticator = Authenticator(KeyStore(file), people, header, settings.key_required)
+    app.state.import_runs = ImportRuns()
     app.state.mcp = None
     if find_spec("mcp") is not None:
         app.state.mcp = MCPEndpoint(
@@ -171,6 +174,7 @@ def _build_routes() -> list[BaseRoute]:
         character_banks,
         recipes,
         transfer,
+        imports,
         about,
         account,
         accounts,
@@ -213,6 +217,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if app.state.sms is not None:
             await run_in_threadpool(app.state.sms.close)
         await app.state.proxied_conversations.tasks.finish(STORING_PATIENCE_S)
+        await run_in_threadpool(app.state.import_runs.close)
         await run_in_threadpool(app.state.conversations.close)
         await run_in_threadpool(app.state.services.vectors.close, VECTORS_PATIENCE_S)
         await app.state.upstream.close()
@@ -232,6 +237,7 @@ def _warm_up(app: FastAPI) -> None:
     of 0.2 s.
     """
     uploads.remove_stale_uploads()
+    kept_uploads.remove_expired()
     app.state.services.warm_up()
     if app.state.closes_store:
         gc.freeze()

@@ -143,11 +143,13 @@ def import_lines(
     if source.head is not None and _is_copy(memory, source):
         restoring.restore(memory, source.path, source.head, progress)
         return {**writer.count(source.line_count), "skipped": {}}
-    for batch in batch_conversations(source.read()) if source.is_export else _batch_lines(source.read()):
-        writer.write(batch)
-        if progress is not None:
-            progress(len(batch))
-    writer.finish()
+    try:
+        for batch in batch_conversations(source.read()) if source.is_export else _batch_lines(source.read()):
+            writer.write(batch)
+            if progress is not None:
+                progress(len(batch))
+    finally:  # also if `progress` stops it
+        writer.finish()
     units = store_units(memory, source.units)
     if source.is_export and embed:
         memory.backlog.embed_missing()

@@ -1,6 +1,5 @@
 """The memory column, search, banks, import and export, in a real Chromium."""
 
-import json
 import re
 import zipfile
 from pathlib import Path
@@ -252,28 +251,6 @@ def test_a_bank_that_was_deleted_elsewhere_is_created_again(browser: Browser, ur
     page.close()
 
 
-def test_a_file_of_an_unknown_kind_is_refused_by_name_with_the_kinds_that_are_accepted(
-    browser: Browser, url: str, tmp_path: Path
-) -> None:
-    page = browser.new_page()  # without a check of the console, which reports the refusal
-    visit(page, url, "strange")
-    file = tmp_path / "recipes.json"
-    file.write_text(json.dumps({"soups": [], "cakes": []}))
-    page.click("#open-settings")
-    page.locator("input[type=file]").last.set_input_files(file)
-    alert = page.get_by_role("dialog").get_by_role("alert")
-    for words in (
-        "recipes.json: unrecognised JSON",
-        "an object with 'soups', 'cakes'",
-        "Supported are",
-        "cards",
-    ):
-        expect(alert).to_contain_text(words)
-    expect(alert).not_to_contain_text("format=")
-    expect(page.locator("#notices")).to_be_empty()  # the notice that the file is being read was removed
-    page.close()
-
-
 def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, url: str, tmp_path: Path) -> None:
     add_past_lines(url, "whole", "The first of all lines.", "The second of all lines.")
     visit(page, url, "whole")
@@ -307,7 +284,10 @@ def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, 
     expect(page.locator("#session-list .session")).to_have_count(1)
     page.click("#open-settings")
     page.locator("input[type=file]").last.set_input_files(tmp_path / "whole.jsonl")
-    expect(page.locator("#notices")).to_contain_text("Added 2 messages")
+    page.get_by_role("button", name="Bring over 2 messages").click()
+    dialog = page.get_by_role("dialog", name="Bring your chats")
+    expect(dialog).to_contain_text("2 messages came over.")
+    dialog.get_by_role("button", name="Close").last.click()
     expect(page.locator("#session-list .session")).to_have_count(2)
 
 

@@ -11,6 +11,7 @@ STATIC_IMPORT = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];
 DYNAMIC_IMPORT = re.compile(r"""\bimport\(["']\./([a-z]+\.js)["']\)""")
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FILES}
 WITH_MARKDOWN = {"richtext.js", "codeblock.js", "mathematics.js"}  # loaded with the first reply that has Markdown
+ON_DEMAND = {"demo.js", "group.js", "importdialog.js", "importpreview.js", "importprogress.js"}
 WORDS = "languages/chosen.js"  # built by the server
 MODULES = {name: source for name, source in SOURCES.items() if name.endswith(".js")}
 
@@ -47,7 +48,7 @@ def test_only_modules_that_the_chat_needs_are_preloaded(page: Page, url: str) ->
     preloaded = re.findall(r'"modulepreload" href="/static/([a-z/]+\.js)"', SOURCES["index.html"])
     assert set(preloaded) == needed - {"app.js"} | {WORDS}
     visit(page, url, "asked")
-    expected = set(MODULES) - WITH_MARKDOWN - {"demo.js", "group.js", "serviceworker.js"} | {WORDS}
+    expected = set(MODULES) - WITH_MARKDOWN - ON_DEMAND - {"serviceworker.js"} | {WORDS}
     loaded = "performance.getEntriesByType('resource').map(each => each.name.split('/static/').pop())"
     page.wait_for_function(f"expected => expected.every(name => {loaded}.includes(name))", arg=sorted(expected))
     assert {name for name in page.evaluate(loaded) if name.endswith("js")} == expected

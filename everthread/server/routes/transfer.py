@@ -14,9 +14,11 @@ from fastapi.responses import StreamingResponse
 
 from everthread.errors import BadQuery
 from everthread.memory import Memory
+from everthread.server import kept_uploads
 from everthread.server.idempotency import StreamedIdempotency
 from everthread.server.permissions import ReadMemory, WriteLazyMemory
 from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.imports import UPLOAD_PATTERN, get_upload_name
 from everthread.server.transfer_schemas import FileContentsView, ImportView
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 from everthread.transfer import exporting, importing
@@ -74,6 +76,7 @@ class ImportOptions:
 
 
 Options = Annotated[ImportOptions, Depends()]
+KEEP = "Keep the file for some minutes under this random name, to import it with `…/import/{upload}`."
 UPLOAD = {"requestBody": {"required": True, "content": RAW_CONTENT}}
 
 
@@ -103,10 +106,18 @@ def import_file(
 
 @router.post("/import/preview", response_model=FileContentsView, openapi_extra=UPLOAD)
 def preview_import(
-    lazy_memory: WriteLazyMemory, file: Annotated[Upload, Depends(upload)], name: FileName, options: Options
+    request: Request,
+    lazy_memory: WriteLazyMemory,
+    file: Annotated[Upload, Depends(upload)],
+    name: FileName,
+    options: Options,
+    keep: Annotated[str | None, Query(pattern=UPLOAD_PATTERN, description=KEEP)] = None,
 ) -> FileContents:
     """List the contents of a file of conversations as they would be imported; nothing is stored."""
-    return options.check(file.path, name).contents
+    contents = options.check(file.path, name).contents
+    if keep is not None:
+        kept_uploads.keep(file.path, get_upload_name(request, lazy_memory.bank, keep))
+    return contents
 
 
 EXPORT_CONTENT = {format.media_type: {"schema": {"type": "string"}} for format in EXPORT_FORMATS.values()}

@@ -9,7 +9,7 @@ import { Composer } from "./composer.js";
 import { acceptDrops, button, byId, fill, h, icon, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { mountRibbon, setIncognito } from "./incognito.js";
-import { loadColumns, loadDemo, loadOverlays } from "./lazy.js";
+import { loadColumns, loadDemo, loadImport, loadOverlays } from "./lazy.js";
 import { clearNotice, showError, showNotice, withErrors } from "./notices.js";
 import { dropOpening, getOpening, getPref, setPref } from "./prefs.js";
 import { applyHash, navigate, route } from "./router.js";
@@ -265,8 +265,8 @@ acceptDrops(document.body, (files) => emit("files-chosen", files));
 on(
   "files-chosen",
   withErrors(async (files) => {
-    const { importCard, importFile, isCard } = await loadOverlays();
-    for (const file of files) await ((await isCard(file)) ? importCard(file) : importFile(file));
+    const [{ importCard, isCard }, { openImport }] = await Promise.all([loadOverlays(), loadImport()]);
+    for (const file of files) await ((await isCard(file)) ? importCard(file) : openImport(file));
   }),
 );
 

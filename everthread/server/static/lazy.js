@@ -6,3 +6,4 @@ export const loadColumns = loadOnce(() => import("./columns.js"), "/static/memor
 export const loadOverlays = loadOnce(() => import("./overlays.js"), "/static/overlays.css");
 export const loadGroup = loadOnce(() => import("./group.js"), "/static/group.css");
 export const loadDemo = loadOnce(() => import("./demo.js"), "/static/demo.css");
+export const loadImport = loadOnce(() => import("./importdialog.js"), "/static/import.css");

@@ -9,6 +9,6 @@ export { openKeys } from "./keys.js";
 export { openSessionOptions } from "./sessionoptions.js";
 export { editScene } from "./characterforms.js";
 export { openModels } from "./modelpicker.js";
-export { importFile, openSettings } from "./settings.js";
+export { openSettings } from "./settings.js";
 export { askSignIn } from "./signin.js";
 export { TranscriptView } from "./transcript.js";

@@ -1,12 +1,12 @@
 // The settings: replies, memory, appearance; export, import and deletion of a bank.
 
-import { bankPath, get, hasKey, patch, post, remove, setKey } from "./api.js";
+import { bankPath, get, hasKey, patch, remove, setKey } from "./api.js";
 import { accountSection } from "./accountsettings.js";
 import { openDialog, showReceipt } from "./dialogs.js";
 import { button, fill, h, select, textElement } from "./dom.js";
 import { emit } from "./events.js";
 import { openExport } from "./exportdialog.js";
-import { clearNotice, showNotice, withErrors } from "./notices.js";
+import { withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { recipeSettings } from "./recipesettings.js";
 import { navigate, route } from "./router.js";
@@ -141,11 +141,8 @@ function keyRow() {
 // ---- export, import, deletion
 
 function transfer(close) {
-  const file = h("input", { type: "file", hidden: true, "aria-label": t("settings.file") });
-  file.addEventListener(
-    "change",
-    withErrors(async () => (await importFile(file.files[0]), close())),
-  );
+  const file = h("input", { type: "file", multiple: true, hidden: true, "aria-label": t("settings.file") });
+  file.addEventListener("change", () => (close(), emit("files-chosen", [...file.files])));
   return h(
     "div",
     { class: "bar" },
@@ -158,21 +155,6 @@ function transfer(close) {
       { class: "danger" },
     ),
   );
-}
-
-export async function importFile(file) {
-  showNotice(t("import.reading", { file: file.name }), { lasting: true });
-  const path = bankPath(`/import?name=${encodeURIComponent(file.name)}`);
-  const { read, added } = await post(path, file, { type: "application/octet-stream" }).catch((error) => {
-    clearNotice();
-    if (error.summary) error.message = t("import.wrong_format", { problem: error.summary });
-    throw error;
-  });
-  const messages = t("count.messages", { count: added });
-  const values = { messages, file: file.name, duplicates: read - added };
-  showNotice(t(read > added ? "import.added_with_duplicates" : "import.added", values));
-  emit("imported");
-  emit("sessions-changed");
 }
 
 async function deleteEverything() {

@@ -1,0 +1,130 @@
+"""Keeps an uploaded file between its preview and its import: for some minutes, and for the caller who sent it.
+
+The name of its folder is a digest of the caller, the bank and the upload's id, so that no other caller finds it. The
+file outlives a restart of the server. Each caller has one; another replaces it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Timer
+from typing import NamedTuple
+
+from everthread.server.problems import Problem
+from everthread.server.uploads import LOCK_NAME
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+FOLDER_PREFIX = "everthread-kept-"  # of the folders' names
+KEPT_S = 900.0  # how long a person may think about a preview
+LOCK_PATIENCE_S = 30.0  # for an import that was stopped, which ends with its batch
+LOCK_DELAY_S = 0.05  # between two tries
+
+
+class UploadName(NamedTuple):
+    """The names under which an upload is kept: its caller, its bank, and an id that the caller chose."""
+
+    caller: str
+    bank: str
+    id: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file."""
+        return Path(tempfile.gettempdir(), f"{self.prefix}{_digest(*self)}")
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the names of all folders of the caller."""
+        return f"{FOLDER_PREFIX}{_digest(self.caller)[:16]}-"
+
+
+def keep(path: Path, name: UploadName) -> None:
+    """Move an uploaded file to where `open_kept` finds it."""
+    _remove(f"{name.prefix}*", older_than_s=0)
+    name.folder.mkdir(mode=0o700, exist_ok=True)
+    shutil.move(path, name.folder / path.name)
+    _remove_later()
+
+
+@contextmanager
+def open_kept(name: UploadName) -> Iterator[Path]:
+    """Yield a kept file, for one import at a time.
+
+    Raises:
+        Problem: 404 if it is no longer kept, 409 if an import of it is in progress.
+    """
+    gone = Problem(404, "upload-gone", "this upload is no longer kept; send the file again")
+    try:
+        lock = os.open(name.folder / LOCK_NAME, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError:
+        raise gone from None
+    try:
+        _wait_for(lock)
+        path = next((path for path in name.folder.glob("*") if path.name != LOCK_NAME), None)
+        if path is None:
+            raise gone
+        yield path
+    finally:
+        os.close(lock)
+        with suppress(OSError):  # `discard` has removed it
+            os.utime(name.folder)
+            _remove_later()
+
+
+def discard(name: UploadName) -> None:
+    """Remove a kept file, if it is there."""
+    shutil.rmtree(name.folder, ignore_errors=True)
+
+
+def remove_expired() -> None:
+    """Remove the files that have been kept for too long."""
+    _remove(f"{FOLDER_PREFIX}*", KEPT_S)
+
+
+def _remove_later() -> None:
+    timer = Timer(KEPT_S + 1, remove_expired)
+    timer.daemon = True
+    timer.start()
+
+
+def _remove(pattern: str, older_than_s: float) -> None:
+    """Remove the folders of a pattern that are not in use, and were not since this time."""
+    for folder in Path(tempfile.gettempdir()).glob(pattern):
+        with suppress(OSError):  # it belongs to another user, is in use, or was removed
+            if time.time() - folder.lstat().st_mtime < older_than_s:
+                continue
+            lock = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR, 0o600)
+            try:
+                if fcntl is not None:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+            finally:
+                os.close(lock)
+
+
+def _wait_for(lock: int) -> None:
+    """Lock an open file. Raises Problem if another import keeps it locked."""
+    deadline = time.monotonic() + LOCK_PATIENCE_S
+    while fcntl is not None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise Problem(409, "in-progress", "this file is being imported; wait for it to finish") from None
+            time.sleep(LOCK_DELAY_S)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:40]

@@ -1,0 +1,123 @@
+"""Imports of files that were previewed, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from everthread.server import kept_uploads
+from server.problem import RAW, kind
+
+BANK = "banks/alice%2Fnemo"
+ID = "0123456789abcdef" * 2
+AT = "2024-05-01T1{}:00:00+00:00"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of kept files, which no other test uses."""
+    path = tmp_path / "temporary"
+    path.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(path))
+    return path
+
+
+def channel(name: str, *texts: str) -> dict[str, Any]:
+    """Return a channel as DiscordChatExporter writes it, in which two people and a bot speak in turn."""
+    authors = [
+        {"id": str(n), "name": who, "isBot": who == "helper"} for n, who in enumerate(("nora_k", "ben", "helper"))
+    ]
+    messages = [
+        {"id": f"{name}{n}", "type": "Default", "timestamp": AT.format(n), "content": text, "author": authors[n % 3]}
+        for n, text in enumerate(texts)
+    ]
+    return {
+        "guild": {"id": "1", "name": "Home"},
+        "channel": {"id": name, "name": name},
+        "messages": messages,
+        "messageCount": len(messages),
+    }
+
+
+def preview(api: TestClient, content: object, name: str = "kites.json", **query: str) -> Any:
+    data = content if isinstance(content, bytes) else json.dumps(content).encode()
+    params = {"name": name, "keep": ID, **query}
+    return api.post(f"{BANK}/import/preview", params=params, content=data, headers=RAW)
+
+
+def events(api: TestClient, **body: object) -> list[tuple[str, dict[str, Any]]]:
+    """Import the kept file; return its events."""
+    response = api.post(f"{BANK}/import/{ID}", json={"name": "kites.json", **body})
+    assert response.headers["content-type"].startswith("text/event-stream")
+    blocks = [block.splitlines() for block in response.text.strip().split("\n\n")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]
+
+
+def test_a_previewed_file_is_imported_with_the_chosen_names_and_then_removed(api: TestClient, folder: Path) -> None:
+    contents = preview(api, channel("kites", "The red one flew.", "Far?", "Very far.")).json()
+    assert (contents["services"], contents["messages"]) == (["Discord"], 3)
+    assert [path.stat().st_mode & 0o777 for path in folder.glob(f"{kept_uploads.FOLDER_PREFIX}*")] == [0o700]
+    assert api.get(f"{BANK}/lines").status_code == 404  # nothing is stored
+    names = {"speakers": {"nora_k": "Nora"}, "assistants": ["ben"]}
+    found = events(api, sessions=[contents["conversations"][0]["id"]], **names)
+    assert [name for name, _ in found] == ["progress", "progress", "stored", "embedding", "embedding", "done"]
+    assert [found[1][1], found[4][1]] == [{"done": 3, "total": 3}] * 2
+    assert {name: found[2][1][name] for name in ("added", "new", "lines")} == {"added": 3, "new": 3, "lines": 3}
+    lines = api.get(f"{BANK}/lines").json()["items"]
+    assert [(line["speaker"], line["role"]) for line in lines] == [
+        ("Nora", "user"),
+        ("ben", "assistant"),
+        ("helper", "assistant"),
+    ]
+    assert not list(folder.iterdir())
+    assert events(api)[-1][1]["type"] == "urn:everthread:upload-gone"
+    preview(api, channel("kites", "The red one flew.", "Far?", "Very far."))
+    assert [data["new"] for name, data in events(api, **names) if name == "stored"] == [0]
+
+
+def test_conversations_that_are_not_chosen_are_left_out(api: TestClient) -> None:
+    rows = [{"text": f"{name} flew.", "session": name, "said_at": AT.format(0)} for name in ("red", "blue")]
+    file = "\n".join(map(json.dumps, rows)).encode()
+    preview(api, file, "kites.jsonl")
+    assert events(api, sessions=["blue"])[0][1]["total"] == 1
+    assert [line["text"] for line in api.get(f"{BANK}/lines").json()["items"]] == ["blue flew."]
+
+
+def test_an_upload_belongs_to_its_caller_and_bank_and_is_replaced_expires_or_is_discarded(
+    api: TestClient, folder: Path
+) -> None:
+    text = {"messages": [{"role": "user", "content": "Hello."}]}
+    assert preview(api, text).status_code == 200
+    other = api.post(f"banks/ben/import/{ID}", json={"name": "kites.json"})
+    assert "upload-gone" in other.text
+    assert preview(api, text, keep="f" * 32).status_code == 200  # in place of the first
+    assert len(list(folder.iterdir())) == 1
+    assert preview(api, text).status_code == 200
+    assert api.delete(f"{BANK}/import/{ID}").status_code == 204
+    assert not list(folder.iterdir())
+    assert preview(api, text).status_code == 200
+    kept_uploads.remove_expired()
+    (kept,) = folder.iterdir()
+    os.utime(kept, (time.time() - kept_uploads.KEPT_S - 1,) * 2)
+    kept_uploads.remove_expired()
+    assert not list(folder.iterdir())
+    assert kind(preview(api, text, keep="../x"), 422) == "invalid-request"
+    assert kind(preview(api, b"\x00\xff", "x.bin"), 422) == "bad-file"
+    assert not list(folder.iterdir())
+
+
+def test_an_error_of_an_import_is_its_last_event(api: TestClient) -> None:
+    preview(api, {"messages": [{"role": "user", "content": "Hello."}]})
+    assert kind(api.post(f"{BANK}/import/{ID}", json={"name": "a.json", "tz": "Moon"}), 422) == "config-error"
+    (kept,) = (path for folder in Path(tempfile.gettempdir()).iterdir() for path in folder.glob("*.json"))
+    kept.write_text("{")
+    ((name, problem),) = events(api)
+    assert (name, problem["type"], problem["path"]) == ("error", "urn:everthread:bad-file", "kites.json")
+    assert "everthread-kept" not in json.dumps(problem)

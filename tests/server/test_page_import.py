@@ -1,0 +1,142 @@
+"""Bringing earlier chats in the page: what is in a file, who is who, which chats, and going on."""
+
+from __future__ import annotations
+
+import json
+
+from hardship import web
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from server.import_files import Payload, chatgpt, discord, whatsapp
+from server.page_helpers import PHONE, check_accessibility, visit
+
+
+def drop(page: Page, file: Payload) -> Locator:
+    """Choose a file in the settings; return the dialog that opens."""
+    page.click("#open-settings")
+    page.get_by_role("dialog", name="Settings").locator("input[type=file]").last.set_input_files(file)  # type: ignore[arg-type]
+    return page.get_by_role("dialog", name="Bring your chats")
+
+
+def stored(url: str, bank: str) -> list[tuple[str, str, str]]:
+    """Return the speaker, the role and the text of each line."""
+    items = web.get(f"{url}/api/v1/banks/{bank}/lines?limit=500").raise_for_status().json()["items"]
+    return [(line["speaker"], line["role"], line["text"]) for line in items]
+
+
+def test_chosen_chats_of_a_long_history_come_over_under_the_persons_name(page: Page, url: str) -> None:
+    visit(page, url, "history")
+    web.patch(f"{url}/api/v1/banks/history/character", json={"person": "Nora"}).raise_for_status()
+    dialog = drop(page, chatgpt(400))
+    expect(dialog.locator(".headline")).to_have_text("ChatGPT")
+    expect(dialog).to_contain_text("400 chats · 800 messages")
+    expect(dialog).to_contain_text("From 14 November 2023 to 15 November 2023")
+    expect(dialog).to_contain_text("You (400) and ChatGPT (400)")
+    expect(dialog.get_by_role("combobox")).to_have_count(0)  # the file says who is who
+    dialog.get_by_text("400 entries are left out").click()
+    expect(dialog).to_contain_text("instructions: 400")
+    dialog.get_by_text("Choose chats").click()
+    rows = dialog.locator(".conversations li")
+    expect(rows).to_have_count(100)
+    rows.last.scroll_into_view_if_needed()
+    expect(rows).to_have_count(200)
+    dialog.get_by_role("button", name="Choose none").click()
+    expect(dialog.get_by_role("button", name="Bring over 0 messages")).to_be_disabled()
+    dialog.get_by_label("Find by title").fill("kite 37")
+    expect(rows).to_have_count(11)
+    dialog.get_by_role("checkbox", name="Kite 371").check()
+    dialog.get_by_role("checkbox", name="Kite 372").check()
+    expect(dialog).to_contain_text("2 of 400 chosen")
+    check_accessibility(page)
+    dialog.get_by_role("button", name="Bring over 4 messages").click()
+    expect(dialog.locator(".headline")).to_have_text("4 messages came over.")
+    expect(dialog.get_by_role("button", name="Open the latest chat")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".line-text").first).to_have_text("How do I fly kite 372?")
+    speakers = {("Nora", "user"), ("ChatGPT", "assistant")}
+    assert {line[:2] for line in stored(url, "history")} == speakers
+    expect(page.locator("#session-list")).to_contain_text("Kite 371")
+
+
+def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Page, url: str) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    visit(page, url, "messengers")
+    page.get_by_role("button", name="Chats").click()
+    for again in (False, True):
+        dialog = drop(page, whatsapp())
+        expect(dialog).to_contain_text("1 chat · 2 messages")
+        if not again:
+            expect(dialog.get_by_label("Who are you?")).to_have_value("")
+            dialog.get_by_label("Who are you?").select_option("Nora")
+            check_accessibility(page)
+            page.keyboard.press("Tab")
+        else:
+            expect(dialog.get_by_label("Who are you?")).to_have_value("Nora")
+        dialog.get_by_role("button", name="Bring over 2 messages").press("Enter")
+        expect(dialog.locator(".headline")).to_have_text(
+            "All of it was here already." if again else "2 messages came over."
+        )
+        dialog.get_by_role("button", name="Close").last.click()
+    dialog = drop(page, discord())
+    dialog.get_by_label("Who are you?").select_option("nora_k")
+    dialog.get_by_label("Who is the chatbot?").select_option("ever_bot")
+    dialog.get_by_role("button", name="Bring over 3 messages").click()
+    dialog.get_by_role("button", name="Search").click()
+    expect(page.locator("#query")).to_be_focused()
+    assert [line[:2] for line in stored(url, "messengers")] == [
+        ("Nora", "user"),
+        ("Ben", "user"),
+        ("Nora", "user"),
+        ("ever_bot", "assistant"),
+        ("Nora", "user"),
+    ]
+
+
+def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refused_with_the_known_kinds(
+    browser: Browser, url: str
+) -> None:
+    page = browser.new_page()  # without a check of the console, which reports the refusals
+    visit(page, url, "cut")
+    refusals = [
+        (429, {"retry-after": "7"}, "Too many requests. Go on in 7 seconds."),
+        (503, {}, "The server is busy. Go on in a moment."),
+    ]
+
+    def refuse(route: Route) -> None:
+        if not refusals:
+            return route.continue_()
+        status, headers, _ = refusals[0]
+        return route.fulfill(status=status, headers=headers, body=json.dumps({"status": status, "detail": "no"}))
+
+    page.route("**/import/preview?*", refuse)
+    dialog = drop(page, discord())
+    while refusals:
+        expect(dialog.get_by_role("alert")).to_have_text(refusals[0][2])
+        del refusals[0]
+        dialog.get_by_role("button", name="Go on").click()
+    page.unroute("**/import/preview?*")
+    uploads: list[str] = []
+
+    def cut(route: Route) -> None:
+        uploads.append(route.request.url)
+        route.abort()
+
+    page.route("**/import/*", cut, times=1)
+    dialog.get_by_role("button", name="Bring over").click()
+    expect(dialog.get_by_role("alert")).to_have_text(
+        "The connection to the server was lost. 0 of 3 messages are here. If you go on, nothing is added twice."
+    )
+    web.delete(uploads[0]).raise_for_status()  # the server has forgotten it
+    dialog.get_by_role("button", name="Go on").click()
+    expect(dialog.locator(".headline")).to_have_text("3 messages came over.")
+    dialog.get_by_role("button", name="Close").last.click()
+    recipes = json.dumps({"soups": [], "cakes": []}).encode()
+    dialog = drop(page, {"name": "recipes.json", "mimeType": "", "buffer": recipes})
+    expect(dialog.get_by_role("alert")).to_have_text("recipes.json can’t be read.")
+    for words in ("an object with 'soups', 'cakes'", "ChatGPT: Settings", "WhatsApp: in a chat", "Character cards"):
+        expect(dialog).to_contain_text(words)
+    expect(dialog).not_to_contain_text("format=")
+    check_accessibility(page)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.close()
