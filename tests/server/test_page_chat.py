@@ -215,6 +215,16 @@ def test_texts_are_shown_as_text_in_every_place(page: Page, url: str) -> None:
     expect_text("#session-list a:has(mark)")
     page.goto(f"{url}/#/hostile/read/before")
     expect_text(".line .line-text")
+    page.click("#open-settings")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Import chats").click()
+    file = {"name": "<img src=x onerror=alert(1)>.jsonl", "mimeType": "text/plain", "buffer": b'{"text": "Hi."}'}
+    chooser.value.set_files(file)  # type: ignore[arg-type]
+    expect_text("#notices")
+    page.get_by_role("button", name="Forget this chat").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("button", name="Done")).to_be_visible()
+    assert page.locator("dialog :is(img, script)").count() == 0
     assert all(requested.startswith((url, "blob:")) for requested in requested_urls)
 
 
