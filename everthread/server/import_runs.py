@@ -86,8 +86,7 @@ class ImportRun:
         self._send(name, data)
 
     def store(self, memory: Memory, source: CheckedFile) -> None:
-        """Store the lines of a file, and report the counts."""
-        importing.check_compatible(memory, source)
+        """Store the lines of a file that `importing.check_compatible` accepted, and report the counts."""
         before = memory.stats().lines
         report = self._count("progress", source.line_count)
         counts = importing.import_lines(memory, source, report, embed=False)
