@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 MCP_CHECKS := build/mcp_checks
 AI_SDK := tests/server/proxy/clients/ai_sdk
 LITELLM := build/litellm
+DROPINS := build/dropins
 
 # Install a package of Debian's, which takes Debian and its root user.
 apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
@@ -16,7 +17,7 @@ apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get
 unit test: export PYTHONDONTWRITEBYTECODE =
 unit test: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo chat serve unit test check docs conformance browser clients vendor clean
+.PHONY: demo chat serve unit test check docs conformance dropins browser clients vendor clean
 
 demo: $(VENV)/installed
 	@$(BIN)/everthread demo
@@ -57,6 +58,10 @@ vendor: $(VENV)/installed-server
 conformance: $(VENV)/installed-unit $(MCP_CHECKS)/installed
 	$(BIN)/python tests/mcp/conformance.py $(MCP_CHECKS)/node_modules/.bin
 
+# The tests of LangGraph's own stores with ours, from their source, which PyPI has. They are not part of `make test`.
+dropins: $(VENV)/installed-test $(DROPINS)/fetched
+	$(BIN)/python tests/compat/langgraph_suite.py $(DROPINS)
+
 # The tests of the clients with litellm as well, which needs an older openai, and so an environment of its own.
 clients: $(VENV)/installed-test $(AI_SDK)/node_modules $(LITELLM)/installed
 	$(BIN)/pytest -m '' tests/server/proxy/test_clients.py tests/server/proxy/test_connect_page.py
@@ -85,6 +90,13 @@ $(VENV)/installed-unit: $(BIN)/python pyproject.toml
 $(VENV)/installed-test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@ $(VENV)/installed $(VENV)/installed-server $(VENV)/installed-unit
+
+$(DROPINS)/fetched: Makefile
+	@rm -rf $(DROPINS) && mkdir -p $(DROPINS)
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps \
+	  --no-binary langgraph-checkpoint-sqlite --dest $(DROPINS) langgraph-checkpoint-sqlite==3.1.2
+	tar --extract --gzip --directory $(DROPINS) --file $(DROPINS)/langgraph_checkpoint_sqlite-3.1.2.tar.gz
+	@touch $@
 
 # The Inspector needs Node 22.19 or later, which npm has as a package.
 $(MCP_CHECKS)/installed: Makefile

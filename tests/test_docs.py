@@ -53,7 +53,7 @@ def program(page: str) -> str:
     "page", [page for page in PAGES if "```python\n" in page.read_text("utf-8")], ids=lambda p: p.name
 )
 def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
-    script = tmp_path / f"{page.stem}.py"
+    script = tmp_path / f"page_{page.stem}.py"  # not the name of a package
     script.write_text(program(page.read_text(encoding="utf-8")), encoding="utf-8")
     environment = {**os.environ, "EVERTHREAD_STORE": str(tmp_path / "banks"), "HOME": str(tmp_path)}
     done = subprocess.run(

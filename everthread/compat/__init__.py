@@ -1,4 +1,4 @@
-"""Interfaces of other memories, implemented with the banks of Everthread. Each subpackage is named after its original.
+"""Interfaces of other memories, implemented with the banks of Everthread. Each module is named after its original.
 
-Programs that were written for the original work after a change of the import.
+A program that was written for the original changes an import and, at most, what it opens.
 """
