@@ -31,7 +31,7 @@ from everthread.transfer.evidence import list_keys, to_seqs
 from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
-from everthread.transfer.services.changes import batch_conversations, store_conversations
+from everthread.transfer.services.changes import batch_conversations, find_last_times, store_conversations
 from everthread.transfer.services.lines import Findings
 from everthread.transfer.services.units import store_units
 from everthread.types import FileContents, Line, NewLine, NewUnit
@@ -163,12 +163,15 @@ class BankWriter:
         """Write into a bank; nothing is written yet."""
         self.memory, self._source = memory, source
         self._before = memory.stats()
-        self._own_sessions = {session.id: session.last_at for session in memory.sessions()}
+        self._last_times = {session.id: session.last_at for session in memory.sessions()}
+        self._own_sessions = frozenset(self._last_times)
 
     def write(self, lines: Sequence[NewLine]) -> None:
         """Store lines; of an export, whole conversations."""
         if self._source.is_export:
-            store_conversations(self.memory, lines, self._own_sessions)
+            store_conversations(self.memory, lines, self._last_times)
+            for session, at in find_last_times(lines).items():
+                self._last_times[session] = max(at, self._last_times.get(session, at))
         else:
             store_lines(self.memory, lines)
 

@@ -20,13 +20,18 @@ BATCH_LINES = 4096  # written together: the fewer batches, the less often the in
 
 
 def batch_conversations(lines: Iterable[NewLine]) -> Iterator[list[NewLine]]:
-    """Yield the lines of whole conversations, in batches of about `BATCH_LINES`."""
+    """Yield the lines of whole conversations, in batches of about `BATCH_LINES`.
+
+    A line that an earlier export in the same import has begins a batch, so that the changes since are applied to it.
+    """
     batch: list[NewLine] = []
+    keys: set[str | None] = set()
     for line in lines:
-        if len(batch) >= BATCH_LINES and line.session != batch[-1].session:
+        if line.key in keys or (len(batch) >= BATCH_LINES and line.session != batch[-1].session):
             yield batch
-            batch = []
+            batch, keys = [], set()
         batch.append(line)
+        keys.add(line.key)
     if batch:
         yield batch
 
@@ -37,8 +42,8 @@ def store_conversations(memory: Memory, lines: Sequence[NewLine], last_times: Ma
     Args:
         memory: the bank.
         lines: the lines, each with a key.
-        last_times: the time of the last line of each conversation that the bank had before this import. An export
-            that ends earlier is older than the bank and changes none of its lines.
+        last_times: the time of the last line of each conversation that the bank has. An export that ends earlier is
+            older than the bank and changes none of its lines.
     """
     stored = memory.store.get_by_key(memory.bank, [line.key or "" for line in lines])
     newer = _find_newer(lines, last_times)
@@ -66,16 +71,23 @@ def store_conversations(memory: Memory, lines: Sequence[NewLine], last_times: Ma
             _replace_text(memory, line)
 
 
-def _find_newer(lines: Sequence[NewLine], last_times: Mapping[str, datetime]) -> set[str | None]:
-    """Return the conversations of which the export is at least as new as the bank."""
-    newest: dict[str | None, datetime] = {}
+def find_last_times(lines: Sequence[NewLine]) -> dict[str, datetime]:
+    """Return the time of the last line of each conversation."""
+    newest: dict[str, datetime] = {}
     for line in lines:
         if line.said_at is not None:
-            newest[line.session] = max(line.said_at, newest.get(line.session, line.said_at))
+            session = line.session or ""
+            newest[session] = max(line.said_at, newest.get(session, line.said_at))
+    return newest
+
+
+def _find_newer(lines: Sequence[NewLine], last_times: Mapping[str, datetime]) -> set[str | None]:
+    """Return the conversations of which the export is at least as new as the bank."""
+    newest = find_last_times(lines)
     return {
         line.session
         for line in lines
-        if (last := last_times.get(line.session or "")) is None or newest.get(line.session, last) >= last
+        if (last := last_times.get(line.session or "")) is None or newest.get(line.session or "", last) >= last
     }
 
 

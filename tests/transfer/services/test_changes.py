@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from everthread.memory import Memory
 from everthread.transfer.importing import check_compatible, check_file, import_lines
 from transfer.services.chatgpt_export import START, conversation, node, save_zip
@@ -54,6 +56,15 @@ def test_a_branch_that_the_service_left_is_retracted_and_one_that_it_returned_to
 def test_an_older_export_changes_nothing(memory: Memory, tmp_path: Path) -> None:
     bring(memory, tmp_path, conversation("cats", [ASK, *OLD, *NEW], "new end"))
     assert bring(memory, tmp_path, conversation("cats", [ASK, *OLD], "old end")) == 0
+    assert texts(memory) == ["ask", "new", "new end"]
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_of_two_exports_in_one_import_the_newer_one_is_shown(
+    memory: Memory, tmp_path: Path, is_reversed: bool
+) -> None:
+    talks = [conversation("cats", [ASK, *OLD], "old end"), conversation("cats", [ASK, *OLD, *NEW], "new end")]
+    assert bring(memory, tmp_path, *(talks[::-1] if is_reversed else talks)) == 5
     assert texts(memory) == ["ask", "new", "new end"]
 
 
