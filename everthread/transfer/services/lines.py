@@ -188,7 +188,10 @@ def _find_time(
 ) -> datetime | None:
     """Return the time of a message without one: just after the message before it, or else its conversation's."""
     if before is not None and (earlier := times[before]) is not None:
-        return earlier + _MICROSECOND
+        try:
+            return earlier + _MICROSECOND
+        except OverflowError:  # the last moment of the year 9999
+            return earlier
     started_at = conversation.started_at
     return started_at if started_at is None or started_at.tzinfo else started_at.replace(tzinfo=tz)
 

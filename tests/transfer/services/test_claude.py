@@ -56,6 +56,13 @@ def test_the_parts_of_a_message_are_read_and_its_text_if_it_has_no_parts() -> No
     assert built.skipped == {"thoughts": 2, "calls of tools": 1, "results of tools": 1, "messages without text": 2}
 
 
+def test_a_message_may_follow_one_of_the_last_moment(tmp_path: Path) -> None:
+    last = "9999-12-31T23:59:59.999999Z"
+    messages = [message("a", "human", said("Hi"), created_at=last), message("b", "human", said("!"), created_at=None)]
+    path = save_zip(tmp_path / "export.zip", {"conversations.json": [talk(*messages)]})
+    assert [str(line.said_at) for line in check_file(path).read()] == ["9999-12-31 23:59:59.999999+00:00"] * 2
+
+
 def test_names_times_titles_and_attachments_are_kept(tmp_path: Path) -> None:
     attached: dict[str, Any] = {
         "attachments": [{"file_name": "offer.txt", "extracted_content": "…"}],
