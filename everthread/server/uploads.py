@@ -43,9 +43,14 @@ class Upload:
 
 @asynccontextmanager
 async def receive_upload(request: Request, name: str) -> AsyncIterator[Upload]:
-    """Write the body of a request to a file of a similar name. `request_guard` limits its size."""
+    """Write the body of a request to a file of a similar name. `request_guard` limits its size.
+
+    The file's folder has that name, too: some services name a chat after its folder.
+    """
     with _locked_folder() as folder:
-        path, digest = folder / safe_filename(name), hashlib.sha256()
+        filename = safe_filename(name)
+        path, digest = folder / Path(filename).stem / filename, hashlib.sha256()
+        path.parent.mkdir()
         with path.open("wb") as file:
             async for part in request.stream():
                 digest.update(part)

@@ -105,7 +105,8 @@ def spool_input(path: Path) -> Iterator[Path]:
         yield path
         return
     with TemporaryDirectory(prefix="everthread-") as folder:
-        copy = Path(folder, "stdin" if is_stdin else path.name)
+        copy = Path(folder, "stdin", "stdin" if is_stdin else path.name)  # some services name a chat after its folder
+        copy.parent.mkdir()
         try:
             _copy_stream(path, copy)
             yield copy

@@ -50,13 +50,13 @@ def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def begin_upload(server: Served, temporary_folder: Path) -> socket.socket:
     """Send half of an upload."""
-    before = set(temporary_folder.glob(f"{FOLDER_PREFIX}*/*.txt"))
+    before = set(temporary_folder.glob(f"{FOLDER_PREFIX}*/*/*.txt"))
     raw = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
     raw.sendall(
         f"POST {IMPORT} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/octet-stream\r\n"
         f"Content-Length: 26\r\nConnection: close\r\n\r\nAnn: Hello.\n".encode()
     )
-    wait_until(lambda: set(temporary_folder.glob(f"{FOLDER_PREFIX}*/*.txt")) > before)
+    wait_until(lambda: set(temporary_folder.glob(f"{FOLDER_PREFIX}*/*/*.txt")) > before)
     return raw
 
 

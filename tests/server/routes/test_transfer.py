@@ -55,6 +55,13 @@ def test_a_bank_is_exported_in_other_formats_and_each_session_as_a_file_of_an_ar
     assert kind(api_with_lines.get(f"{BANK}/export?session=none"), 404) == "not-found"
 
 
+def test_a_chat_without_a_name_of_its_own_is_named_after_the_file(api: TestClient) -> None:
+    day = json.dumps([{"type": "message", "user": "U1", "ts": "1717228860.000100", "text": "The fern grows."}])
+    given = {"params": {"name": "garden.json"}, "content": day.encode(), "headers": RAW}
+    assert [api.post("banks/bob/import", **given).json()["added"] for _ in range(2)] == [1, 0]  # type: ignore[arg-type]
+    assert [each["id"] for each in api.get("banks/bob/sessions").json()["items"]] == ["garden"]
+
+
 def test_a_file_is_read_in_the_requested_format(api: TestClient) -> None:
     text = "Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
     given: dict[str, Any] = {"name": "talk.txt", "format": "transcript", "assistant": "Nora", "tz": "Europe/Berlin"}
