@@ -28,7 +28,10 @@ MAX_UNPACKED_BYTES = 20 * 10**9  # of the files of an archive, and of those in i
 MAX_RATIO = 200  # of the unpacked size to the archive's; text rarely exceeds 20
 MIN_SUSPECT_BYTES = 10**7  # unpacked; a smaller archive may have any ratio
 MAX_FILES = 200_000  # of an export: more are not an export, but a disk
-MAX_ROW_BYTES = 16 * 2**20  # of the first line of a file, to see whether it is JSON by itself
+MAX_INNER_ARCHIVES = 200  # in an archive
+MAX_INNER_BYTES = 2**20  # of an archive in an archive in memory; a larger one is copied to the disk
+MAX_FIRST_ROW_BYTES = 2**24  # of the first line of a file, to see whether it is JSON by itself
+MAX_VALUE_BYTES = 2**27  # of a row, or of a file that is read at once, in memory
 _BOM = b"\xef\xbb\xbf"
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".af")
 
@@ -91,7 +94,7 @@ class ExportFile:
     def has_rows(self) -> bool:
         """True for JSON Lines: the first line is an object, and others follow it."""
         with self.open() as file:
-            first = file.readline(MAX_ROW_BYTES)
+            first = file.readline(MAX_FIRST_ROW_BYTES)
             if not first.startswith(b"{") or not (first.endswith(b"\n") or self.name.lower().endswith(".jsonl")):
                 return False
             following = file.read(1)
@@ -125,9 +128,13 @@ class ExportFile:
             yield from read_members(file, lists)
 
     def rows(self) -> Iterator[tuple[str, object]]:
-        """Yield the place and the value of each row of JSON Lines; the value of a row that is not JSON is a BadFile."""
+        """Yield the place and the value of each row of JSON Lines; the value of a row that is not JSON is a BadFile.
+
+        Raises:
+            BadFile: the file can't be read, or a row is too large.
+        """
         with self.open() as file:
-            for number, raw in enumerate(file, 1):
+            for number, raw in enumerate(iter(partial(self._read_value, file.readline), b""), 1):
                 if raw.strip():
                     yield f"line {number}", self._parse_row(raw, number)
 
@@ -143,10 +150,17 @@ class ExportFile:
         """Return the text of the file.
 
         Raises:
-            BadFile: it is not UTF-8.
+            BadFile: it is not UTF-8, or too large.
         """
         with self.open() as file:
-            return file.read().decode()
+            return self._read_value(file.read).decode()
+
+    def _read_value(self, read: Callable[[int], bytes]) -> bytes:
+        """Return what is read of a file, a row or all of it. Raises BadFile if it is too large for the memory."""
+        raw = read(MAX_VALUE_BYTES + 1)
+        if len(raw) > MAX_VALUE_BYTES:
+            raise self._error(f"more than {MAX_VALUE_BYTES:,} bytes in one value", "divide or remove it")
+        return raw
 
     def _parse_row(self, raw: bytes, number: int) -> object:
         try:
@@ -222,7 +236,7 @@ def _plain_file(name: str, path: Path) -> ExportFile:
 
 
 def _list_archive(
-    source: Path | IO[bytes], path: Path, stack: ExitStack, prefix: str = "", is_inner: bool = False
+    source: Path | IO[bytes], path: Path, stack: ExitStack, prefix: str = "", outer_sizes: list[int] | None = None
 ) -> Iterator[ExportFile]:
     """Yield the files of an archive, and of the archives in it.
 
@@ -231,7 +245,8 @@ def _list_archive(
         path: the file on the disk, for messages.
         stack: closes the archives.
         prefix: begins the names of its files.
-        is_inner: whether it is in another archive; archives in it are not opened then.
+        outer_sizes: if it is in another archive, the unpacked sizes of that one and of the archives in it so far.
+            Archives in it are not opened then.
     """
     try:
         archive = stack.enter_context(zipfile.ZipFile(source))
@@ -240,39 +255,47 @@ def _list_archive(
             path, prefix.rstrip("/"), f"not a readable zip archive ({error})", "download it again"
         ) from None
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
-    _check_size(path, prefix, archive, entries)
+    sizes = [] if outer_sizes is None else outer_sizes
+    sizes.append(sum(entry.file_size for entry in entries))
+    _check_sizes(path, prefix, sizes)
     for entry in entries:
         name = f"{prefix}{entry.filename}"
         if _is_noise(entry.filename):
             continue
         if entry.flag_bits & 1:
             raise file_error(path, entry.filename, "this is encrypted", "unpack it with its password, and import that")
-        if entry.filename.lower().endswith(".zip") and not is_inner:
-            yield from _list_archive(_copy_inner(archive, entry, path, stack), path, stack, f"{name}/", is_inner=True)
+        if entry.filename.lower().endswith(".zip") and outer_sizes is None:
+            yield from _list_archive(_copy_inner(archive, entry, path, stack), path, stack, f"{name}/", sizes)
         else:
             yield ExportFile(name, path, partial(archive.open, entry))
 
 
 def _copy_inner(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, stack: ExitStack) -> IO[bytes]:
     """Return a copy of an archive in an archive, in which one can seek."""
-    copy = stack.enter_context(SpooledTemporaryFile(MAX_ROW_BYTES))  # noqa: SIM115 (the stack closes it)
+    copy = stack.enter_context(SpooledTemporaryFile(MAX_INNER_BYTES))  # noqa: SIM115 (the stack closes it)
     with ExportFile(entry.filename, path, partial(archive.open, entry)).open() as file:
         shutil.copyfileobj(file, copy)
     return copy
 
 
-def _check_size(path: Path, prefix: str, archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo]) -> None:
-    """Check that an archive does not unpack to far more than its own size.
+def _check_sizes(path: Path, prefix: str, sizes: Sequence[int]) -> None:
+    """Check that an archive, with those in it, does not unpack to far more than its own size.
+
+    Args:
+        path: the archive.
+        prefix: begins the names of the files in the archive that was opened last.
+        sizes: the unpacked sizes of the archive and of those in it so far.
 
     Raises:
         BadFile: it does.
     """
-    unpacked = sum(entry.file_size for entry in entries)
-    file = archive.fp
-    packed = file.seek(0, os.SEEK_END) if file else 1
+    packed, unpacked, where = path.stat().st_size, sum(sizes), prefix.rstrip("/")
     if unpacked > MAX_UNPACKED_BYTES or (unpacked > MIN_SUSPECT_BYTES and unpacked > MAX_RATIO * packed):
         what = f"the archive has {packed:,} bytes and unpacks to {unpacked:,}, which no export does"
-        raise file_error(path, prefix.rstrip("/"), what, "import the files in it that you need")
+        raise file_error(path, where, what, "import the files in it that you need")
+    if len(sizes) > MAX_INNER_ARCHIVES + 1:
+        what = f"the archive contains more than {MAX_INNER_ARCHIVES} archives"
+        raise file_error(path, where, what, "unpack it, and import the folder")
 
 
 def _is_noise(name: str) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import IO, NoReturn
 
-MAX_ELEMENT_CHARS = 2**28  # of an element: a larger one is no conversation
+MAX_ELEMENT_CHARS = 2**27  # of an element: a larger one is no conversation
 HEAD_ELEMENTS = 3  # of a list, in its head: the first conversation may be broken
 MAX_HEAD_DEPTH = 3  # of the objects whose lists are cut in a head
 MAX_HEAD_CHARS = 2**22  # that are read for a head

@@ -60,9 +60,7 @@ def test_an_older_export_changes_nothing(memory: Memory, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_of_two_exports_in_one_import_the_newer_one_is_shown(
-    memory: Memory, tmp_path: Path, is_reversed: bool
-) -> None:
+def test_of_two_exports_in_one_import_the_newer_one_is_shown(memory: Memory, tmp_path: Path, is_reversed: bool) -> None:
     talks = [conversation("cats", [ASK, *OLD], "old end"), conversation("cats", [ASK, *OLD, *NEW], "new end")]
     assert bring(memory, tmp_path, *(talks[::-1] if is_reversed else talks)) == 5
     assert texts(memory) == ["ask", "new", "new end"]

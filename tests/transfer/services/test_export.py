@@ -51,6 +51,29 @@ def test_an_archive_that_unpacks_to_far_more_than_its_size_is_rejected(tmp_path:
         read_all(save_zip(tmp_path / "outer.zip", {"bomb.zip": bomb.read_bytes()}))
 
 
+def test_archives_in_an_archive_are_few_and_small_together(tmp_path: Path) -> None:
+    inner = save_zip(tmp_path / "inner.zip", {"a.json": bytes(2_500_000)}).read_bytes()
+    outer = save_zip(tmp_path / "outer.zip", {f"{number}.zip": inner for number in range(6)})
+    with pytest.raises(BadFile, match=r"outer\.zip, 3\.zip: the archive has [\d,]+ bytes and unpacks to 10,\d{3},"):
+        read_all(outer)
+    many = save_zip(tmp_path / "many.zip", {f"{number}.zip": archive() for number in range(201)})
+    with pytest.raises(BadFile, match=r"contains more than 200 archives; unpack it, and import the folder"):
+        read_all(many)
+
+
+def test_a_row_or_a_file_that_would_fill_the_memory_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"b": "' + "b" * 100 + '"}\n')
+    monkeypatch.setattr("everthread.transfer.services.export.MAX_VALUE_BYTES", 100)
+    with open_export([tmp_path / "a.jsonl"]) as export:
+        (file,) = export.files
+        with pytest.raises(BadFile, match=r"a\.jsonl: more than 100 bytes in one value; divide or remove it"):
+            list(file.rows())
+        with pytest.raises(BadFile, match=r"a\.jsonl: more than 100 bytes in one value"):
+            file.load()
+
+
 def test_damaged_and_encrypted_archives_are_rejected_by_name(tmp_path: Path) -> None:
     whole = save_zip(tmp_path / "whole.zip", {"a.txt": b"A" * 1000}).read_bytes()
     cut, changed, locked = (tmp_path / f"{name}.zip" for name in ("cut", "changed", "locked"))
