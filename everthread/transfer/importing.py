@@ -5,8 +5,9 @@ sessions are imported.
 
 Lines are identified by their keys. A line without a key is exported with one made from its number and a hash of its
 contents, by which it is recognised, so that importing a bank's own export adds nothing. A line whose key is in the bank
-is skipped, even if the line in the bank was retracted or corrected. If the bank never had these words under this key,
-the file is rejected, because the line would be lost. Retractions and corrections in the file are applied to the bank.
+is skipped, even if the line in the bank was retracted or corrected, or its speaker has another name there. If the bank
+never had these words under this key, the file is rejected, because the line would be lost. Retractions and corrections
+in the file are applied to the bank.
 """
 
 from __future__ import annotations
@@ -236,7 +237,7 @@ def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
             continue
         if _is_correction(line, existing):
             memory.replace_lines([existing.seq], [line])
-        elif line.retracted_at is not None and _stored_words(line) == (existing.speaker, existing.text):
+        elif line.retracted_at is not None and _has_same_words(line, existing):
             memory.store.retract(memory.bank, existing.seq, line.retracted_at)
 
 
@@ -295,10 +296,11 @@ def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Map
                 and not _is_correction(line, existing)
                 and not _had_same_words(memory, line, existing)
             ):
-                key = shorten(line.key)
-                what = f"bank {memory.bank!r} has a different text under the key {key}, its line {existing.seq}"
+                other = "text" if _clean(line).text != existing.text else f"speaker, {existing.speaker!r},"
+                what = f"has a different {other} under the key {shorten(line.key)}, its line {existing.seq}"
                 where = places.get(line.key or "", str(line.key))
-                raise file_error(path, where, what, "change or remove the line's key; nothing was imported")
+                remedy = "change or remove the line's key; nothing was imported"
+                raise file_error(path, where, f"bank {memory.bank!r} {what}", remedy)
 
 
 def _stored_key(line: NewLine) -> str:
@@ -313,20 +315,24 @@ def _find_by_key(memory: Memory, lines: Iterable[NewLine]) -> dict[str, Line]:
 
 def _had_same_words(memory: Memory, line: NewLine, existing: Line) -> bool:
     """Return whether the bank has, or had before a correction, the same words under the key."""
-    words = _stored_words(line)
-    return any((version.speaker, version.text) == words for version in key_history(memory.store, memory.bank, existing))
+    return any(_has_same_words(line, version) for version in key_history(memory.store, memory.bank, existing))
+
+
+def _has_same_words(line: NewLine, existing: Line) -> bool:
+    """Return whether a line of the bank has the same words, perhaps under another name of the speaker."""
+    cleaned = _clean(line)
+    return cleaned.text == existing.text and (cleaned.speaker == existing.speaker or cleaned.role == existing.role)
 
 
 def _is_correction(line: NewLine, existing: Line) -> bool:
     """Return whether a line is another bank's correction of a line that this bank has not corrected."""
     changed = META_KEY_FROM in line.metadata and META_KEY_FROM not in existing.metadata
-    return changed and line.retracted_at is None and _stored_words(line) != (existing.speaker, existing.text)
+    return changed and line.retracted_at is None and not _has_same_words(line, existing)
 
 
-def _stored_words(line: NewLine) -> tuple[str, str]:
-    """Return the speaker and the text as a bank would store them."""
-    cleaned = clean_line(line, PLACEHOLDER_TIME)
-    return cleaned.speaker, cleaned.text
+def _clean(line: NewLine) -> NewLine:
+    """Return the line as a bank would store it."""
+    return clean_line(line, PLACEHOLDER_TIME)
 
 
 def _find_exported(memory: Memory, key: int | str | None) -> Line | None:

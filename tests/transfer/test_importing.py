@@ -116,11 +116,27 @@ def test_lines_with_new_keys_and_without_keys_are_accepted(memory: Memory) -> No
 def test_a_key_with_other_words_in_the_bank_is_rejected_with_its_place(memory: Memory) -> None:
     memory.observe("I sail.", speaker="Ann", key="k")
     check_keys(memory, [NewLine("I sail.", "Ann", key="k"), NewLine("I bake.", key="l")], Path("a.jsonl"), {})
-    for line in (NewLine("I bake.", "Ann", key="k"), NewLine("I sail.", "Bob", key="k")):
-        with pytest.raises(
-            BadFile, match=r"a\.jsonl, line 7: bank 'alice' has a different text under the key 'k', its"
-        ):
+    for line, other in (
+        (NewLine("I bake.", "Ann", key="k"), "text"),
+        (NewLine("I sail.", "Bob", "assistant", key="k"), "speaker, 'Ann',"),
+    ):
+        what = rf"a\.jsonl, line 7: bank 'alice' has a different {other} under the key 'k', its line 1; change"
+        with pytest.raises(BadFile, match=what):
             check_keys(memory, [NewLine("Yes."), line], Path("a.jsonl"), {"k": "line 7"})
+
+
+def test_lines_that_the_bank_has_under_another_name_of_the_person_are_the_same_lines(
+    memory: Memory, tmp_path: Path
+) -> None:
+    import_lines(memory, check_file(write_lines(tmp_path, [NewLine("I sail.", key="k"), NewLine("I row.", key="l")])))
+    with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
+        named = [NewLine("I sail.", "Lena", key="k"), NewLine("I row.", "Lena", key="l"), NewLine("Yes.", "Lena")]
+        other.observe_many(named)
+        other.retract(2)
+        source = check_file(export(other, tmp_path / "bob.jsonl", include_retracted=True))
+        check_compatible(memory, source)
+        assert import_lines(memory, source)["added"] == 1
+    assert [(line.text, line.speaker) for line in memory.lines()] == [("I sail.", "user"), ("Yes.", "Lena")]
 
 
 def test_a_key_whose_characters_were_replaced_is_recognised(memory: Memory) -> None:
@@ -173,8 +189,9 @@ def test_a_file_adds_nothing_after_a_line_was_edited_in_a_conversation(memory: M
         assert chat.lines[0].key == "k"
 
 
-def export(memory: Memory, file: Path) -> Path:
-    file.write_text("".join(format_rows(memory.lines(), memory.sessions())), encoding="utf-8")
+def export(memory: Memory, file: Path, include_retracted: bool = False) -> Path:
+    lines = memory.lines(include_retracted=include_retracted)
+    file.write_text("".join(format_rows(lines, memory.sessions())), encoding="utf-8")
     return file
 
 

@@ -9,8 +9,6 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
-from everthread.errors import BadFile
-from everthread.memory import Memory
 from everthread.server import kept_uploads
 from everthread.server.import_runs import ImportRun
 from everthread.server.kept_uploads import UploadName
@@ -20,7 +18,6 @@ from everthread.server.request_body import AuthFirstRoute
 from everthread.server.uploads import name_in_errors
 from everthread.transfer import importing
 from everthread.transfer.dates import parse_zone
-from everthread.transfer.importing import CheckedFile
 from everthread.transfer.selection import select
 
 router = APIRouter(prefix="/banks/{bank}/import", tags=["transfer"], route_class=AuthFirstRoute)
@@ -58,23 +55,6 @@ def get_upload_name(request: Request, bank: str, upload: str) -> UploadName:
     return UploadName(owner, bank, upload)
 
 
-def choose(memory: Memory, source: CheckedFile, body: ImportBody) -> CheckedFile:
-    """Return what a person chose of a file. Lines that the bank has under other names keep the names of the file.
-
-    Raises:
-        BadFile: the bank has different texts under the keys of lines.
-    """
-    chosen = select(source, body.sessions, body.speakers, body.assistants)
-    try:
-        importing.check_compatible(memory, chosen)
-    except BadFile:
-        if not body.speakers:
-            raise
-        chosen = select(source, body.sessions, None, body.assistants)
-        importing.check_compatible(memory, chosen)
-    return chosen
-
-
 @router.post("/{upload}", response_class=StreamingResponse, responses=dict(EVENTS))
 async def import_upload(
     request: Request, lazy_memory: WriteLazyMemory, upload: UploadId, body: ImportBody
@@ -87,7 +67,9 @@ async def import_upload(
         with kept_uploads.open_kept(name) as path, name_in_errors(path, body.name):
             source = importing.check_file(path, tz=zone)
             memory = lazy_memory(lambda: None)
-            run.store(memory, choose(memory, source, body))
+            chosen = select(source, body.sessions, body.speakers, body.assistants)
+            importing.check_compatible(memory, chosen)
+            run.store(memory, chosen)
             kept_uploads.discard(name)
         run.embed(memory)
 

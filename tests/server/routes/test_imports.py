@@ -90,11 +90,11 @@ def test_conversations_that_are_not_chosen_are_left_out(api: TestClient) -> None
     assert [line["text"] for line in api.get(f"{BANK}/lines").json()["items"]] == ["blue flew."]
 
 
-def test_a_file_that_was_imported_under_its_own_names_is_imported_again_under_them(api: TestClient) -> None:
+def test_lines_that_were_imported_under_the_names_of_the_file_keep_them(api: TestClient) -> None:
     for text, names, new in (("Ann: Hi!\n", {}, 1), ("Ann: Hi!\nAnn: Bye!\n", {"Ann": "Nora"}, 1)):
         preview(api, text.encode(), "talk.txt")
         assert [data["new"] for name, data in events(api, speakers=names) if name == "stored"] == [new]
-    assert [line["speaker"] for line in api.get(f"{BANK}/lines").json()["items"]] == ["Ann", "Ann"]
+    assert [line["speaker"] for line in api.get(f"{BANK}/lines").json()["items"]] == ["Ann", "Nora"]
 
 
 def test_an_upload_belongs_to_its_caller_and_bank_and_is_replaced_expires_or_is_discarded(
