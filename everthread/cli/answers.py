@@ -18,7 +18,7 @@ def read_answer(answer: str, words: Wording, parse: Callable[[str], bool | None]
 
 
 def confirm(question: str, words: Wording) -> bool:
-    """Ask a question until the answer is a yes or a no; Enter alone is a yes.
+    """Ask a question until the answer is a yes or a no, and say after any other that one is expected; Enter is a yes.
 
     Raises:
         click.Abort: there is no answer.
@@ -29,3 +29,4 @@ def confirm(question: str, words: Wording) -> bool:
         answer = read_answer(typed, words) if typed.strip() else True
         if answer is not None:
             return answer
+        click.echo(words("terminal.yes_or_no_expected"))
