@@ -49,7 +49,7 @@ def build_history(value: object, name: str) -> Conversation:
     ]
     first = messages[0] if messages else None
     identity = hash_parts(first and first.id, first and first.text)[:8]
-    return Conversation(f"{name}-{identity}", messages, skipped=+skipped, namespace="")
+    return Conversation(f"{name}-{identity}", messages, skipped=+skipped, namespace=identity)
 
 
 def _build_message(row: Record, skipped: Counter[str]) -> Message | None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from everthread.transfer.importing import check_file
 from everthread.transfer.services.conversation import Conversation
 from everthread.transfer.services.langchain import build_history
 from transfer.services.companion_examples import LANGCHAIN, plain
@@ -14,6 +16,18 @@ def test_a_history_is_what_people_and_models_said() -> None:
     assert [message.id for message in history.messages] == [None, "run-2", None]
     assert times(history) == [None, None, None]
     assert history.skipped == {"instructions": 1, "calls of tools": 1, "results of tools": 1}
+
+
+def test_histories_that_number_their_messages_are_kept_apart(tmp_path: Path) -> None:
+    def history(*texts: str) -> bytes:
+        rows = [{"type": "human", "data": {"content": text, "id": str(i)}} for i, text in enumerate(texts, 1)]
+        return json.dumps(rows).encode()
+
+    files = {"a.json": history("Hi.", "My fern grows."), "b.json": history("Hello.", "My cat sleeps.")}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    lines = list(check_file(tmp_path).read())
+    assert len({line.key for line in lines}) == 4
 
 
 def test_a_history_may_be_in_an_object_and_keeps_its_id_when_it_grows(tmp_path: Path) -> None:
