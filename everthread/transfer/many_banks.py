@@ -6,28 +6,42 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.stores.limits import MAX_BANK_ID_CHARS
+from everthread.transfer.files import shorten
 from everthread.transfer.importing import BankWriter, CheckedFile, Progress
 from everthread.transfer.services.changes import batch_conversations
 from everthread.types import NewLine
 
 TITLE = "{title}"  # in a bank's id: the title of a conversation
+MIN_TITLE_CHARS = 40  # of a title in a bank's id: people with long names must not share a bank
 _UNUSABLE = re.compile(r"[/\x00-\x1f\x7f]+")  # a title must not add a level to the id
 
 
 def name_banks(pattern: str, source: CheckedFile) -> dict[str, str]:
-    """Return the bank of each conversation, by the conversation's id.
+    """Return the bank of each conversation, by the conversation's id. One without a usable title is named by its id.
 
     Args:
         pattern: a bank's id with `TITLE`.
         source: the export.
+
+    Raises:
+        BadInput: the pattern is too long for titles.
     """
-    room = MAX_BANK_ID_CHARS - len(pattern) + len(TITLE)
-    return {
-        each.id: pattern.replace(TITLE, _UNUSABLE.sub(" ", each.title or each.id).strip()[: max(room, 1)] or "untitled")
-        for each in source.contents.conversations
-    }
+    rest = pattern.replace(TITLE, "")
+    room = (MAX_BANK_ID_CHARS - len(rest)) // pattern.count(TITLE)
+    if room < MIN_TITLE_CHARS:
+        what = f"a bank's id has at most {MAX_BANK_ID_CHARS} characters, and each title needs {MIN_TITLE_CHARS}"
+        raise BadInput(f"invalid bank {shorten(pattern)}: {what}; give a shorter one")
+    names = {each.id: _clean(each.title or "") or _clean(each.id) for each in source.contents.conversations}
+    return {id: pattern.replace(TITLE, name[:room].strip() or "untitled") for id, name in names.items()}
+
+
+def _clean(title: str) -> str:
+    """Return a title without characters that an id can't have; "" for one of dots, which addresses can't have."""
+    title = _UNUSABLE.sub(" ", title).strip()
+    return title if title.strip(".") else ""
 
 
 def import_into_banks(

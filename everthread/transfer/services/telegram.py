@@ -65,9 +65,10 @@ def convert_chat(chat: Record, messages: Iterable[object], tz: tzinfo, owner: st
         owner: the name of the account's owner, if it is known.
     """
     is_saved = get_text(chat, "type") == "saved_messages"
-    title = get_text(chat, "name") or (SAVED_MESSAGES if is_saved else DELETED_ACCOUNT)
-    bot_id = f"user{get_id(chat, 'id')}" if get_text(chat, "type") == "bot_chat" else None
-    conversation = Conversation(get_id(chat, "id") or title, (), title=title, owner=owner)
+    id = get_id(chat, "id")
+    title = get_text(chat, "name") or (SAVED_MESSAGES if is_saved else f"{DELETED_ACCOUNT} {id}".strip())
+    bot_id = f"user{id}" if get_text(chat, "type") == "bot_chat" else None
+    conversation = Conversation(id or title, (), title=title, owner=owner)
     return fill_conversation(conversation, messages, lambda message: _convert_message(message, bot_id, tz))
 
 

@@ -109,7 +109,7 @@ def test_all_chats_of_an_account_are_read(tmp_path: Path) -> None:
         ("9", "Robert", text(2)),
         ("10", "Ann", text(3)),
     ]
-    assert [label.title for label in source.sessions.values()] == ["Saved Messages", "Deleted Account"]
+    assert [label.title for label in source.sessions.values()] == ["Saved Messages", "Deleted Account 10"]
 
 
 def test_an_edited_text_is_corrected_by_a_later_export(tmp_path: Path) -> None:
