@@ -11,6 +11,7 @@ import click
 
 from everthread.cli.common import bank_option, json_option, pluralize, show_json
 from everthread.cli.main import open_memory
+from everthread.common.atomic_write import open_atomically
 from everthread.errors import BadFile
 from everthread.memory import Memory
 from everthread.transfer import exporting
@@ -78,6 +79,8 @@ def _write(
 
 
 def _write_file(path: Path, texts: Iterator[str]) -> Path:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(texts)
+    """Write a file completely or not at all; what is no file, such as a pipe, as the texts come."""
+    is_file = path.is_file() or not path.exists()
+    with open_atomically(path.resolve()) if is_file else path.open("wb") as file:
+        file.writelines(text.encode() for text in texts)
     return path

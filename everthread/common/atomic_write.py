@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from everthread.errors import StoreUnavailable
 
@@ -16,18 +19,31 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         StoreUnavailable: the file can't be written.
     """
-    temporary = path.with_name(f".everthread-{secrets.token_hex(8)}")
     try:
-        try:
-            with temporary.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        with open_atomically(path) as file:
+            file.write(content)
     except OSError as error:
         raise StoreUnavailable(
             f"{path} can't be written ({error.strerror}); check its folder, or name another"
         ) from error
+
+
+@contextmanager
+def open_atomically(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file whose content replaces that of `path` when the block ends without an error.
+
+    Raises:
+        OSError: the file can't be written.
+    """
+    temporary = path.with_name(f".everthread-{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            if path.is_file():
+                shutil.copymode(path, temporary)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
