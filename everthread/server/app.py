@@ -46,6 +46,7 @@ from everthread.server.routes import (
     imports,
     line_copies,
     lines,
+    mem0,
     model,
     pins,
     proxy,
@@ -184,7 +185,13 @@ def _build_routes() -> list[BaseRoute]:
     for module in busiest_first:
         api.include_router(module.router)
     root = APIRouter(generate_unique_id_function=openapi.get_operation_id)
-    for router in (proxy.router, api, about.health, static_files.build_router()):  # replies wait for the proxy
+    for router in (
+        mem0.router,
+        proxy.router,
+        api,
+        about.health,
+        static_files.build_router(),
+    ):  # replies wait for the proxy
         root.include_router(router)
     return root.routes
 

@@ -20,6 +20,7 @@ Caller = ApiKey | Account
 
 PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")  # a proxy names its client in one of these
 API_KEY_HEADER = "x-api-key"  # in which clients of Anthropic's API send their key
+KEY_SCHEMES = ("bearer", "token")  # of Authorization; clients of mem0 send the second
 SAFE_METHODS = ("GET", "HEAD")
 
 
@@ -37,7 +38,7 @@ class Authenticator:
     def find_key(self, headers: Headers) -> ApiKey | None:
         """Return the key in the headers of a request, or None if they hold no valid key."""
         scheme, _, secret = (find_authorization(headers) or "").partition(" ")
-        return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
+        return self.keys.find(secret.strip()) if scheme.lower() in KEY_SCHEMES and secret.strip() else None
 
     def authenticate_model_client(self, request: Request) -> ApiKey | None:
         """Return the caller's key, as `authenticate_program`.

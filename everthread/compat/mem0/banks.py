@@ -24,18 +24,21 @@ class MemoryNotFound(NotFound, ValueError):
 class MemoryBanks:
     """The banks of a store that hold memories."""
 
-    def __init__(self, store: Store, open_bank: Callable[[str], Bank]) -> None:
+    def __init__(
+        self, store: Store, open_bank: Callable[[str], Bank], list_banks: Callable[[], list[str]] | None = None
+    ) -> None:
         """Find memories in a store.
 
         Args:
             store: the store.
             open_bank: opens one of its banks, and creates it if it doesn't exist.
+            list_banks: lists those of its banks that may be read; None: all.
         """
-        self.store, self.open = store, open_bank
+        self.store, self.open, self._list_banks = store, open_bank, list_banks or store.banks
 
     def list_all(self) -> list[str]:
         """Return the ids of all banks of memories."""
-        return [bank for bank in self.store.banks() if bank.startswith(PREFIX) and owner_of(bank)]
+        return [bank for bank in self._list_banks() if bank.startswith(PREFIX) and owner_of(bank)]
 
     def find(self, ids: Mapping[str, str]) -> list[Bank]:
         """Return the banks that may hold memories with these ids."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -39,11 +39,26 @@ def find_ids(filters: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         BadInput: an id is invalid.
     """
-    required = {name: filters[name] for name in ID_NAMES if isinstance(filters.get(name), str | int)}
-    found = check_ids({name: value for name, value in required.items() if value != ANY_VALUE})
-    for part in _conditions_of("AND", filters["AND"]) if "AND" in filters else ():
-        found |= find_ids(part)
+    found: dict[str, str] = {}
+    for part in _iter_parts(filters, ("AND",)):
+        required = {name: part[name] for name in ID_NAMES if isinstance(part.get(name), str | int)}
+        found |= check_ids({name: value for name, value in required.items() if value != ANY_VALUE})
     return found
+
+
+def names_an_id(filters: Mapping[str, Any]) -> bool:
+    """Return whether filters, or those nested in them, name a user, an agent or a run."""
+    return any(name in part for part in _iter_parts(filters, ("AND", "OR")) for name in ID_NAMES)
+
+
+def _iter_parts(filters: Mapping[str, Any], operators: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield filters, and those nested in them under these operators."""
+    pending = [filters]
+    while pending:
+        part = pending.pop()
+        yield part
+        for operator in operators:
+            pending += _conditions_of(operator, part[operator]) if operator in part else ()
 
 
 def translate(filters: Mapping[str, Any], owner: Mapping[str, str], texts_of: TextsOf) -> Condition:

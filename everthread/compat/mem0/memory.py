@@ -15,8 +15,8 @@ from everthread.bank.corrections import build_correction
 from everthread.bank.line_versions import find_versions, get_recorded
 from everthread.compat.mem0 import records
 from everthread.compat.mem0.banks import MemoryBanks, MemoryNotFound
-from everthread.compat.mem0.filters import EXPIRES, to_time
-from everthread.compat.mem0.ids import ID_NAMES, check_ids, identify, name_bank, require_ids
+from everthread.compat.mem0.filters import EXPIRES, names_an_id, to_time
+from everthread.compat.mem0.ids import ID_NAMES, identify, name_bank, require_ids
 from everthread.compat.mem0.messages import check_memory_type, read_expiration, read_messages, read_metadata
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, NotFound
@@ -33,52 +33,11 @@ UNCHANGED = object()
 Record = dict[str, Any]
 
 
-class Memory:
-    """The memories of many users, with the methods of mem0's `Memory`. Thread-safe; a context manager.
+class Memories:
+    """The methods of mem0's `Memory`, over banks. Thread-safe."""
 
-        memory = Memory()
-        memory.add("I moved to Lisbon in May.", user_id="nora")
-        memory.search("Where do I live?", filters={"user_id": "nora"})
-
-    The memories of each user are a bank, `mem0/user/nora`; without a user, those of an agent or a run.
-    """
-
-    def __init__(
-        self,
-        config: object = None,
-        *,
-        store: Store | str | Path | None = None,
-        embedder: Embedder | str | None = None,
-        recipe: Recipe | str | None = None,
-    ) -> None:
-        """Open the memories of a store.
-
-        Args:
-            config: mem0's configuration, which is ignored with a warning: Everthread has models and a store of its own.
-            store, embedder, recipe: as for `everthread.Memory.open`.
-
-        Raises:
-            BadInput, ConfigError: an argument is invalid.
-            StoreUnavailable: the store can't be opened.
-        """
-        if config is not None:
-            warnings.warn("Everthread ignores mem0's llm, embedder and vector_store: it has its own", stacklevel=2)
-        opened = factory.open_store(store)
-        model = factory.open_embedder(embedder)
-
-        @lru_cache(MAX_OPEN_BANKS)
-        def open_bank(bank: str) -> Bank:
-            return Bank.open(bank, store=opened, embedder=model, recipe=recipe)
-
-        self._banks = MemoryBanks(opened, open_bank)
-        self._owns_store = opened is not store
-
-    @classmethod
-    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """Open the memories of the configured store; mem0's configuration is ignored with a warning."""
-        return cls(config_dict)
-
-    # ---------------------------------------------------------------- memories
+    def __init__(self, banks: MemoryBanks) -> None:
+        self.banks = banks
 
     def add(
         self,
@@ -122,12 +81,12 @@ class Memory:
         )
         lines = read_messages(messages, template)
         bank = name_bank(ids)
-        stored = self._banks.open(bank).observe_many(lines) if lines else []
+        stored = self.banks.open(bank).observe_many(lines) if lines else []
         return {"results": [records.build_added(bank, line) for line in stored]}
 
     def get(self, memory_id: str) -> Record | None:
         """Return a memory; None if no memory has this id."""
-        found = self._banks.find_current(memory_id)
+        found = self.banks.find_current(memory_id)
         return None if found is None else records.build_record(found[0].bank, found[1])
 
     def get_all(
@@ -162,7 +121,7 @@ class Memory:
         """
         total = 0
         found: list[Record] = []
-        for bank, where in self._banks.filter(filters, show_expired):
+        for bank, where in self.banks.filter(filters, show_expired):
             seqs = _matching_seqs(bank, where)[::-1]
             first = max(skip - total, 0)
             chosen = seqs[first : first + count - len(found)]
@@ -209,7 +168,7 @@ class Memory:
         as_of = None if reference_date is None else to_time(reference_date, "reference_date")
         k = _check_count(top_k)
         found: list[Record] = []
-        for bank, where in self._banks.filter(_require_filters(filters), show_expired) if k else ():
+        for bank, where in self.banks.filter(_require_filters(filters), show_expired) if k else ():
             hits = bank.recall(text, k, where=where, as_of=as_of, rerank=None if rerank else "none")
             relevant = (hit for hit in hits if isinstance(hit.source, Line) and hit.relevance >= least)
             found += [records.build_found(bank.bank, hit, explain) for hit in relevant]
@@ -244,7 +203,7 @@ class Memory:
         changes: dict[str, Any] = {**read_metadata(metadata), records.UPDATED: now().isoformat()}
         if expiration_date is not UNCHANGED:
             changes[EXPIRES] = read_expiration(expiration_date)
-        bank, line = self._banks.require(memory_id)
+        bank, line = self.banks.require(memory_id)
         try:
             new = build_correction(bank.store, bank.bank, line.seq, line.text if text is None else text)
             merged = {name: v for name, v in {**new.metadata, **changes}.items() if (name, v) != (EXPIRES, None)}
@@ -255,7 +214,7 @@ class Memory:
 
     def delete(self, memory_id: str) -> Record:
         """Delete a memory with all its versions, so that no byte of it remains. Raises MemoryNotFound."""
-        bank, line = self._banks.require(memory_id)
+        bank, line = self.banks.require(memory_id)
         bank.forget(seq=line.seq)
         return {"message": "Memory deleted successfully!"}
 
@@ -266,7 +225,7 @@ class Memory:
             BadInput: an id is missing or invalid.
         """
         ids = require_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
-        for bank, where in self._banks.filter(ids, show_expired=True):
+        for bank, where in self.banks.filter(ids, show_expired=True):
             if name_bank(ids) == bank.bank and len(ids) == 1:
                 bank.forget(everything=True)
             else:
@@ -275,7 +234,7 @@ class Memory:
 
     def history(self, memory_id: str) -> list[Record]:
         """Return how a memory changed, oldest event first; an empty list if no memory has this id."""
-        found = self._banks.find_recorded(memory_id)
+        found = self.banks.find_recorded(memory_id)
         if found is None:
             return []
         bank, line = found
@@ -285,13 +244,59 @@ class Memory:
 
     def reset(self) -> None:
         """Delete all memories of all users, agents and runs; other banks stay."""
-        for bank in self._banks.list_all():
-            self._banks.open(bank).forget(everything=True)
+        for bank in self.banks.list_all():
+            self.banks.open(bank).forget(everything=True)
+
+
+class Memory(Memories):
+    """The memories of many users, with the methods of mem0's `Memory`. Thread-safe; a context manager.
+
+        memory = Memory()
+        memory.add("I moved to Lisbon in May.", user_id="nora")
+        memory.search("Where do I live?", filters={"user_id": "nora"})
+
+    The memories of each user are a bank, `mem0/user/nora`; without a user, those of an agent or a run.
+    """
+
+    def __init__(
+        self,
+        config: object = None,
+        *,
+        store: Store | str | Path | None = None,
+        embedder: Embedder | str | None = None,
+        recipe: Recipe | str | None = None,
+    ) -> None:
+        """Open the memories of a store.
+
+        Args:
+            config: mem0's configuration, which is ignored with a warning: Everthread has models and a store of its own.
+            store, embedder, recipe: as for `everthread.Memory.open`.
+
+        Raises:
+            BadInput, ConfigError: an argument is invalid.
+            StoreUnavailable: the store can't be opened.
+        """
+        if config is not None:
+            warnings.warn("Everthread ignores mem0's llm, embedder and vector_store: it has its own", stacklevel=2)
+        opened = factory.open_store(store)
+        model = factory.open_embedder(embedder)
+
+        @lru_cache(MAX_OPEN_BANKS)
+        def open_bank(bank: str) -> Bank:
+            return Bank.open(bank, store=opened, embedder=model, recipe=recipe)
+
+        super().__init__(MemoryBanks(opened, open_bank))
+        self._owns_store = opened is not store
+
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        """Open the memories of the configured store; mem0's configuration is ignored with a warning."""
+        return cls(config_dict)
 
     def close(self) -> None:
         """Close the store, unless the caller opened it."""
         if self._owns_store:
-            self._banks.store.close()
+            self.banks.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -320,15 +325,14 @@ def _check_arguments(unknown: Mapping[str, object], method: str) -> None:
 
 
 def _require_filters(filters: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return filters with an id, in the form in which it is stored.
+    """Return filters that name a user, an agent or a run.
 
     Raises:
-        BadInput: they name neither a user nor an agent nor a run.
+        BadInput: they don't.
     """
-    given = filters if isinstance(filters, Mapping) else {}
-    if not any(name in given for name in ID_NAMES):
+    if not isinstance(filters, Mapping) or not names_an_id(filters):
         raise BadInput(f"invalid filters: got {filters!r}, expected one of {', '.join(ID_NAMES)} in them")
-    return {**given, **check_ids({name: given[name] for name in ID_NAMES if isinstance(given.get(name), str | int)})}
+    return filters
 
 
 def _check_query(query: object) -> str:

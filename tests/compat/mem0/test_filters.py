@@ -60,6 +60,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         ({"user_id": {"icontains": "NOR"}, "year": {"gt": 0}}, "tea chess"),
         ({"user_id": "*", "place": {"ne": "Lisbon"}}, "chess rain snow"),
         ({"agent_id": "bob", "user_id": "tom"}, ""),
+        ({"agent_id": "bob", "AND": [{"user_id": " nora "}, {"year": {"gt": 2022}}]}, "chess"),
         ({"agent_id": "bob"}, "tea chess rain"),
     ],
 )
@@ -91,8 +92,8 @@ def test_an_invalid_filter_is_named(memory: Memory, filters: dict[str, Any], nam
 
 def test_filters_nested_too_deep_are_refused(memory: Memory) -> None:
     deep: dict[str, Any] = {"year": 7}
-    for _ in range(10_000):
-        deep = {"NOT": deep}
+    for number in range(10_000):
+        deep = {"NOT" if number % 2 else "AND": deep}
     with pytest.raises(BadInput, match="nested"):
         memory.get_all(filters={"user_id": "nora", **deep})
 
