@@ -74,12 +74,16 @@ def import_(
             return
         is_pattern = many_banks.TITLE in bank
         results = _import_into_banks(ctx, source, bank) if is_pattern else {bank: _import(ctx, source, bank)}
+        has_choices = (options["me"] or tz) and not is_pattern
+        kept = _describe_kept(ctx, source, bank) if has_choices and results[bank]["added"] < source.line_count else ""
     if as_json:
         show_json({"banks": results} if is_pattern else {"bank": bank, **results[bank]})
         return
     for name, counts in results.items():
         _show_counts(name, counts, is_pattern)
     _show_left_out(source.contents)
+    if kept:
+        click.echo(escape_control_chars(kept), err=True)
 
 
 def _import(ctx: click.Context, source: importing.CheckedFile, bank: str) -> dict[str, Any]:
@@ -123,6 +127,16 @@ def _embed(memory: Memory) -> None:
 
 def _bar(length: int, label: str) -> Any:
     return click.progressbar(length=length, label=escape_control_chars(label), file=sys.stderr)
+
+
+def _describe_kept(ctx: click.Context, source: importing.CheckedFile, bank: str) -> str:
+    """Describe the lines that the bank had under other names or at other times, which an import leaves so."""
+    with open_memory(ctx, bank) as memory:
+        names, times = importing.count_kept(memory, source)
+    known = [f"{pluralize(number, 'line')} under the name {name!r}" for name, number in names.most_common()]
+    known += [f"{pluralize(times, 'line')} with other times"] * bool(times)
+    remedy = "an import does not change them: import into a new bank, or forget these lines first, and import again"
+    return f"here already: {', '.join(known)}; {remedy}" if known else ""
 
 
 def _show_counts(bank: str, counts: dict[str, Any], is_one_of_many: bool) -> None:

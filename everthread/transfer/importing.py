@@ -157,6 +157,23 @@ def import_lines(
     return writer.count(source.line_count) | {"units": units}
 
 
+def count_kept(memory: Memory, source: CheckedFile) -> tuple[Counter[str], int]:
+    """Count the lines of a file that a bank has otherwise, because it had them before.
+
+    Returns:
+        The number of lines under another name than in the file, by the name in the bank, and of those of another time.
+    """
+    names, times = Counter[str](), 0
+    for batch in _batch_lines(source.read()):
+        stored = _find_by_key(memory, batch)
+        for line in batch:
+            if (existing := stored.get(_stored_key(line))) is not None:
+                cleaned = clean_line(line, existing.said_at)
+                names[existing.speaker] += cleaned.speaker != existing.speaker
+                times += cleaned.said_at != existing.said_at
+    return +names, times
+
+
 class BankWriter:
     """Writes lines of a file into a bank, beside those that it has."""
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,19 @@ def test_an_export_is_imported_with_names_and_vectors_and_what_was_left_out_is_n
         assert [line.speaker for line in memory.lines()] == ["Nora", "Luna", "Nora"]
         assert memory.stats().pending == 0
         assert [hit.text for hit in memory.recall("bark", 1)] == ["bark"]
+
+
+def test_a_name_or_a_time_zone_that_changes_nothing_of_lines_that_are_here_is_pointed_out(tmp_path: Path) -> None:
+    def hint(*arguments: object) -> str:
+        return "".join(re.findall(r"here already: (.*);", run(tmp_path, *arguments).stderr))
+
+    chats = save_zip(tmp_path / "a.zip", {"conversations.json": [conversation("a", [node("ask", None)], "ask")]})
+    lena = ["--me", "Lena"]
+    assert [hint(chats), hint(chats, *lena), hint(chats, "--tz", "Asia/Tokyo"), hint(chats, *lena, "-b", "new")] == [
+        "", "1 line under the name 'user'", "", ""
+    ]  # fmt: skip
+    (talk := tmp_path / "talk.txt").write_text("[2024-05-01 10:00] Ann: Hi!\n")
+    assert [hint(talk), hint(talk, "--tz", "Asia/Tokyo")] == ["", "1 line with other times"]
 
 
 def test_each_conversation_is_imported_into_a_bank_of_its_title(tmp_path: Path, export: Path) -> None:
