@@ -58,9 +58,11 @@ vendor: $(VENV)/installed-server
 conformance: $(VENV)/installed-unit $(MCP_CHECKS)/installed
 	$(BIN)/python tests/mcp/conformance.py $(MCP_CHECKS)/node_modules/.bin
 
-# The tests of LangGraph's own stores with ours, from their source, which PyPI has. They are not part of `make test`.
+# The tests of LangGraph's SQLite store and of the Agents SDK's SQLite session with ours, from their sources, which PyPI
+# has. They are not part of `make test`.
 dropins: $(VENV)/installed-test $(DROPINS)/fetched
 	$(BIN)/python tests/compat/langgraph_suite.py $(DROPINS)
+	$(BIN)/python tests/compat/openai_agents_suite.py $(DROPINS)
 
 # The tests of the clients with litellm as well, which needs an older openai, and so an environment of its own.
 clients: $(VENV)/installed-test $(AI_SDK)/node_modules $(LITELLM)/installed
@@ -93,9 +95,9 @@ $(VENV)/installed-test: $(BIN)/python pyproject.toml
 
 $(DROPINS)/fetched: Makefile
 	@rm -rf $(DROPINS) && mkdir -p $(DROPINS)
-	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps \
-	  --no-binary langgraph-checkpoint-sqlite --dest $(DROPINS) langgraph-checkpoint-sqlite==3.1.2
-	tar --extract --gzip --directory $(DROPINS) --file $(DROPINS)/langgraph_checkpoint_sqlite-3.1.2.tar.gz
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
+	  --dest $(DROPINS) langgraph-checkpoint-sqlite==3.1.2 openai-agents==0.24.0
+	for source in $(DROPINS)/*.tar.gz; do tar --extract --gzip --directory $(DROPINS) --file $$source || exit 1; done
 	@touch $@
 
 # The Inspector needs Node 22.19 or later, which npm has as a package.
