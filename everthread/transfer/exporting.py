@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import count
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -60,7 +61,10 @@ def find_format(name: str) -> ExportFormat:
         BadQuery: the name is unknown.
     """
     if name not in EXPORT_FORMATS:
-        raise BadQuery(f"unknown format {name[:40]!r} of an export; expected one of {', '.join(EXPORT_FORMATS)}")
+        with_suffix = [known for known, form in EXPORT_FORMATS.items() if name.lower() == form.suffix]
+        close = with_suffix[:1] or get_close_matches(name.lower(), EXPORT_FORMATS, 1)
+        meant = f"did you mean {close[0]}? There are" if close else "expected one of"
+        raise BadQuery(f"unknown format {name[:40]!r} of an export; {meant} {', '.join(EXPORT_FORMATS)}")
     return EXPORT_FORMATS[name]
 
 
@@ -89,9 +93,7 @@ def export(
         NotFound: there is no such session with lines.
     """
     chosen = find_format(format)
-    with_lines = [each.id for each in memory.sessions() if each.lines]
-    if session is not None and session not in with_lines:
-        raise NotFound(f"bank {memory.bank!r} has no session {session!r} with lines; see its sessions")
+    with_lines = _list_sessions(memory, session)
     if chosen.is_single and session is None and len(with_lines) > 1:
         raise BadQuery(
             f"bank {memory.bank!r} has {len(with_lines)} sessions, and a file of {format} has one; choose a session, "
@@ -104,17 +106,26 @@ def export(
 
 
 def export_files(
-    memory: Memory, format: str, *, retracted: bool = False, progress: Progress | None = None
+    memory: Memory,
+    format: str,
+    *,
+    session: str | None = None,
+    retracted: bool = False,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[str, Iterator[str]]]:
     """Yield the name and the text of a file for each session. Arguments and errors are those of `export`.
 
     Raises:
         BadQuery: the format is unknown, or is JSON Lines, which have the whole bank in one file.
+        NotFound: there is no such session with lines.
     """
     chosen = find_format(format)
     if chosen.write is None:
-        raise BadQuery(f"{format} has all sessions of a bank in one file; expected the name of a file, not a folder")
-    return _write_files(chosen, chosen.write, _read(memory, chosen, None, retracted, progress))
+        raise BadQuery(
+            f"{format} has all sessions of a bank in one file; name a file instead of a folder, or another format"
+        )
+    _list_sessions(memory, session)
+    return _write_files(chosen, chosen.write, _read(memory, chosen, session, retracted, progress))
 
 
 def export_zip(memory: Memory, format: str, file: IO[bytes], *, retracted: bool = False) -> None:
@@ -124,6 +135,14 @@ def export_zip(memory: Memory, format: str, file: IO[bytes], *, retracted: bool 
             with archive.open(name, "w") as entry:
                 for text in texts:
                     entry.write(text.encode())
+
+
+def _list_sessions(memory: Memory, session: str | None) -> list[str]:
+    """Return the ids of the sessions with lines. Raises NotFound unless `session` is one of them or None."""
+    with_lines = [each.id for each in memory.sessions() if each.lines]
+    if session is not None and session not in with_lines:
+        raise NotFound(f"bank {memory.bank!r} has no session {session!r} with lines; see its sessions")
+    return with_lines
 
 
 def _count_lines(texts: Iterator[tuple[str, int]], progress: Progress | None) -> Iterator[str]:

@@ -923,9 +923,35 @@ def test_each_session_is_exported_into_a_file_of_a_folder(alice: Cli, tmp_path: 
     assert "choose a session" in complaint(alice("export", "-b", "alice", "-f", "sillytavern"))
 
 
-@pytest.mark.parametrize("place", ["missing/export.jsonl", "."])
-def test_an_export_that_cannot_be_written_is_reported(alice: Cli, tmp_path: Path, place: str) -> None:
-    assert "can't be written" in complaint(alice("export", "-b", "alice", "-o", tmp_path / place))
+def test_the_ending_of_a_file_chooses_the_format_of_an_export_unless_one_is_named(alice: Cli, tmp_path: Path) -> None:
+    beginnings = {"a.html": "<!doctype html>", "a.HTM": "<!doctype", "a.md": "# ", "a.jsonl": '{"ev', "a.json": '{"ev'}
+    for name, beginning in beginnings.items():
+        alice("export", "-b", "alice", "-o", tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(beginning)
+    alice("export", "-b", "alice", "-f", "openai", "-o", tmp_path / "b.md")
+    assert len(json.loads((tmp_path / "b.md").read_text(encoding="utf-8"))) == 3
+    assert "did you mean markdown?" in complaint(alice("export", "-b", "alice", "-f", "md", "-o", tmp_path / "c.md"))
+
+
+def test_a_new_folder_is_made_for_an_export_and_no_file_is_replaced_without_force(alice: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    command = ["export", "-b", "alice", "-f", "markdown", "-o"]
+    assert "name a file instead" in complaint(alice("export", "-b", "alice", "-o", f"{folder}/"))
+    assert not folder.exists()
+    alice(*command, f"{folder}/", "--session", "summer")
+    (file,) = folder.iterdir()
+    file.write_text("mine", encoding="utf-8")
+    for place in (folder, file):
+        assert f"{file.name}: the file exists already" in complaint(alice(*command, place))
+    assert [each.read_text(encoding="utf-8") for each in folder.iterdir()] == ["mine"]
+    alice(*command, file, "--force")
+    assert file.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_an_export_that_cannot_be_written_is_reported(alice: Cli, tmp_path: Path) -> None:
+    for place in ("missing/export.jsonl", "missing/folder/"):
+        complained = complaint(alice("export", "-b", "alice", "-f", "html", "-o", f"{tmp_path}/{place}"))
+        assert "can't be written" in complained
 
 
 def test_reindexing_embeds_every_line_with_the_current_model(alice: Cli, tmp_path: Path) -> None:

@@ -66,6 +66,9 @@ def test_each_session_has_a_file_with_a_name_that_every_system_accepts(talk: Mem
 def test_what_can_not_be_exported_is_refused_by_name(talk: Memory) -> None:
     with pytest.raises(BadQuery, match=r"unknown format 'pdf' of an export; expected one of jsonl, markdown, html"):
         export(talk, "pdf")
+    for wrong, meant in (("md", "markdown"), ("Markdwn", "markdown"), ("json", "openai")):
+        with pytest.raises(BadQuery, match=f"did you mean {meant}? There are jsonl".replace("?", r"\?")):
+            export(talk, wrong)
     with pytest.raises(NotFound, match="bank 'alice' has no session 'three' with lines"):
         export(talk, session="three")
     with pytest.raises(BadQuery, match="bank 'alice' has 2 sessions, and a file of sillytavern has one; choose"):
