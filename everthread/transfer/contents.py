@@ -9,7 +9,7 @@ from datetime import datetime
 
 from everthread.transfer.bank_file import SessionLabel
 from everthread.transfer.services.lines import Findings
-from everthread.transfer.services.registry import SERVICES
+from everthread.transfer.services.registry import name_service
 from everthread.types import FileContents, FileConversation, FileSpeaker, NewLine, Role
 
 
@@ -61,7 +61,7 @@ class ContentsCounter:
         firsts = [found.first_at for found in conversations if found.first_at is not None]
         lasts = [found.last_at for found in conversations if found.last_at is not None]
         return FileContents(
-            tuple(SERVICES[service] for service in findings.services),
+            tuple(map(name_service, findings.services)),
             conversations,
             self.lines - self._retracted,
             self._retracted,

@@ -31,7 +31,7 @@ FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
     "transcript": ("assistant", "tz"),
-    "whatsapp": ("assistant", "tz", "skipped"),
+    "whatsapp": ("assistant", "tz", "me", "skipped", "findings"),
     "locomo": ("only",),
     "realtalk": ("only",),
     **dict.fromkeys(SERVICES, ("only", "assistant", "tz", "me", "strict")),
@@ -74,7 +74,7 @@ def open_reader(
         places: filled with the place in the file of each line with its own key, by key.
         sessions: filled with the titles and the metadata of sessions, by id.
         evidence: whether lines have the evidence of replies, as `importing.store_lines` expects it.
-        findings: filled with what is found in an export of a service.
+        findings: filled with what is found in an export of a service, or of WhatsApp.
 
     Returns:
         A function that reads the file from its beginning at each call.
@@ -103,7 +103,8 @@ def open_reader(
             **{**given, "only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
         )
         return partial(lines.read_lines, paths, services, settings, findings or lines.Findings())
-    filled = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
+    filled: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
+    filled |= {"findings": findings}
     outputs = {name: value for name, value in filled.items() if name in options}
     if len(paths) > 1 and format != "whatsapp":
         raise ConfigError(f"format {format} is read from one file, got {len(paths)}; import them one after the other")

@@ -34,6 +34,7 @@ from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.transfer.services.changes import batch_conversations, find_last_times, store_conversations
 from everthread.transfer.services.lines import Findings
+from everthread.transfer.services.registry import WHATSAPP
 from everthread.transfer.services.units import store_units
 from everthread.types import FileContents, Line, NewLine, NewUnit
 
@@ -58,8 +59,8 @@ class CheckedFile:
 
     @property
     def is_export(self) -> bool:
-        """True if another service exported it."""
-        return bool(self.contents.services)
+        """True if another service exported conversations with ids, which WhatsApp does not."""
+        return bool(self.contents.services) and self.contents.services != (WHATSAPP,)
 
 
 def check_file(path: Path | Sequence[Path], format: str | None = None, **options: Any) -> CheckedFile:
@@ -195,11 +196,13 @@ class BankWriter:
 
     def finish(self) -> None:
         """End and label the new sessions; the bank's next line must not continue an imported one."""
+        new = {session.id: session for session in self.memory.sessions() if session.id not in self._own_sessions}
         if self._own_sessions:
-            for session in self.memory.sessions():
-                if session.id not in self._own_sessions:
-                    self.memory.end(session.id, session.last_at)
-        _label_sessions(self.memory, self._source.sessions)
+            for session in new.values():
+                self.memory.end(session.id, session.last_at)
+        labels = self._source.sessions
+        unnamed = labels.get("", NO_LABEL)  # of lines without a session
+        _label_sessions(self.memory, {**dict.fromkeys(new, unnamed), **labels} if labels else {})
 
     def count(self, read: int) -> dict[str, Any]:
         """Return the counts of the import, of which `read` lines were read."""

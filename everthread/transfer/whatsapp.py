@@ -19,12 +19,14 @@ Two kinds of entries are skipped and counted: messages "without words", such as 
 the export, and the "notices" of WhatsApp itself, which name no speaker. A notice looks like a message if it quotes a
 group's title that contains a colon. In exports from iPhones, notices have a mark and the group as their speaker, from
 the first line of the file on. `whatsapp_phrases` recognises messages without words, and the names of files in the
-others. The lines of a single chat get no session, because the bank starts a new one after an hour of silence.
+others. The lines of a single chat get no session, because the bank starts a new one after an hour of silence; each has
+the title of the chat, which is the name of the other person or of the group, from the name of the exported file.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -33,8 +35,11 @@ from datetime import UTC, date, datetime, tzinfo
 from itertools import groupby, pairwise
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from everthread.bank.validation import MAX_TITLE_CHARS
 from everthread.errors import BadFile
+from everthread.transfer.bank_file import SessionLabel
 from everthread.transfer.dates import parse_clock
 from everthread.transfer.files import KeyGenerator, check_line, file_error, number_lines, shorten
 from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
@@ -48,8 +53,14 @@ from everthread.transfer.whatsapp_phrases import (
 )
 from everthread.types import NewLine, Role
 
+if TYPE_CHECKING:
+    from everthread.transfer.services.lines import Findings
+
 MAX_NAME_CHARS = 200  # the limit of a bank
 IPHONE_NAME = "_chat.txt"  # of the file in an iPhone's archive
+SERVICE = "whatsapp"
+# Stand before the name in the name of an exported file: "WhatsApp Chat - Ann", "WhatsApp-Chat mit Ann".
+TITLE_PREPOSITIONS = frozenset(("-", "with", "mit", "con", "avec", "com", "met", "med", "cu", "z", "s", "с", "з", "με"))
 QUOTES = '"“”„«»「」'
 MAX_EXTRA_WORDS = 2  # words by which a name may extend another name: Ann, Ann from work
 MIN_MESSAGES_OF_NAME = 3  # a speaker of this many messages is a person, whatever the name
@@ -59,6 +70,7 @@ _BEGIN = re.compile(
     rf"(?:\s?(?P<after>{DAY_PERIOD}))?)(?:\]|\s-)\s(?P<content>.*)",
     re.IGNORECASE,
 )
+_COPY = re.compile(r" \(\d{1,3}\)$")  # a browser adds it to the name of a file that was downloaded again
 _NAME_AND_TEXT = re.compile(r"(?P<name>[^:\n]*):(?=\s|$)(?P<text>.*)", re.DOTALL)
 
 
@@ -67,7 +79,9 @@ def read(
     *,
     assistant: Collection[str] = (),
     tz: tzinfo = UTC,
+    me: str | None = None,
     skipped: Counter[str] | None = None,
+    findings: Findings | None = None,
 ) -> Iterator[NewLine]:
     """Yield the messages of a chat as lines, or of each chat in an archive, a folder or several of them.
 
@@ -79,7 +93,9 @@ def read(
         path: the file, or the archive or folder with it. Each of several chats is a session.
         assistant: the speakers that are the bot.
         tz: the zone of times.
+        me: the name of the person whose export it is, if the names of the chats show which of the speakers that is.
         skipped: filled with the number of skipped entries, by kind.
+        findings: filled with the titles of the chats and the speaker whose export it is.
 
     Raises:
         BadFile: a date is impossible, or the file is not an export.
@@ -88,15 +104,42 @@ def read(
     paths = [path] if isinstance(path, Path) else path
     with ExitStack() as stack:
         chats = [chat for each in paths for chat in _find_chats(stack.enter_context(open_export([each])), each)]
-        for chat in chats:
+        speakers = [_Speakers(chat) for chat in chats]
+        owner = _find_owner(chats, speakers)
+        if findings is not None:
+            _note(findings, chats, me or owner if owner else None)
+        names = {owner: me} if me and not any(me in each.names for each in speakers) else {}
+        for chat, each in zip(chats, speakers, strict=True):
             session = chat.name if len(chats) > 1 else None
-            for line in _read_chat(chat, assistant, tz, skipped):
-                yield replace(line, session=session)
+            for line in _read_chat(chat, each, assistant, tz, skipped):
+                yield replace(line, session=session, speaker=names.get(line.speaker, line.speaker))
 
 
-def _read_chat(chat: _Chat, assistant: Collection[str], tz: tzinfo, skipped: Counter[str]) -> Iterator[NewLine]:
+def _find_owner(chats: Sequence[_Chat], speakers: Sequence[_Speakers]) -> str | None:
+    """Return the speaker who exported the chats: in those with another person's name as title, the one who is left."""
+    others = [
+        each.names - {chat.title}
+        for chat, each in zip(chats, speakers, strict=True)
+        if chat.title in each.names and len(each.names) == 2
+    ]
+    owners = Counter(owner for names in others for owner in names)
+    return owners.most_common(1)[0][0] if owners else None
+
+
+def _note(findings: Findings, chats: Sequence[_Chat], owner: str | None) -> None:
+    """Note what was found apart from the lines."""
+    findings.services[:] = [SERVICE]
+    findings.owners = Counter([owner] if owner else [])
+    for chat in chats:
+        if title := chat.title:
+            findings.sessions[chat.name if len(chats) > 1 else ""] = SessionLabel(title, {})
+
+
+def _read_chat(
+    chat: _Chat, speakers: _Speakers, assistant: Collection[str], tz: tzinfo, skipped: Counter[str]
+) -> Iterator[NewLine]:
     """Yield the messages of one chat."""
-    day_first, speakers, keys = _is_day_first(chat), _Speakers(chat), KeyGenerator()
+    day_first, keys = _is_day_first(chat), KeyGenerator()
     previous: tuple[str, ...] = ()
     for number, begin, content in chat.read_messages():
         said_at = _parse_said_at(chat, number, begin, day_first)
@@ -174,6 +217,14 @@ class _Chat:
             folder.rpartition("/")[2] or (self.file.path if is_archive(self.file.path) else self.file.path.parent).name
         )
         return (folder.removesuffix(".zip") or name)[:MAX_NAME_CHARS]
+
+    @property
+    def title(self) -> str | None:
+        """The name of the other person or of the group: "Ann" of "WhatsApp Chat with Ann (1)"."""
+        _, found, rest = unicodedata.normalize("NFC", self.name).partition("WhatsApp")
+        words = _COPY.sub("", rest).split(" ")
+        end = next((number for number, word in enumerate(words) if word in TITLE_PREPOSITIONS), len(words))
+        return " ".join(words[end + 1 :])[:MAX_TITLE_CHARS].strip() or None if found else None
 
     def read_lines(self) -> Iterator[tuple[int, str]]:
         """Yield the lines with their numbers."""

@@ -9,10 +9,11 @@ from time import perf_counter
 
 import pytest
 
-from everthread.errors import BadFile
+from everthread.errors import BadFile, ConfigError
+from everthread.memory import Memory
 from everthread.transfer import whatsapp
 from everthread.transfer.formats import open_reader
-from everthread.transfer.importing import check_file
+from everthread.transfer.importing import check_file, import_lines
 from everthread.transfer.whatsapp import is_whatsapp_export, read
 from transfer.services.messenger_exports import discord_export, discord_message, to_json
 
@@ -307,6 +308,40 @@ def test_archives_of_several_phones_are_one_import(tmp_path: Path) -> None:
     lines = list(open_reader(paths)())
     sessions = list(dict.fromkeys(line.session for line in lines))
     assert sessions == ["Chat - Dr. Ann", "Chat - Bob", "Cem", "WhatsApp Chat with Dan"]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("WhatsApp Chat - Ann.txt", "Ann"),
+        ("WhatsApp-Chat mit Ann (2).txt", "Ann"),
+        ("Chat de WhatsApp con Ann with Bob.txt", "Ann with Bob"),
+        ("WhatsApp Chat.txt", None),
+        ("Ann.txt", None),
+    ],
+)
+def test_a_chat_is_called_as_its_file_says(tmp_path: Path, name: str, title: str | None) -> None:
+    contents = check_file(write_text(tmp_path, ANDROID, name)).contents
+    assert (contents.services, contents.conversations[0].title) == (("WhatsApp",), title)
+
+
+def test_the_sessions_of_a_chat_have_its_title(memory: Memory, tmp_path: Path) -> None:
+    source = check_file(write_text(tmp_path, ANDROID, "WhatsApp Chat with Ann.txt"))
+    memory.observe("Hello.", session="mine")
+    import_lines(memory, source)
+    assert [session.title for session in memory.sessions()] == ["Ann", "Ann", None]
+
+
+def test_the_person_gets_another_name_where_the_name_of_a_chat_shows_who_that_is(tmp_path: Path) -> None:
+    single = write_text(tmp_path, ANDROID, "WhatsApp Chat with Ann.txt")
+    group = write_text(tmp_path, ANDROID + "06/06/2024, 12:11\u202fam - Cem: Hi!\n", "WhatsApp Chat with Trip.txt")
+    lines, renamed = (list(open_reader([single, group], me=me)()) for me in (None, "Bo"))
+    assert [line.speaker for line in renamed] == ["Ann", "Bo", "Ann", "Ann", "Bo", "Ann", "Cem"]
+    assert [line.key for line in renamed] == [line.key for line in lines]
+    assert [check_file(single, me=me).contents.me for me in (None, "Bo")] == ["Bob Miller", "Bo"]
+    assert check_file(group, me="Cem").contents.me is None
+    with pytest.raises(ConfigError, match="no speaker is called 'Bo'; the most frequent are Ann, Bob Miller, Cem; cor"):
+        check_file(group, me="Bo")
 
 
 def test_a_chat_among_exports_of_services_is_not_passed_over(tmp_path: Path) -> None:

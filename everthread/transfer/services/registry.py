@@ -39,6 +39,7 @@ SERVICES = {  # the module of each service, and the service's name
     "langchain": "LangChain",
     "llamaindex": "LlamaIndex",
 }
+WHATSAPP = "WhatsApp"  # has a format of its own: its chats have neither ids nor conversations
 
 
 class ServiceReader(Protocol):
@@ -67,7 +68,11 @@ def find_services(export: Export) -> list[str]:
     return [service for service in SERVICES if load_reader(service).recognises(export)]
 
 
+def name_service(service: str) -> str:
+    """Return the name of a service, or of WhatsApp."""
+    return SERVICES.get(service, WHATSAPP)
+
+
 def describe_services() -> str:
     """Return the names of the services whose exports are read, for a message."""
-    *names, last = SERVICES.values()
-    return f"{', '.join(names)} or {last}"
+    return f"{', '.join(SERVICES.values())} or {WHATSAPP}"
