@@ -14,7 +14,8 @@ from everthread.compat.mem0.ids import PREFIX, find_line, identify, may_hold, na
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory as Bank
 from everthread.stores.base import Store
-from everthread.types import ROLES, AllOf, Condition, Filter, Line, now
+from everthread.stores.conditions import METADATA_PREFIX, get_metadata
+from everthread.types import ROLES, AllOf, Comparison, Condition, Filter, Line, now
 
 
 class MemoryNotFound(NotFound, ValueError):
@@ -96,6 +97,6 @@ def _texts_of(bank: Bank, name: str) -> Iterator[str]:
     """Yield the texts that the lines of a bank have in a field."""
     for line in bank.lines():
         fields = {**line.metadata, **owner_of(bank.bank), "role": line.role}
-        value = fields.get(name)
+        value = get_metadata(fields, Comparison(f"{METADATA_PREFIX}{name}", "exists"))
         if isinstance(value, str):
             yield value

@@ -12,7 +12,7 @@ from everthread.testing import HashEmbedder
 MEMORIES: dict[str, dict[str, Any]] = {
     "tea": {"place": "Lisbon", "year": 2022, "tags": ["warm", "home"]},
     "chess": {"place": "PORTO", "year": 2024},
-    "rain": {"source": {"id": 7}},
+    "rain": {"source": {"id": 7, "name": "Diary"}},
 }
 
 
@@ -47,6 +47,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         ({"place": {"icontains": "O"}}, "tea chess"),
         ({"place": "*"}, "tea chess"),
         ({"source.id": 7}, "rain"),
+        ({"source.name": {"icontains": "dia"}}, "rain"),
         ({"role": "assistant"}, "rain"),
         ({"role": {"icontains": "USER"}}, "tea chess"),
         ({"created_at": {"gte": "2024-05-02"}}, "chess rain"),
