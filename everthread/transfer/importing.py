@@ -197,7 +197,7 @@ class BankWriter:
     def finish(self) -> None:
         """End and label the new sessions; the bank's next line must not continue an imported one."""
         new = {session.id: session for session in self.memory.sessions() if session.id not in self._own_sessions}
-        if self._own_sessions:
+        if self._own_sessions or self._source.is_export:
             for session in new.values():
                 self.memory.end(session.id, session.last_at)
         labels = self._source.sessions

@@ -39,6 +39,7 @@ def test_the_same_a_grown_and_an_overlapping_export_add_only_what_is_new(memory:
         "hens": "Hens",
     }
     assert memory.sessions()[0].metadata == {"source": "chatgpt"}
+    assert all(session.ended_at for session in memory.sessions()), "the bank's own next line begins a session"
 
 
 def test_a_branch_that_the_service_left_is_retracted_and_one_that_it_returned_to_is_shown_again(
