@@ -22,6 +22,7 @@ from everthread.transfer.services.fields import (
     parse_epoch,
     require_record,
 )
+from everthread.transfer.services.trees import trace_path
 from everthread.types import JSONValue
 
 NAME = "ChatGPT"
@@ -101,12 +102,7 @@ def _trace_shown(nodes: dict[str, Record], current: object) -> set[str]:
     """Return the ids of the nodes from the current one up to the root; of all nodes if no current one is named."""
     if not isinstance(current, str) or current not in nodes:
         return set(nodes)
-    shown: set[str] = set()
-    name: object = current
-    while isinstance(name, str) and name in nodes and name not in shown:
-        shown.add(name)
-        name = nodes[name].get("parent")
-    return shown
+    return trace_path({name: get_text(node, "parent") or None for name, node in nodes.items()}, current)
 
 
 def _build_message(name: str, node: Record, is_shown: bool, skipped: Counter[str]) -> Message:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions
-from everthread.transfer.services.entries import NO_WORDS, NOTICES, drop_empty, fill_conversation, get_id, parse_time
+from everthread.transfer.services.entries import NO_WORDS, NOTICES, drop_empty, fill_conversation, get_id
 from everthread.transfer.services.export import Export, ExportFile
-from everthread.transfer.services.fields import Record, get_record, get_records, get_text
+from everthread.transfer.services.fields import Record, get_record, get_records, get_text, parse_iso
 from everthread.types import JSONValue
 
 SPOKEN = ("Default", "Reply", "20", "23")  # 20, 23: a bot's answer to a command; the exporter has no name for these
@@ -74,7 +74,7 @@ def _convert_message(message: Record) -> Message | str:
         text,
         "assistant" if author.get("isBot") is True else "user",
         get_text(author, "nickname", "name"),
-        parse_time(message.get("timestamp")),
+        parse_iso(message.get("timestamp")),
         id=get_id(message, "id") or None,
         metadata=drop_empty(metadata),
     )

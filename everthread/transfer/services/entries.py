@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 
 from everthread.errors import BadFile
 from everthread.transfer.files import describe_json
@@ -83,20 +83,6 @@ def get_id(record: Record, name: str) -> str:
     """Return an id, a text or a number, as text; "" if it is something else."""
     value = record.get(name)
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-
-
-def parse_time(value: object, tz: tzinfo = UTC) -> datetime | None:
-    """Return the time of an ISO 8601 text; None for another value.
-
-    Args:
-        value: the text.
-        tz: the zone of a time without one.
-    """
-    try:
-        moment = datetime.fromisoformat(value.strip() if isinstance(value, str) else "")
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=tz)
 
 
 def format_time(moment: datetime | None) -> str:

@@ -50,6 +50,11 @@ class ExportFile:
         """Describe a file that `opener` opens."""
         self.name, self.path, self._opener = name, path, opener
 
+    @property
+    def folder(self) -> str:
+        """The name of its folder; of a file that was given by itself, that of its folder on the disk."""
+        return self.name.rpartition("/")[0].rpartition("/")[2] or self.path.resolve().parent.name
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the file, after its byte-order mark.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from everthread.errors import BadFile
 from everthread.transfer.files import describe_json
@@ -72,12 +72,17 @@ def parse_epoch(value: object, per_second: int = 1) -> datetime | None:
         return None
 
 
-def parse_iso(value: object) -> datetime | None:
-    """Return the time of an ISO 8601 text, in UTC if it has no zone; None for another value."""
+def parse_iso(value: object, tz: tzinfo = UTC) -> datetime | None:
+    """Return the time of an ISO 8601 text; None for another value.
+
+    Args:
+        value: the text.
+        tz: the zone of a time without one.
+    """
     if not isinstance(value, str):
         return None
     try:
         moment = datetime.fromisoformat(value.strip())
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=tz)

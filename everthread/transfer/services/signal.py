@@ -22,10 +22,9 @@ from everthread.transfer.services.entries import (
     fill_conversation,
     format_time,
     get_id,
-    parse_time,
 )
 from everthread.transfer.services.export import Export, ExportFile
-from everthread.transfer.services.fields import Record, get_record, get_records, get_text, parse_epoch
+from everthread.transfer.services.fields import Record, get_record, get_records, get_text, parse_epoch, parse_iso
 from everthread.types import JSONValue
 
 ME = "Me"  # the owner of an export that does not name them, as signal-export writes it
@@ -49,8 +48,7 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
         if _is_backup(file):
             yield from convert_backup(row for _, row in file.rows())
         elif _is_folder(file):
-            folder = file.name.rpartition("/")[0].rpartition("/")[2] or file.path.resolve().parent.name
-            yield from convert_folder(folder, (row for _, row in file.rows()), options.tz)
+            yield from convert_folder(file.folder, (row for _, row in file.rows()), options.tz)
 
 
 def convert_backup(rows: Iterable[object]) -> Iterator[Entry]:
@@ -163,7 +161,7 @@ def _convert_row(row: Record, tz: tzinfo) -> Message | str:
     if not (text := get_text(row, "body").removesuffix("  ")):  # ends with a break in Markdown
         return NO_WORDS
     files: list[JSONValue] = [get_text(file, "name") for file in get_records(row, "attachments")]
-    said_at = parse_time(row.get("date"), tz)
+    said_at = parse_iso(row.get("date"), tz)
     return Message(text, "user", get_text(row, "sender"), said_at, metadata=drop_empty({"attachments": files}))
 
 

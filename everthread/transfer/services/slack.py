@@ -54,10 +54,10 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     channels = _read_channels(export)
     days: dict[str, list[ExportFile]] = {}
     for file in filter(_is_day, export.files):
-        days.setdefault(_folder_of(file), []).append(file)
-    for folder, files in days.items():
+        days.setdefault(file.name.rpartition("/")[0] or file.folder, []).append(file)
+    for files in days.values():
         messages = chain.from_iterable(file.items() for file in sorted(files, key=lambda file: file.name))
-        name = folder.rpartition("/")[2]
+        name = files[0].folder
         yield from convert_channel(channels.get(name, {}), name, messages, people)
 
 
@@ -87,11 +87,6 @@ def _is_day(file: ExportFile) -> bool:
     """Return whether a file has the messages of a day, or of several."""
     messages = map(get_record, file.head if isinstance(file.head, list) else ())
     return any(message.get("type") == "message" and "ts" in message for message in messages)
-
-
-def _folder_of(file: ExportFile) -> str:
-    """Return the folder of a file; for a file that was given alone, its folder on the disk."""
-    return file.name.rpartition("/")[0] or file.path.resolve().parent.name
 
 
 def _read_channels(export: Export) -> dict[str, Record]:

@@ -18,10 +18,17 @@ from everthread.transfer.services.entries import (
     fill_conversation,
     format_time,
     get_id,
-    parse_time,
 )
 from everthread.transfer.services.export import Export, ExportFile
-from everthread.transfer.services.fields import Record, get_list, get_record, get_records, get_text, parse_epoch
+from everthread.transfer.services.fields import (
+    Record,
+    get_list,
+    get_record,
+    get_records,
+    get_text,
+    parse_epoch,
+    parse_iso,
+)
 from everthread.types import JSONValue
 
 SAVED_MESSAGES = "Saved Messages"
@@ -89,7 +96,7 @@ def _convert_message(message: Record, bot_id: str | None, tz: tzinfo) -> Message
         return NO_WORDS
     sender, sender_id = get_text(message, "from") or DELETED_ACCOUNT, get_text(message, "from_id")
     is_forwarded = "forwarded_from" in message
-    edited_at = parse_epoch(message.get("edited_unixtime")) or parse_time(message.get("edited"), tz)
+    edited_at = parse_epoch(message.get("edited_unixtime")) or parse_iso(message.get("edited"), tz)
     metadata: dict[str, JSONValue] = {
         "sender_id": sender_id,
         "attachments": _list_files(message),
@@ -101,7 +108,7 @@ def _convert_message(message: Record, bot_id: str | None, tz: tzinfo) -> Message
         text,
         "assistant" if sender_id == bot_id and not is_forwarded else "user",
         get_text(message, "forwarded_from") or DELETED_ACCOUNT if is_forwarded else sender,
-        parse_epoch(message.get("date_unixtime")) or parse_time(message.get("date"), tz),
+        parse_epoch(message.get("date_unixtime")) or parse_iso(message.get("date"), tz),
         id=get_id(message, "id") or None,
         metadata=drop_empty(metadata),
     )
