@@ -64,10 +64,13 @@ class ExtractiveScribe:
     def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         """Return the person's most informative sentences in their order, one per row, with the day.
 
-        Example: "- 6 May 2024: I moved to Lisbon." If the first row alone exceeds the limit, it is shortened.
+        Example: "- 6 May 2024: I moved to Lisbon.", or "- 6 May 2024: Nora: I moved to Lisbon." if several people
+        talked. If the first row alone exceeds the limit, it is shortened.
         """
         sentences = _choose_sentences([line for line in lines if line.speaker == person])
-        prefixes = [format_dated(_day(sentence.line), "") for sentence in sentences]
+        several = len({line.speaker for line in lines if line.role == "user"}) > 1
+        speaker = f"{' '.join(person.split())}: " if several else ""
+        prefixes = [format_dated(_day(sentence.line), speaker) for sentence in sentences]
         return "\n".join(_select_rows(sentences, prefixes, check_limit(limit)))
 
     def update_notes(

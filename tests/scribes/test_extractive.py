@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -77,6 +78,14 @@ def test_a_summary_lists_the_persons_statements_with_their_days_in_order() -> No
 def test_only_lines_of_exactly_that_speaker_are_summarised() -> None:
     assert "diodes" in SCRIBE.summarize(SESSION, "Marvin")
     assert SCRIBE.summarize(SESSION, "nora") == ""
+
+
+def test_a_summary_of_a_session_of_several_people_names_who_said_it() -> None:
+    friend = replace(line(6, "The kitchen is finished, and I baked bread.", "Ravi  K."), role="user")
+    assert SCRIBE.summarize([*SESSION, friend], "Ravi  K.") == (
+        "- 6 May 2024: Ravi K.: The kitchen is finished, and I baked bread."
+    )
+    assert SCRIBE.summarize([*SESSION, friend], "Nora").startswith("- 6 May 2024: Nora: I moved to Lisbon")
 
 
 def test_a_session_without_informative_sentences_has_no_summary() -> None:
