@@ -25,6 +25,7 @@ from everthread.common.keys import META_KEY_FROM, META_RECALLED
 from everthread.errors import BadFile, ConfigError
 from everthread.memory import BATCH_LINES, Memory
 from everthread.stores.evidence import get_record
+from everthread.stores.shared_rows import SESSION_GAP
 from everthread.transfer import formats, restoring
 from everthread.transfer.bank_file import Head, SessionLabel, find_head
 from everthread.transfer.contents import ContentsCounter
@@ -36,7 +37,7 @@ from everthread.transfer.services.changes import batch_conversations, find_last_
 from everthread.transfer.services.lines import Findings
 from everthread.transfer.services.registry import WHATSAPP
 from everthread.transfer.services.units import store_units
-from everthread.types import FileContents, Line, NewLine, NewUnit
+from everthread.types import FileContents, Line, NewLine, NewUnit, Session, now
 
 NO_LABEL = SessionLabel(None, {})
 MAX_NAMED_SPEAKERS = 10  # in a message
@@ -195,14 +196,14 @@ class BankWriter:
             store_lines(self.memory, lines)
 
     def finish(self) -> None:
-        """End and label the new sessions; the bank's next line must not continue an imported one."""
-        new = {session.id: session for session in self.memory.sessions() if session.id not in self._own_sessions}
-        if self._own_sessions or self._source.is_export:
-            for session in new.values():
-                self.memory.end(session.id, session.last_at)
+        """End and label the new sessions; a conversation must neither continue an imported one nor summarise it."""
+        new = [session for session in self.memory.sessions() if session.id not in self._own_sessions]
+        for session in new if self._own_sessions or self._source.is_export else _list_last(new):
+            self.memory.end(session.id, session.last_at)
         labels = self._source.sessions
         unnamed = labels.get("", NO_LABEL)  # of lines without a session
-        _label_sessions(self.memory, {**dict.fromkeys(new, unnamed), **labels} if labels else {})
+        by_session = {**dict.fromkeys([session.id for session in new], unnamed), **labels}
+        _label_sessions(self.memory, by_session if labels else {})
 
     def count(self, read: int) -> dict[str, Any]:
         """Return the counts of the import, of which `read` lines were read."""
@@ -215,6 +216,15 @@ class BankWriter:
 
 def _is_copy(memory: Memory, source: CheckedFile) -> bool:
     return source.head is not None and restoring.is_copy(memory, source.path, source.head, source.line_count)
+
+
+def _list_last(sessions: Sequence[Session]) -> list[Session]:
+    """Return the sessions that a conversation would end: the last one, and those that were left for it. One with a line
+    of the last hour can be continued, and is left out."""
+    present = now()
+    idle = [session for session in sessions if present - session.last_at > SESSION_GAP]
+    last = max(idle, key=lambda session: (session.last_at, session.last_seq), default=None)
+    return [session for session in idle if last and session.last_at >= last.started_at - SESSION_GAP]
 
 
 def _batch_lines(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:

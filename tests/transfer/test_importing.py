@@ -4,16 +4,18 @@ import json
 import tracemalloc
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from everthread.bank.evidence import build_metadata
 from everthread.chat.chat import Chat
+from everthread.chat.session_writing import list_unwritten
 from everthread.common.keys import META_KEY_FROM, META_RECALLED
 from everthread.errors import BadFile
 from everthread.memory import Memory
+from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.evidence import get_answer
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
@@ -74,6 +76,29 @@ def test_an_import_into_an_empty_bank_can_be_continued(memory: Memory, tmp_path:
     import_lines(memory, check_file(file))
     with Chat(memory) as chat:
         assert (chat.session, len(chat.lines)) == ("talk", 1)
+
+
+def test_a_conversation_after_an_import_into_an_empty_bank_writes_nothing_about_the_imported_sessions(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = tmp_path / "talk.jsonl"
+    talks = [
+        ("I moved to Lisbon.", "old", -9),
+        ("My cat is called Oskar.", "left", 0),
+        ("I love rye bread.", "last", 0),
+    ]
+    rows = [
+        {"text": text, "said_at": (NOON + timedelta(days=days)).isoformat(), "session": session}
+        for text, session, days in talks
+    ]
+    file.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    import_lines(memory, check_file(file))
+    with Chat(memory, llm=ScriptedLLM(["Aye."]), scribe=ExtractiveScribe()) as chat:
+        "".join(chat.reply("Hello."))
+        assert chat.wait(10)
+        assert chat.session not in {"old", "left", "last"}
+    assert (memory.jobs(), memory.units()) == ([], [])
+    assert [session.id for session in list_unwritten(memory)] == ["old", "left", "last"]
 
 
 class StoreWithoutRetraction(SQLiteStore):
