@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from everthread.errors import BadFile, ConfigError
 from everthread.transfer.files import describe_json, file_error, load_json, looks_like_json
+from everthread.transfer.other_files import check_is_chat, describe_remedy
 from everthread.transfer.services.conversation import ReadOptions
 from everthread.transfer.services.export import is_archive, open_export
-from everthread.transfer.services.registry import SERVICES, describe_services, find_services
+from everthread.transfer.services.registry import SERVICES, find_services
 from everthread.types import NewLine
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ def _find_services(paths: Sequence[Path]) -> list[str]:
     with open_export(paths) as export:
         services = find_services(export)
         names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
+        if not services:
+            check_is_chat(paths[0], export)
     if services and len(paths) > 1:
         _check_apart(paths)
     if services or (len(paths) == 1 and paths[0].is_file() and not is_archive(paths[0])):
@@ -130,8 +133,7 @@ def _find_services(paths: Sequence[Path]) -> list[str]:
     if all(map(_has_whatsapp_chat, paths)):
         return []
     what = f"no export is recognised in these files: {', '.join(names) or 'the folder is empty'}"
-    remedy = f"give an export of {describe_services()}, or a single file in another format"
-    raise file_error(paths[0], "", what, remedy)
+    raise file_error(paths[0], "", what, describe_remedy())
 
 
 def _check_apart(paths: Sequence[Path]) -> None:

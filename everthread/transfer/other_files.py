@@ -1,0 +1,74 @@
+"""Recognises files that are no chats, such as pictures, and chats as web pages, which can't be imported."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from everthread.errors import BadFile
+from everthread.transfer.files import file_error
+from everthread.transfer.services.export import Export, ExportFile
+from everthread.transfer.services.registry import describe_services
+
+HEAD_BYTES = 2**16  # of a file, in which a web page names the service
+OFFICE_DOCUMENT = "an office document"
+OFFICE_ENTRY = "[Content_Types].xml"  # of the archive that it is
+_KINDS = (  # by the first bytes
+    (re.compile(rb"\xff\xd8\xff|\x89PNG|GIF8|RIFF.{4}WEBP|.{4}ftyp(?:heic|heix|mif1|avif)", re.DOTALL), "a picture"),
+    (re.compile(rb"ID3|OggS|fLaC|RIFF.{4}(?:WAVE|AVI )|.{4}ftyp|\x1aE\xdf\xa3", re.DOTALL), "a recording"),
+    (re.compile(rb"%PDF-"), "a PDF"),
+    (re.compile(rb"\xd0\xcf\x11\xe0"), OFFICE_DOCUMENT),
+    (re.compile(rb"SQLite format 3\0"), "a database"),
+)
+_PAGE = re.compile(rb"\s{0,99}(?:<!--.{0,999}?-->\s{0,99})?<(?:!doctype html|html)\b", re.DOTALL | re.IGNORECASE)
+_PAGE_REMEDIES = (  # by what the page of a service has
+    (b"<title>ChatGPT Data Export", "import the whole archive from ChatGPT, or the file conversations.json in it"),
+    (b"<title>Exported Data</title>", "export the chat from Telegram again in the format JSON, and import result.json"),
+    (b"chatlog__", "export the channel with DiscordChatExporter again in the format JSON"),
+    (b'content="Everthread"', "export the bank again as JSON Lines (everthread export)"),
+)
+_OTHER_PAGE = "export the chat again as JSON or text, if the service offers that"
+_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".numbers")
+
+
+def check_is_chat(path: Path, export: Export) -> None:
+    """Check that the files in which no export is recognised are not of another kind.
+
+    Args:
+        path: the path that was given, for the message.
+        export: the files.
+
+    Raises:
+        BadFile: the only file is of another kind, or one is a web page with a chat from a service.
+    """
+    if any(file.name == OFFICE_ENTRY for file in export.files):
+        raise file_error(path, "", f"this is {OFFICE_DOCUMENT}, not a chat", describe_remedy())
+    is_alone = len(export.files) == 1 and export.files[0].name == path.name
+    for file in export.files if is_alone else export.named("*.htm", "*.html"):
+        head = _read_head(file)
+        if _PAGE.match(head):
+            remedy = next((remedy for mark, remedy in _PAGE_REMEDIES if mark in head), _OTHER_PAGE)
+            if is_alone or remedy != _OTHER_PAGE:
+                place = "" if is_alone else file.name
+                raise file_error(path, place, "this is a web page, which can't be imported", remedy)
+        elif is_alone and (kind := _find_kind(path, head)) is not None:
+            raise file_error(path, "", f"this is {kind}, not a chat", describe_remedy())
+
+
+def describe_remedy() -> str:
+    """Describe the files that can be imported."""
+    return f"give an export of {describe_services()}, or a single file in another format"
+
+
+def _find_kind(path: Path, head: bytes) -> str | None:
+    """Return what a file is by its first bytes; of a table, which begins with any words, by its name."""
+    kind = next((kind for pattern, kind in _KINDS if pattern.match(head)), None)
+    return "a table" if path.suffix.lower() in _TABLES else kind
+
+
+def _read_head(file: ExportFile) -> bytes:
+    try:
+        with file.open() as opened:
+            return opened.read(HEAD_BYTES)
+    except BadFile:
+        return b""
