@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import count
 from typing import IO
@@ -30,7 +30,7 @@ class ExportFormat:
         media_type: its type over HTTP.
         write: writes sessions; None for JSON Lines, which have the whole bank.
         name_file: names the file of a session, without the suffix.
-        has_others: whether it has a place for the discarded versions of a line, which are then always written.
+        has_branches: whether it shows, on request, discarded lines and what followed them.
         is_single: whether a file has only one session.
     """
 
@@ -38,19 +38,19 @@ class ExportFormat:
     media_type: str
     write: Callable[[Iterator[SessionRecord]], Iterator[str]] | None = None
     name_file: Callable[[SessionRecord], str] | None = None
-    has_others: bool = False
+    has_branches: bool = False
     is_single: bool = False
 
 
 EXPORT_FORMATS = {
     "jsonl": ExportFormat("jsonl", "application/x-ndjson"),
-    "markdown": ExportFormat("md", "text/markdown", markdown.write),
-    "html": ExportFormat("html", "text/html", html.write),
+    "markdown": ExportFormat("md", "text/markdown", markdown.write, has_branches=True),
+    "html": ExportFormat("html", "text/html", html.write, has_branches=True),
     "sillytavern": ExportFormat(
-        "jsonl", "application/x-ndjson", sillytavern.write, sillytavern.name_file, has_others=True, is_single=True
+        "jsonl", "application/x-ndjson", sillytavern.write, sillytavern.name_file, is_single=True
     ),
     "openai": ExportFormat("json", "application/json", openai.write),
-    "openwebui": ExportFormat("json", "application/json", openwebui.write, has_others=True),
+    "openwebui": ExportFormat("json", "application/json", openwebui.write),
 }
 
 
@@ -83,8 +83,8 @@ def export(
         memory: the bank.
         format: one of `EXPORT_FORMATS`.
         session: only this session; None: all.
-        retracted: in JSON Lines, whether retracted lines and units are included; in other formats, whether the
-            discarded versions of a line are, such as replies that were regenerated.
+        retracted: in JSON Lines, whether retracted lines and units are included; in Markdown and HTML, whether
+            retracted lines are, such as questions that were edited and replies that were regenerated.
         ascii_only: in JSON Lines, whether other characters are escaped.
         progress: called with the number of lines of each part.
 
@@ -155,11 +155,10 @@ def _count_lines(texts: Iterator[tuple[str, int]], progress: Progress | None) ->
 def _read(
     memory: Memory, chosen: ExportFormat, session: str | None, retracted: bool, progress: Progress | None
 ) -> Iterator[SessionRecord]:
-    for record in read_records(memory, session):
+    for record in read_records(memory, session, retracted=retracted and chosen.has_branches):
         if progress is not None:
-            progress(len(record.turns))
-        if not retracted and not chosen.has_others:
-            record = replace(record, turns=tuple(replace(turn, others=()) for turn in record.turns))
+            branches = (*record.branches, *(branch for turn in record.turns for branch in turn.branches))
+            progress(len(record.turns) + sum(len(branch.lines) for branch in branches))
         yield record
 
 

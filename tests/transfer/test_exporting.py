@@ -37,6 +37,19 @@ def test_discarded_replies_are_written_on_request_or_where_the_format_has_a_plac
             )
 
 
+def test_markdown_and_html_have_every_line_that_json_lines_have(talk: Memory) -> None:
+    talk.correct(1, "Which boat is yours?")
+    edited = talk.replace_lines([3, 5], [NewLine("Which ship?", "Nora", "user", NOON, "one")])[0].seq
+    talk.observe("No ship.", speaker="Vey", role="assistant", session="one", said_at=NOON, parent=edited)
+    talk.retract(4)  # the only line of its session
+    counts: dict[str, list[int]] = {"jsonl": [], "markdown": [], "html": []}
+    written = {name: "".join(export(talk, name, retracted=True, progress=counts[name].append)) for name in counts}
+    texts = [line.text for line in talk.lines(include_retracted=True)]
+    for name in ("markdown", "html"):
+        assert [text for text in texts if f"{text}\n" not in written[name] and f">{text}<" not in written[name]] == []
+        assert sum(counts[name]) == sum(counts["jsonl"]) == len(texts)
+
+
 def test_one_session_in_json_lines_is_no_whole_bank(talk: Memory) -> None:
     rows = [json.loads(row) for row in "".join(export(talk, session="two")).splitlines()]
     assert [row.get("text") for row in rows] == [None, "Good morning."]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from everthread.transfer.writers.branches import Branch
 from everthread.transfer.writers.dates import format_clock, format_day, name_session
 from everthread.transfer.writers.session_record import SessionRecord, Turn
+from everthread.types import Line
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
@@ -17,6 +19,7 @@ def write(records: Iterator[SessionRecord]) -> Iterator[str]:
     for record in records:
         yield f"{gap}# {_escape(name_session(record.title, record.session))}\n"
         gap = "\n"
+        yield from map(_format_branch, record.branches)
         day = ""
         for turn in record.turns:
             if (new_day := format_day(turn.line)) != day:
@@ -26,10 +29,18 @@ def write(records: Iterator[SessionRecord]) -> Iterator[str]:
 
 
 def _format_turn(turn: Turn) -> str:
-    clock = format_clock(turn.line)
-    byline = f"**{_escape(turn.line.speaker)}**{f' ({clock})' if clock else ''}"
-    others = "".join(f"\n{_quote('Another reply: ' + other.text)}\n" for other in turn.others)
-    return f"\n{byline}\n\n{turn.line.text}\n{others}"
+    branches = "".join(map(_format_branch, turn.branches))
+    return f"\n{_format_byline(turn.line)}\n\n{turn.line.text}\n{branches}"
+
+
+def _format_byline(line: Line) -> str:
+    clock = format_clock(line)
+    return f"**{_escape(line.speaker)}**{f' ({clock})' if clock else ''}"
+
+
+def _format_branch(branch: Branch) -> str:
+    texts = "".join(f"\n\n{_format_byline(line)}\n\n{line.text}" for line in branch.lines)
+    return f"\n{_quote(branch.name + ':' + texts)}\n"
 
 
 def _quote(text: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
 from typing import Any
 
 from everthread.common.keys import META_UNDATED
 from everthread.transfer.writers import html, markdown, openai, openwebui, sillytavern
+from everthread.transfer.writers.branches import REPLY, Branch
 from everthread.transfer.writers.session_record import SessionRecord, Turn
 from everthread.types import Line, Role, Session
 
@@ -22,9 +24,10 @@ def line(seq: int, role: Role, text: str, minutes: int = 0, **metadata: Any) -> 
     return Line(seq, "one", role, speaker, text, START + timedelta(minutes=minutes), metadata=metadata)
 
 
+OTHER = line(2, "assistant", "Which one?", 1)
 TURNS = (
     Turn(line(1, "user", "I sold the boat.")),
-    Turn(line(3, "assistant", "The blue one?", 2, model="llama3"), (line(2, "assistant", "Which one?", 1),)),
+    Turn(line(3, "assistant", "The blue one?", 2, model="llama3"), (OTHER,), (Branch(REPLY, (OTHER,)),)),
     Turn(line(4, "user", HOSTILE, 3)),
     Turn(line(5, "system", "The bell rings.", **{META_UNDATED: True})),
 )
@@ -51,7 +54,11 @@ I sold the boat.
 
 The blue one?
 
-> Another reply: Which one?
+> Another reply:
+>
+> **Captain \\*Vey\\*** (23:59)
+>
+> Which one?
 
 **Nora** (00:01)
 
@@ -105,6 +112,12 @@ def test_the_page_has_no_scripts_loads_nothing_and_shows_hostile_text_as_text() 
         assert said in page.text
     assert '<time datetime="2024-05-02T00:00:30.123+02:00">00:00</time>' in text
     assert "".join(html.write(iter([]))).count("<h1>") == 1
+
+
+def test_the_title_of_a_page_names_the_person_or_else_the_bank() -> None:
+    unnamed = replace(RECORD, turns=TURNS[1:2])
+    for record, title in ((RECORD, "Conversations of Nora"), (unnamed, "Conversations in the bank nora")):
+        assert f"<title>{title}</title>" in "".join(html.write(iter([record])))
 
 
 def test_a_chat_of_sillytavern_has_names_dates_and_swipes() -> None:
