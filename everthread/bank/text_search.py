@@ -39,7 +39,7 @@ class TextSearch:
         `recall`, this finds questions too, and every line that matches.
 
         Args:
-            text: the words. A blank text finds nothing.
+            text: the words. A blank text finds every line that the filter allows.
             where: a filter.
             before: only lines that follow the one with this number in the result.
             limit: the maximum number of lines.
@@ -51,7 +51,7 @@ class TextSearch:
         if where is None or where == Filter():
             where = Filter(role=ROLES)  # a store lists no numbers for a filter that allows everything by definition
         seqs = cast("Seqs", self.store.filter_seqs(self.bank, where, None))
-        return islice(self._find(words, self._sort(seqs, before)) if words else iter(()), limit)
+        return islice(self._find(words, self._sort(seqs, before)), limit)
 
     def _sort(self, seqs: Seqs, before: int | None) -> Seqs:
         """Return lines in the order in which they were said: all, or those said before the line `before`.

@@ -21,7 +21,7 @@ def search(ctx: click.Context, /, text: str, bank: str, limit: int | None, as_js
     """Find every line that contains the words of TEXT, those said last first.
 
     A word is also found as part of another, whatever its case and its accents. `recall` finds what is similar in
-    meaning.
+    meaning. A blank TEXT finds all lines.
     """
     where = build_filter(values)
     with open_memory(ctx, bank) as memory:

@@ -257,7 +257,7 @@ class Client:
         Raises the same errors as `Memory.search`.
 
         Args:
-            text: the words; each is also found as part of another.
+            text: the words; each is also found as part of another. A blank text finds every line.
             where: a filter.
             before: only lines that follow the one with this number in the result.
             limit: the maximum number of lines.

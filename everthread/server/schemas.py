@@ -557,7 +557,8 @@ class QueryBody(RequestBody):
 
 
 class SearchBody(RequestBody):
-    """A search for lines that contain words. before: only lines that follow the one with this number."""
+    """A search for lines that contain words; a blank text finds all. before: only lines that follow the one with this
+    number."""
 
     text: str
     where: FilterBody | None = None

@@ -240,6 +240,61 @@ def test_pinned_lines_and_notes_are_shown_and_changed(page: Page, url: str) -> N
         assert web.get(f"{url}/api/v1/banks/pins/notes").json()["text"] == left
 
 
+def test_all_that_is_remembered_is_listed_by_month_and_can_be_changed(page: Page, url: str) -> None:
+    bank_url = f"{url}/api/v1/banks/listed"
+    said = [
+        {
+            "text": f"Walk {day} by the river.",
+            "speaker": "Alex",
+            "said_at": f"2024-0{1 + day // 20}-{1 + day % 20:02}T18:00Z",
+        }
+        for day in range(70)
+    ]
+    reply = {"text": "The river is high.", "role": "assistant", "speaker": "Mia", "said_at": "2024-04-20T18:00Z"}
+    web.post(f"{bank_url}/lines/batch", json={"lines": [*said, reply]}).raise_for_status()
+    visit(page, url, "listed")
+    web.put(f"{bank_url}/notes", json={"text": "Alex likes rivers."}).raise_for_status()
+    page.get_by_role("tab", name="All").click()
+    panel, cards = page.locator("#panel"), page.locator("#panel .hit:visible")
+    expect(panel.get_by_role("status")).to_have_text("71 messages · 1 note or summary")
+    expect(cards.nth(0)).to_contain_text("Alex likes rivers.")  # noted after the last message
+    expect(cards.nth(1)).to_contain_text("Walk 69")
+    expect(panel).not_to_contain_text("The river is high.")
+    expect(cards).to_have_count(51)
+    cards.last.scroll_into_view_if_needed()
+    expect(cards).to_have_count(71)
+    expect(panel.locator("h2")).to_have_text(["April 2024", "March 2024", "February 2024", "January 2024"])
+    check_accessibility(page)
+    panel.get_by_role("combobox").select_option("Everyone")
+    expect(cards.nth(1)).to_contain_text("The river is high.")
+    panel.get_by_role("combobox").select_option("You")
+    cards.nth(9).get_by_role("button", name="Pin", exact=True).click()
+    expect(panel.locator("h2").first).to_have_text("Pinned")
+    expect(cards.first).to_contain_text("Walk 61")
+    expect(cards).to_have_count(51)
+    cards.nth(20).get_by_role("button", name="Correct").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("A walk by the sea.")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    walk = cards.filter(has_text="by the sea")
+    walk.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("dialog")).to_contain_text("2 messages")
+    page.get_by_role("button", name="Done").click()
+    expect(walk).to_have_count(0)
+    expect(panel.get_by_role("status")).to_contain_text("70 messages")
+    note = cards.filter(has_text="Note")
+    note.get_by_role("button", name="Correct").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("Alex likes the sea.")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(note).to_contain_text("Alex likes the sea.")
+    note.get_by_role("button", name="April").click()
+    expect(page.locator(".line.target")).to_contain_text("The river is high.")
+    note.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(panel.get_by_role("status")).to_have_text("70 messages · 0 notes and summaries")
+    assert web.get(f"{bank_url}/notes").json()["text"] == ""
+
+
 def test_a_bank_that_was_deleted_elsewhere_is_created_again(browser: Browser, url: str) -> None:
     page = browser.new_page()  # without a check of the console, which reports the refusal
     visit(page, url, "elsewhere")

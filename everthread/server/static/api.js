@@ -111,7 +111,7 @@ export async function getAll(path) {
 /** The hits of a recall, each with a line: a unit, such as a note, gets one of its text at the end of its source. */
 export const normalizeHits = (hits) => hits.map((hit) => (hit.line ? hit : { ...hit, line: lineOfUnit(hit.unit) }));
 
-function lineOfUnit({ kind, text, session, said_at, last_seq, metadata, retracted_at, valid_to }) {
+export function lineOfUnit({ kind, text, session, said_at, last_seq, metadata, retracted_at, valid_to }) {
   const replaced_at = retracted_at ?? valid_to;
   return { seq: last_seq, session, role: "system", speaker: kind, text, said_at, metadata, retracted_at: replaced_at };
 }

@@ -2,6 +2,7 @@
 
 import { byId, fill, h } from "./dom.js";
 import { on } from "./events.js";
+import { MemoryListPanel } from "./memorylist.js";
 import { NotesPanel } from "./notes.js";
 import { PinnedPanel } from "./pinned.js";
 import { ReplyMemoriesPanel } from "./replymemories.js";
@@ -26,6 +27,7 @@ class MemoryColumn {
     this.box = byId("panel");
     this.tabs = [
       [t("tab.memory"), new ReplyMemoriesPanel(chat)],
+      [t("tab.all"), new MemoryListPanel(chat)],
       [t("tab.notes"), new NotesPanel()],
       [t("tab.pinned"), new PinnedPanel(chat)],
       [t("tab.timeline"), new TimelinePanel()],

@@ -25,7 +25,7 @@ export const shortDate = format((date) => {
 export const clockTime = format(CLOCK);
 export const longDate = format(DATE);
 export const dateTime = format((date) => `${DATE(date)}, ${CLOCK(date)}`);
-export const monthName = (iso) => MONTH(new Date(iso));
+export const monthName = format(MONTH);
 
 const RELATIVE_UNITS = [
   ["year", 365.2425],

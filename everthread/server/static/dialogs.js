@@ -55,14 +55,17 @@ export function askChoice(title, text, answers, line = null) {
 }
 
 /** Ask whether to forget a whole conversation. more: a sentence to add. */
-export const confirmForget = (more) =>
+export const confirmForget = (more) => askForget(t("dialog.forget_chat"), t("dialog.forget_chat_effect") + more, null, t("dialog.forget_all"));
+
+export const askForget = (title, effect, line, label = t("change.forget")) =>
   askChoice(
-    t("dialog.forget_chat"),
-    t("dialog.forget_chat_effect") + more,
+    title,
+    effect,
     [
-      [t("dialog.forget_all"), true],
+      [label, true],
       [t("dialog.keep"), false],
     ],
+    line,
   );
 
 /** Resolves to the line's new text, or to null. */

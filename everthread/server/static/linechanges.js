@@ -14,19 +14,10 @@ export async function togglePin(line, pinned) {
 
 /** Forget a line after a question. more: a sentence that the question adds. */
 export async function forgetLine(line, more) {
-  const { askChoice, showReceipt, findCopies, alsoForgets, forgetCopies } = await loadOverlays();
+  const { askForget, showReceipt, findCopies, alsoForgets, forgetCopies } = await loadOverlays();
   const copies = await findCopies(line);
   const others = alsoForgets(copies.filter(({ bank }) => bank !== route.bank));
-  const confirmed = await askChoice(
-    t("change.forget_question"),
-    t("change.forget_effect") + others + more,
-    [
-      [t("change.forget"), true],
-      [t("dialog.keep"), false],
-    ],
-    line,
-  );
-  if (!confirmed) return;
+  if (!(await askForget(t("change.forget_question"), t("change.forget_effect") + others + more, line))) return;
   const receipts = await forgetCopies(copies);
   if (receipts.has(route.bank)) emit("forgotten", new Set([line.seq]));
   for (const receipt of [...receipts.values()].slice(0, 1)) await showReceipt(receipt);

@@ -1,12 +1,11 @@
 // What stays in the character's context: pinned lines, and the passages that the running conversation holds on to.
 
 import { bankPath, bufferPath, get, put } from "./api.js";
-import { shortDate } from "./dates.js";
 import { button, fill, h } from "./dom.js";
 import { emit, on } from "./events.js";
 import { quotedText } from "./line.js";
 import { withErrors } from "./notices.js";
-import { hashOf } from "./router.js";
+import { whenLink } from "./replymemories.js";
 import { t } from "./words.js";
 
 export class PinnedPanel {
@@ -68,11 +67,10 @@ const passageList = (items, empty) =>
 
 function passageItem(lines, label, act) {
   const [first] = lines;
-  const href = first && hashOf({ view: "read", session: first.session, seq: first.seq });
   return h(
     "li",
     { class: "hit" },
-    first && h("header", { class: "byline" }, h("a", { href }, shortDate(first.said_at))),
+    first && h("header", { class: "byline" }, whenLink(first)),
     h(
       "div",
       { class: "passage" },

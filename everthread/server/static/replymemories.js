@@ -77,13 +77,7 @@ export class ReplyMemoriesPanel {
 
   actions(line, pinned) {
     const actions = [
-      button(pinned ? t("memory.pinned") : t("memory.pin"), () => this.chat.togglePin(line), {
-        class: "link",
-        "aria-pressed": String(pinned),
-        title: t("memory.pin_hint"),
-      }),
-      button(t("memory.correct"), () => this.chat.correctLine(line), { class: "link" }),
-      button(t("memory.forget"), () => this.chat.forgetLine(line), { class: "link" }),
+      ...lineChanges(line, pinned, this.chat),
       button(t("memory.keep"), () => keepInContext(line, this.chat.state.session), {
         class: "link",
         title: t("memory.keep_hint"),
@@ -92,6 +86,16 @@ export class ReplyMemoriesPanel {
     return toolbar(t("memory.actions"), actions, "actions always-visible");
   }
 }
+
+export const lineChanges = (line, pinned, chat) => [
+  button(pinned ? t("memory.pinned") : t("memory.pin"), () => chat.togglePin(line), {
+    class: "link",
+    "aria-pressed": String(pinned),
+    title: t("memory.pin_hint"),
+  }),
+  button(t("memory.correct"), () => chat.correctLine(line), { class: "link" }),
+  button(t("memory.forget"), () => chat.forgetLine(line), { class: "link" }),
+];
 
 /** How many memories a reply was given, and where those are that are not shown. */
 function summaryOf({ hits, corrects, forgotten, others, shared, unsaved }) {
@@ -114,7 +118,7 @@ const emptyPanel = () =>
     h("p", { class: "small" }, t("memory.choose")),
   );
 
-const whenLink = (line) => {
+export const whenLink = (line) => {
   const href = hashOf({ view: "read", session: line.session, seq: line.seq });
   return h("a", { href, title: t("memory.open") }, longDate(line.said_at));
 };
