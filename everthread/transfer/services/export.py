@@ -256,9 +256,8 @@ def _list_archive(
     try:
         archive = stack.enter_context(zipfile.ZipFile(source))
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError) as error:
-        raise file_error(
-            path, prefix.rstrip("/"), f"not a readable zip archive ({error})", "download it again"
-        ) from None
+        place = "" if source is path else prefix.rstrip("/")
+        raise file_error(path, place, f"not a readable zip archive ({error})", "download it again") from None
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
     sizes = [] if outer_sizes is None else outer_sizes
     sizes.append(sum(entry.file_size for entry in entries))

@@ -80,6 +80,9 @@ def test_damaged_and_encrypted_archives_are_rejected_by_name(tmp_path: Path) -> 
     cut.write_bytes(whole[:-30])
     with pytest.raises(BadFile, match=r"cut\.zip: not a readable zip archive .*; download it again"):
         read_all(cut)
+    with pytest.raises(BadFile) as raised:
+        read_all(tmp_path)
+    assert str(raised.value).count("cut.zip") == 1
     at = whole.index(b"a.txt") + len("a.txt") + 3
     changed.write_bytes(whole[:at] + b"\xff" + whole[at + 1 :])
     with pytest.raises(BadFile, match=r"changed\.zip, a\.txt: this part of the archive can't be read"):
