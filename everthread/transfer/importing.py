@@ -244,7 +244,16 @@ def _label_sessions(memory: Memory, labels: Mapping[str, SessionLabel]) -> None:
 
 def format_skipped(counts: Mapping[str, int]) -> str:
     """Format the number of skipped entries as the end of a sentence."""
-    return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
+    kinds = [f"{count} {kind if count != 1 else _singularize(kind)}" for kind, count in counts.items()]
+    return f" (skipped: {', '.join(kinds)})" if kinds else ""
+
+
+def _singularize(kind: str) -> str:
+    """Return the singular of a kind of entries, whose noun is the first word with an s at its end."""
+    words = [] if kind.startswith("without ") else kind.split(" ")
+    noun = next((word for word in words if word.endswith("s")), "")
+    singular = f"{noun[:-3]}y" if noun.endswith("ies") else noun[:-1]
+    return kind.replace(noun, singular, 1).replace(" that are ", " that is ") if noun else kind
 
 
 def _format_reasons(contents: FileContents) -> str:

@@ -674,7 +674,7 @@ def test_skipped_entries_of_an_import_are_counted(cli: Cli, tmp_path: Path) -> N
     path = saved(tmp_path, "chat.txt", text)
     assert parse_output(cli("import", path, "--json"))["skipped"] == {"without words": 1, "notices": 1}
     said = cli("import", path).stdout
-    assert said == "0 of 1 line was new; default has 1 now (skipped: 1 without words, 1 notices)\n"
+    assert said == "0 of 1 line was new; default has 1 now (skipped: 1 without words, 1 notice)\n"
 
 
 def test_an_import_says_how_many_pictures_it_left_out(cli: Cli, tmp_path: Path) -> None:
@@ -682,7 +682,7 @@ def test_an_import_says_how_many_pictures_it_left_out(cli: Cli, tmp_path: Path) 
     talk = [{"role": "user", "content": content} for content in ([picture, words], [picture], "Well?")]
     path = saved(tmp_path, "talk.json", talk)
     said = cli("import", path).stdout
-    assert said == ("2 of 2 lines were new; default has 2 now (skipped: 1 non-text parts, 1 without words)\n")
+    assert said == ("2 of 2 lines were new; default has 2 now (skipped: 1 non-text part, 1 without words)\n")
     assert [line["text"] for line in parse_output(cli("lines", "--json"))] == ["My cat.", "Well?"]
 
 

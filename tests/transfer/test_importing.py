@@ -23,6 +23,7 @@ from everthread.transfer.importing import (
     check_compatible,
     check_file,
     check_keys,
+    format_skipped,
     import_lines,
     select_foreign_lines,
     store_lines,
@@ -136,6 +137,12 @@ def test_lines_that_the_bank_retracted_stay_retracted(memory: Memory) -> None:
 def test_lines_with_new_keys_and_without_keys_are_accepted(memory: Memory) -> None:
     lines = [NewLine("One.", key="k"), NewLine("Two."), NewLine("Three.", key=f"everthread:9:{'0' * 64}")]
     assert list(select_foreign_lines(memory, lines)) == lines
+
+
+def test_what_is_skipped_is_named_in_the_singular_or_the_plural() -> None:
+    one = {"calls of tools": 1, "without words": 1, "broken activities": 1, "parts that are no text": 1, "thoughts": 2}
+    words = "1 call of tools, 1 without words, 1 broken activity, 1 part that is no text, 2 thoughts"
+    assert format_skipped(one) == f" (skipped: {words})"
 
 
 def test_a_key_with_other_words_in_the_bank_is_rejected_with_its_place(memory: Memory) -> None:
