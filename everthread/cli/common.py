@@ -212,7 +212,7 @@ def json_option(command: Command) -> Command:
 
 def filter_options(command: Command) -> Command:
     for option in (
-        click.option("--session", multiple=True, help="Only this session. Repeatable."),
+        click.option("--session", multiple=True, help="Only this session: its name or its title. Repeatable."),
         click.option("--speaker", multiple=True, help="Only lines of this speaker. Repeatable."),
         click.option(
             "--role", multiple=True, type=click.Choice(get_args(Role)), help="Only lines with this role. Repeatable."

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from everthread.cli.common import bank_option, json_option, pluralize, show_json
 from everthread.cli.main import open_memory
+from everthread.cli.names import find_session
 from everthread.common.atomic_write import open_atomically
 from everthread.errors import BadFile, BadInput
 from everthread.memory import Memory
@@ -32,7 +33,7 @@ def _complete_formats(ctx: click.Context, parameter: click.Parameter, incomplete
     "-f", "--format", "form", metavar="NAME", shell_complete=_complete_formats,
     help=f"{', '.join(EXPORT_FORMATS)}. Only jsonl has everything. Default: by the ending of the file, or jsonl.",
 )  # fmt: skip
-@click.option("--session", help="Only this session.")
+@click.option("--session", help="Only this session: its name or its title.")
 @click.option(
     "-o", "--output", type=click.Path(),
     help="A file, or a folder for a file of each session; a missing FOLDER/ is made. Default: standard output.",
@@ -62,6 +63,7 @@ def export(
     find_format(form)
     counts: list[int] = []
     with open_memory(ctx, bank) as memory:
+        session = None if session is None else find_session(memory, session)
         if output is None:
             escaped = codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8"
             options = {"session": session, "retracted": retracted}

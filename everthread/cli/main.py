@@ -31,6 +31,8 @@ from everthread.cli.common import (
     show_json,
     to_jsonable,
 )
+from everthread.cli.local_times import to_local_times
+from everthread.cli.names import explain_no_lines, find_session, find_sessions
 from everthread.cli.sanitize import escape_control_chars
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, NotFound
@@ -192,6 +194,7 @@ def recall(
     """
     where, time = build_filter(values), parse_time(as_of)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
+        where = find_sessions(memory, where) if len(banks) < 2 else where
         hits = memory.recall(query, k, where=where, as_of=time, banks=banks or None, rerank=rerank)
         if as_json:
             show_json(hits)
@@ -256,6 +259,7 @@ def context(
     """
     where = build_filter(values)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
+        where = find_sessions(memory, where) if len(banks) < 2 else where
         recalled = memory.context(
             query,
             budget,
@@ -298,13 +302,17 @@ def lines(
     """List the lines of a bank, in order."""
     where = build_filter(values)
     with open_memory(ctx, bank) as memory:
+        where = find_sessions(memory, where)
         included = {"include_retracted": retracted, "include_wordless": wordless}
         matching_lines = memory.lines(where, after=after, limit=limit, **included)
         if as_json:
             show_json(list(matching_lines))
             return
+        line = None
         for line in matching_lines:
             click.echo(render_line(line))
+        if line is None:
+            click.echo(escape_control_chars(f"({explain_no_lines(memory, where)})"), err=True)
 
 
 @main.command()
@@ -380,9 +388,10 @@ def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """Show the statistics of a bank: lines, sessions, speakers, size."""
     with open_memory(ctx, bank) as memory:
         bank_stats = memory.stats()
-    if as_json:
-        show_json(bank_stats)
-        return
+        if as_json:
+            show_json(bank_stats)
+            return
+        bank_stats = to_local_times(memory, bank_stats)
     for name, value in to_jsonable(bank_stats).items():
         if isinstance(value, dict):
             value = [f"{key}: {count}" for key, count in value.items()]
@@ -404,7 +413,7 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
 @main.command()
 @bank_option
 @click.option("--seq", type=int, help="The line with this number.")
-@click.option("--session", help="All lines of this session.")
+@click.option("--session", help="All lines of this session: its name or its title.")
 @click.option("--speaker", help="Everything this speaker said.")
 @click.option("--unit", nargs=2, type=(str, int), metavar="KIND ID", help="One unit; `everthread units` lists them.")
 @click.option("--everything", is_flag=True, help="The whole bank.")
@@ -435,6 +444,9 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
         raise BadInput(
             f"with --json there is no confirmation; pass --yes as well, to forget {named} of bank {bank!r} for good"
         )
+    if scope["session"]:
+        with open_memory(ctx, bank) as memory:
+            scope["session"] = find_session(memory, scope["session"])
     if not yes:
         with open_store(ctx, bank):  # fails first if there is no such bank
             confirm(f"Forget {named} of bank {bank!r} for good?")

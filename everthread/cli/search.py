@@ -8,6 +8,7 @@ import click
 
 from everthread.cli.common import bank_option, build_filter, filter_options, json_option, render_line, show_json
 from everthread.cli.main import open_memory
+from everthread.cli.names import find_sessions
 
 
 @click.command()
@@ -25,7 +26,7 @@ def search(ctx: click.Context, /, text: str, bank: str, limit: int | None, as_js
     """
     where = build_filter(values)
     with open_memory(ctx, bank) as memory:
-        found = list(memory.search(text, where, limit=limit))
+        found = list(memory.search(text, find_sessions(memory, where), limit=limit))
     if as_json:
         show_json(found)
         return

@@ -457,7 +457,7 @@ def test_sessions_and_their_units_are_listed(alice: Cli, tmp_path: Path) -> None
     said = alice("chat", "-b", "alice", stdin="My brother Zeb sailed to Rome.\n/end yes\n/quit\n")
     assert "It is remembered" in said.stdout
     first, *_, last = alice("sessions", "-b", "alice").stdout.splitlines()
-    assert first == "spring                   2024-05-06 16:00  2 lines  My sister Mia moved to Lisbon."
+    assert first == "spring                   2024-05-06 18:00  2 lines  My sister Mia moved to Lisbon."
     assert last.endswith("  1 line  ended  My brother Zeb sailed to Rome.")
     assert parse_output(alice("sessions", "-b", "alice", "--json"))[-1]["lines"] == 1
     shown = alice("units", "summary", "-b", "alice").stdout

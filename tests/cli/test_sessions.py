@@ -43,3 +43,46 @@ def test_the_title_of_a_missing_session_is_refused(store: Path) -> None:
     refused = run(store, "title", "t", "Tea")
     assert refused.exit_code == 1
     assert "has no session 't'" in refused.stderr
+
+
+def test_a_session_is_named_by_its_title(store: Path) -> None:
+    run(store, "title", "s", "Kitchen renovation")
+    for arguments in (["lines"], ["export", "-f", "markdown"], ["search", "kettle"], ["recall", "kettle"]):
+        assert "The kettle sings." in run(store, *arguments, "--session", "kitchen Renovation").stdout
+    assert "Kitchen" in run(store, "title", "Kitchen renovation", "Kitchen").stdout
+    assert run(store, "forget", "-y", "--session", "Kitchen").stdout.startswith("forgotten: 1 line,")
+
+
+def test_a_title_of_several_sessions_names_none_of_them(store: Path) -> None:
+    run(store, "observe", "It whistles.", "--session", "t")
+    for session in ("s", "t"):
+        run(store, "title", session, "Tea")
+    refused = run(store, "forget", "-y", "--session", "Tea")
+    assert (refused.exit_code, "2 sessions have the title 'Tea'; choose one of s, t" in refused.stderr) == (2, True)
+
+
+def test_an_unknown_session_is_refused_with_similar_names(store: Path) -> None:
+    run(store, "title", "s", "Kitchen renovation")
+    for command in ("lines", "export", "forget"):
+        refused = run(store, command, "--session", "Kitchn renovation")
+        assert refused.exit_code == 1
+        assert "has no session 'Kitchn renovation'" in refused.stderr
+        assert "similar names: 'Kitchen renovation'" in refused.stderr
+
+
+def test_an_empty_list_of_lines_says_why_it_is_empty(store: Path) -> None:
+    unknown = run(store, "lines", "--speaker", "usr")
+    assert (unknown.exit_code, unknown.stdout) == (0, "")
+    assert unknown.stderr == "(no lines: no speaker is called 'usr'; similar names: 'user')\n"
+    assert run(store, "lines", "--speaker", "Zoe").stderr.endswith("is called 'Zoe'; there are user)\n")
+    assert run(store, "lines", "--after", "7").stderr == "(no lines match)\n"
+    run(store, "forget", "-y", "--session", "s")
+    assert run(store, "lines").stderr == "(no lines: the bank remembers nothing yet)\n"
+
+
+def test_times_are_those_of_the_speakers_clocks(store: Path) -> None:
+    run(store, "observe", "It snows.", "--session", "t", "--said-at", "2024-05-06T01:00+02:00")
+    assert "2024-05-06 01:00  1 line" in run(store, "sessions").stdout
+    assert "2024-05-06 01:00  1 line" in run(store, "title", "t", "Snow").stdout
+    assert "first_said_at  2024-05-06T01:00:00+02:00" in run(store, "stats").stdout
+    assert json.loads(run(store, "stats", "--json").stdout)["first_said_at"] == "2024-05-05T23:00:00+00:00"
