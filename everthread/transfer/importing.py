@@ -102,8 +102,10 @@ def _check_names(contents: FileContents, findings: Findings, path: Path, options
     """
     for name in options.get("only") or ():
         if name not in findings.chosen:
+            similar = next((title for title in findings.titles if name.casefold() in title.casefold()), None)
+            what = f"no conversation is called {name!r}{f', but one {shorten(similar)}' if similar else ''}"
             remedy = "list the conversations, and correct {option}"
-            raise ConfigError(f"no conversation is called {name!r}", path=path, remedy=remedy, option="only")
+            raise ConfigError(what, path=path, remedy=remedy, option="only")
     speakers = [speaker.name for speaker in contents.speakers]
     for option, names in (("me", [options.get("me")]), ("assistant", options.get("assistant") or ())):
         if missing := [name for name in names if name and name not in speakers] if speakers else []:

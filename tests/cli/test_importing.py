@@ -91,6 +91,7 @@ def test_each_conversation_is_imported_into_a_bank_of_its_title(tmp_path: Path, 
     ("option", "words"),
     [
         (["--only", "Hens"], "no conversation is called 'Hens'; list the conversations, and correct --only"),
+        (["--only", "cat"], "no conversation is called 'cat', but one 'Cats'; list"),
         (["--assistant", "Luna", "--assistant", "Sol"], "no speaker is called 'Luna'; the most frequent"),
         (["--strict"], "conversation 'Torn': it has no 'mapping'"),
         (["--tz", "Mars"], "unknown time zone 'Mars'"),

@@ -38,6 +38,7 @@ class Findings:
         broken: why conversations can't be read, by title or place.
         owners: the speakers whose export it is, with the number of their conversations.
         chosen: those of the names in `ReadOptions.only` that a conversation has.
+        titles: all titles, if conversations are chosen by name.
         units: facts and notes that another memory wrote.
     """
 
@@ -47,11 +48,13 @@ class Findings:
     broken: dict[str, str] = field(default_factory=dict)
     owners: Counter[str] = field(default_factory=Counter)
     chosen: set[str] = field(default_factory=set)
+    titles: dict[str, None] = field(default_factory=dict)
     units: list[NewUnit] = field(default_factory=list)
 
     def clear(self) -> None:
         """Forget everything, before the export is read again."""
-        for found in (self.services, self.skipped, self.sessions, self.broken, self.owners, self.chosen, self.units):
+        lists = self.services, self.units
+        for found in (*lists, self.skipped, self.sessions, self.broken, self.owners, self.chosen, self.titles):
             found.clear()
 
 
@@ -133,6 +136,7 @@ def _is_chosen(conversation: Conversation, options: ReadOptions, findings: Findi
     chosen = {name for name in options.only if name.casefold() in names}
     findings.chosen |= chosen
     if options.only:
+        findings.titles[conversation.title or conversation.id] = None
         return bool(chosen)
     if conversation.excluded:
         findings.skipped[conversation.excluded] += 1
