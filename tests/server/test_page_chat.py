@@ -220,7 +220,9 @@ def test_texts_are_shown_as_text_in_every_place(page: Page, url: str) -> None:
         page.get_by_role("button", name="Import chats").click()
     file = {"name": "<img src=x onerror=alert(1)>.jsonl", "mimeType": "text/plain", "buffer": b'{"text": "Hi."}'}
     chooser.value.set_files(file)  # type: ignore[arg-type]
-    expect_text("#notices")
+    expect_text("dialog[open]")
+    assert page.locator("dialog :is(img, script)").count() == 0
+    page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Forget this chat").click()
     page.get_by_role("button", name="Forget it").click()
     expect(page.get_by_role("button", name="Done")).to_be_visible()

@@ -33,10 +33,10 @@ export class SessionList {
     byId("query").addEventListener("input", () => this.onInput());
     byId("query").addEventListener("keydown", (event) => event.key === "Escape" && this.clearSearch());
     on("sessions-changed", () => this.read().then(() => this.awaitTitle()));
-    on("bank", () => ((this.items = []), this.clearSearch()));
+    on("bank", () => (clearTimeout(this.titleTimer), (this.items = []), this.clearSearch()));
     on("route", () => this.search.query || this.render());
     on("state", (state) => ((this.current = state.session), this.search.query || this.render()));
-    on("forgotten", () => this.update());
+    on("forgotten", () => (clearTimeout(this.titleTimer), this.update()));
     on("month", (month) => ((byId("query").value = ""), this.filter.showMonth(month), emit("view", "sessions")));
   }
 

@@ -64,7 +64,7 @@ export class TranscriptView {
     if (route.view !== "read") return;
     this.lines = change(this.lines);
     this.render();
-    this.session = await readSession(route.session);
+    if (this.lines.length) this.session = await readSession(route.session);
     this.render();
   }
 
