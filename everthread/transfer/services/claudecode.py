@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 
-from everthread.errors import BadFile
-from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message, ReadOptions
+from everthread.transfer.services.agent_sessions import read_sessions
+from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_list, get_record, get_text, parse_iso
 from everthread.transfer.services.trees import trace_path
@@ -36,14 +35,8 @@ def recognises(export: Export) -> bool:
 
 
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
-    """Yield the sessions."""
-    for file in filter(_is_session, export.files):
-        rows = [_drop_results(value) for _, value in file.rows()]
-        broken = next((row for row in rows if isinstance(row, BadFile)), None)
-        if broken is not None and options.strict:
-            yield BrokenConversation(file.name, str(broken))
-        else:
-            yield build_session(PurePosixPath(file.name).stem, rows)
+    """Read the sessions."""
+    return read_sessions(filter(_is_session, export.files), options, _drop_results, build_session)
 
 
 def _drop_results(value: object) -> object:
