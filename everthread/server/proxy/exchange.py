@@ -180,10 +180,12 @@ class Exchange:
         await asyncio.wait([recalling], timeout=patience_s)
         if not recalling.done():
             recalling.add_done_callback(_retrieve_error)
+            self._note_failure("recall-incomplete", TimeoutError())
+            return NO_BLOCK
         try:
             return recalling.result()
-        except (TimeoutError, asyncio.InvalidStateError):
-            self._note_failure("recall-incomplete", TimeoutError())
+        except TimeoutError as error:
+            self._note_failure("recall-incomplete", error)
         except Exception as error:  # noqa: BLE001  # as in `_begin`
             self._note_failure("not-recalled", error)
         return NO_BLOCK
