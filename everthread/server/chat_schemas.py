@@ -12,15 +12,14 @@ from everthread.chat.chat import Chat
 from everthread.chat.offline_reply import find_answer, is_sure
 from everthread.chat.reply import Reply
 from everthread.common.keys import META_REPEATS, SESSION_GROUP
+from everthread.server.recall_schemas import HitView, UnitHitView
 from everthread.server.schemas import (
     MAX_BATCH,
     FoundUnitView,
-    HitView,
     LineView,
     ReceiptView,
     Remember,
     RequestBody,
-    UnitHitView,
     View,
     corrected_positions,
 )

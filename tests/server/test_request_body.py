@@ -19,8 +19,9 @@ from pydantic import ValidationError
 
 from everthread.server import server_db
 from everthread.server.keys import KeyStore
+from everthread.server.recall_schemas import RecallBody
 from everthread.server.request_body import MAX_INLINE_JSON_BYTES, BodyRequest, YieldingDecoder
-from everthread.server.schemas import MAX_METADATA_VALUES, LineBody, RecallBody, RequestBody, has_at_most
+from everthread.server.schemas import MAX_METADATA_VALUES, LineBody, RequestBody, has_at_most
 from everthread.server.services import Services
 from server.problem import kind
 

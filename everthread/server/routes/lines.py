@@ -27,10 +27,10 @@ from everthread.server.permissions import (
     WriteMemory,
     permitted_banks,
 )
+from everthread.server.recall_schemas import EvidenceView
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import (
-    EvidenceView,
     ItemList,
     LinesBody,
     LineView,

@@ -8,17 +8,17 @@ from fastapi import APIRouter, Request
 
 from everthread.server.metrics import RequestMetrics
 from everthread.server.permissions import ReadMemory, require
-from everthread.server.request_body import AuthFirstRoute
-from everthread.server.schemas import (
+from everthread.server.recall_schemas import (
     ContextBody,
     ContextView,
     FoundLinesView,
     HitView,
-    ItemList,
     RecallBody,
     SearchBody,
     UnitHitView,
 )
+from everthread.server.request_body import AuthFirstRoute
+from everthread.server.schemas import ItemList
 from everthread.types import Context
 
 router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=AuthFirstRoute)
