@@ -60,7 +60,7 @@ async def run(path: str, *arguments: str) -> int:
     async with serve(
         lambda playwright: relay(playwright, address), "127.0.0.1", 0, max_size=None, compression=None
     ) as server:
-        port = server.sockets[0].getsockname()[1]
+        port = next(iter(server.sockets)).getsockname()[1]
         print(f"WebDriver BiDi listening on ws://127.0.0.1:{port}", file=sys.stderr, flush=True)
         await process.stderr.read()
         return await process.wait()
