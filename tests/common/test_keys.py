@@ -34,6 +34,7 @@ ADDED_SINCE = {
     "META_UNDATED": "everthread.undated",
     "META_RECALLED": "everthread.recalled",
     "SETTING_RESPONSES": "everthread.responses",
+    "SETTING_DELETED_EVENTS": "everthread.deleted_events",
     "SETTING_DEMO": "demo",
     "SETTING_HOME": "home",
     "SETTING_RECALL_FROM": "recall_from",
