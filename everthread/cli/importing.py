@@ -39,6 +39,10 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
     default="facts",
     help="Store the facts of another memory (mem0) as facts, or as lines, which chats recall. Default: facts.",
 )
+@click.option(
+    "--attachments", is_flag=True, help="Store the texts of attachments with their lines (Claude, Open WebUI)."
+)
+@click.option("--disappearing", is_flag=True, help="Store messages of Signal that were to disappear, too.")
 @click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
 @click.option("--tz", help="The time zone of times without one. Default: UTC.")
 @json_option

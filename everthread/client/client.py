@@ -337,6 +337,8 @@ class Client:
         only: Collection[str] = (),
         strict: bool = False,
         facts_as_lines: bool = False,
+        attachments: bool = False,
+        disappearing: bool = False,
     ) -> ImportResult:
         """Store the lines of a file of conversations: all of them, or none if any part of the file is invalid.
 
@@ -348,6 +350,8 @@ class Client:
             name: the file's name, from which its format and the names of its sessions are derived.
             format, assistant, tz, me, only, strict: as for `everthread import`.
             facts_as_lines: whether the facts of another memory (mem0) are stored as lines.
+            attachments: whether the texts of attachments are stored in the metadata of their lines.
+            disappearing: whether messages of Signal that were to disappear are stored.
 
         Raises:
             BadFile: the file can't be read in its format.
@@ -357,6 +361,7 @@ class Client:
         """
         options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only}
         flags = {"strict": strict, "facts_as_lines": facts_as_lines}
+        flags |= {"attachments": attachments, "disappearing": disappearing}
         return ImportResult(**self._send_file("import", content, name, options, flags))
 
     def preview_import(
@@ -371,11 +376,14 @@ class Client:
         only: Collection[str] = (),
         strict: bool = False,
         facts_as_lines: bool = False,
+        attachments: bool = False,
+        disappearing: bool = False,
     ) -> FileContents:
         """Return the contents of a file as it would be imported. Takes the arguments of `import_file`, and raises the
         same errors."""
         options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only}
         flags = {"strict": strict, "facts_as_lines": facts_as_lines}
+        flags |= {"attachments": attachments, "disappearing": disappearing}
         return decode.file_contents(self._send_file("import/preview", content, name, options, flags))
 
     def _send_file(

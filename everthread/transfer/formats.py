@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 Reader = Callable[[], Iterator[NewLine]]
 
+OWN_OPTIONS = {  # of single services
+    "claude": ("attachments",),
+    "openwebui": ("attachments",),
+    "signal": ("disappearing",),
+}
 FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
@@ -35,7 +40,7 @@ FORMATS = {  # the options of each module's `read`, apart from the path
     "whatsapp": ("assistant", "tz", "me", "skipped", "findings"),
     "locomo": ("only",),
     "realtalk": ("only",),
-    **dict.fromkeys(SERVICES, ("only", "assistant", "tz", "me", "strict")),
+    **{name: ("only", "assistant", "tz", "me", "strict", *OWN_OPTIONS.get(name, ())) for name in SERVICES},
 }
 MAX_NAMED_FILES = 5  # of an archive or a folder, in a message
 
@@ -54,6 +59,8 @@ def open_reader(
     me: str | None = None,
     strict: bool = False,
     facts_as_lines: bool = False,
+    attachments: bool = False,
+    disappearing: bool = False,
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
     sessions: dict[str, SessionLabel] | None = None,
@@ -71,6 +78,8 @@ def open_reader(
         me: the name of the person whose export it is.
         strict: whether a conversation that can't be read is an error.
         facts_as_lines: whether facts that another memory wrote, if the file has any, become lines.
+        attachments: whether the texts that a service extracted from attachments become metadata of their lines.
+        disappearing: whether messages that were to disappear are read.
         skipped: filled with the number of entries without a line, by kind.
         places: filled with the place in the file of each line with its own key, by key.
         sessions: filled with the titles and the metadata of sessions, by id.
@@ -89,13 +98,16 @@ def open_reader(
     format = services[0] if services else format or _recognize(paths[0])
     if format not in FORMATS:
         raise ConfigError(f"unknown format {format!r}; expected one of {', '.join(FORMATS)}")
-    options = FORMATS[format]
+    options = {option for name in services or [format] for option in FORMATS[name]}
     possible = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
+    possible |= {"attachments": attachments, "disappearing": disappearing}
     given: dict[str, Any] = {name: value for name, value in possible.items() if value}
-    for name in given.keys() - set(options):
-        others = [other for other, known in FORMATS.items() if name in known and other not in SERVICES]
-        others.append("exports of services")
-        what = f"format {format} has no option {name!r} (only {', '.join(others)} have it)"
+    for name in given.keys() - options:
+        is_own = any(name in own for own in OWN_OPTIONS.values())
+        others = [other for other, known in FORMATS.items() if name in known and (is_own or other not in SERVICES)]
+        others += [] if is_own else ["exports of services"]
+        have = "has" if len(others) == 1 and is_own else "have"
+        what = f"format {format} has no option {name!r} (only {', '.join(others)} {have} it)"
         raise ConfigError(what, path=paths[0], remedy="leave out {option}", option=name)
     if services:
         from everthread.transfer.services import lines

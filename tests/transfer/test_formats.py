@@ -67,6 +67,8 @@ def test_an_option_that_a_format_does_not_have_is_rejected(tmp_path: Path) -> No
         r"; leave out only=",
     ):
         open_reader(tmp_path / "x.jsonl", only=["conv-1"])
+    with pytest.raises(ConfigError, match=r"no option 'disappearing' \(only signal has it\)"):
+        open_reader(tmp_path / "x.jsonl", disappearing=True)
 
 
 def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ async def get_file_name(request: Request, name: FileNameQuery = None) -> str:
 
 
 FileName = Annotated[str, Depends(get_file_name)]
+IMPORT_FLAGS = ("strict", "facts_as_lines", "attachments", "disappearing")
 
 
 async def upload(request: Request, name: FileName) -> AsyncIterator[Upload]:
@@ -65,13 +66,15 @@ class ImportOptions:
     strict: Annotated[bool, Query(description="Import nothing if a conversation can't be read.")] = False
     tz: Annotated[str | None, Query(description="The time zone of times without one. Default: UTC.")] = None
     facts_as_lines: Annotated[bool, Query(description="Store the facts of another memory (mem0) as lines.")] = False
+    attachments: Annotated[bool, Query(description="Store the texts of attachments in the metadata.")] = False
+    disappearing: Annotated[bool, Query(description="Store messages that were to disappear (Signal).")] = False
 
     def check(self, path: Path, name: str) -> importing.CheckedFile:
         """Read an uploaded file of this name, and check all of it."""
         zone = None if self.tz is None else parse_zone(self.tz)
         names = {"assistant": self.assistant or (), "only": self.only or (), "me": self.me}
         with name_in_errors(path, name):
-            flags = {"strict": self.strict, "facts_as_lines": self.facts_as_lines}
+            flags = {name: getattr(self, name) for name in IMPORT_FLAGS}
             return importing.check_file(path, self.format, tz=zone, **flags, **names)
 
 

@@ -10,7 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from everthread.errors import BadFile
-from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
+from everthread.transfer.services.conversation import (
+    ATTACHMENT_TEXTS,
+    Conversation,
+    Entry,
+    Message,
+    ReadOptions,
+    build_all,
+)
+from everthread.transfer.services.entries import drop_empty
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import (
     Record,
@@ -20,10 +28,11 @@ from everthread.transfer.services.fields import (
     parse_iso,
     require_record,
 )
-from everthread.types import JSONValue
+from everthread.types import JSONValue, Metadata
 
 NAME = "Claude"
 PERSON = "user"
+PASTED = "pasted text"  # which Claude makes an attachment without a name if it is long
 
 _KINDS = {"thinking": "thoughts", "tool_use": "calls of tools", "tool_result": "results of tools"}
 
@@ -38,15 +47,16 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     names = _read_names(export)
     for file in _find_files(export):
         places = ((f"conversation {number} of {file.name}", value) for number, value in enumerate(file.items(), 1))
-        yield from build_all(places, lambda value: build_conversation(value, names))
+        yield from build_all(places, lambda value: build_conversation(value, names, options.attachments))
 
 
-def build_conversation(value: object, names: Mapping[str, str]) -> Conversation:
+def build_conversation(value: object, names: Mapping[str, str], attachments: bool = False) -> Conversation:
     """Build a conversation from its JSON.
 
     Args:
         value: the JSON.
         names: the names of users, by id.
+        attachments: whether the texts of attachments are read, too.
 
     Raises:
         BadFile: it has no messages, or no id.
@@ -57,7 +67,8 @@ def build_conversation(value: object, names: Mapping[str, str]) -> Conversation:
         raise BadFile("its messages are not a list" if conversation_id else "it has no id")
     skipped = Counter[str]()
     person = names.get(get_text(get_record(record, "account"), "uuid"), PERSON)
-    messages = [_build_message(message, person, skipped) for message in get_records(record, "chat_messages")]
+    rows = get_records(record, "chat_messages")
+    messages = [_build_message(message, person, attachments, skipped) for message in rows]
     return Conversation(
         conversation_id,
         messages,
@@ -86,11 +97,12 @@ def _read_names(export: Export) -> dict[str, str]:
     return names
 
 
-def _build_message(message: Record, person: str, skipped: Counter[str]) -> Message:
+def _build_message(message: Record, person: str, attachments: bool, skipped: Counter[str]) -> Message:
     sender = get_text(message, "sender")
     is_person = sender == "human"
     text = _read_text(message, skipped) if sender in ("human", "assistant") else ""
-    if not text:
+    metadata = _read_metadata(message, attachments)
+    if not text and ATTACHMENT_TEXTS not in metadata:
         skipped["messages without text"] += 1
     return Message(
         text,
@@ -98,7 +110,7 @@ def _build_message(message: Record, person: str, skipped: Counter[str]) -> Messa
         person if is_person else NAME,
         parse_iso(message.get("created_at")),
         get_text(message, "uuid") or None,
-        metadata=_read_metadata(message),
+        metadata=metadata,
     )
 
 
@@ -112,8 +124,13 @@ def _read_text(message: Record, skipped: Counter[str]) -> str:
     return "\n\n".join(texts).strip() if parts else get_text(message, "text").strip()
 
 
-def _read_metadata(message: Record) -> dict[str, JSONValue]:
-    """Return the names of attachments."""
+def _read_metadata(message: Record, attachments: bool) -> Metadata:
+    """Return the names of attachments, and their texts if they are wanted."""
     attached = get_records(message, "attachments") + get_records(message, "files")
     names: list[JSONValue] = [name for file in attached if (name := get_text(file, "file_name"))]
-    return {"attachments": names} if names else {}
+    texts: list[JSONValue] = [
+        {"name": get_text(file, "file_name") or PASTED, "text": text}
+        for file in attached
+        if attachments and (text := get_text(file, "extracted_content"))
+    ]
+    return drop_empty({"attachments": names, ATTACHMENT_TEXTS: texts})

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, tzinfo
 from everthread.errors import BadFile
 from everthread.types import Metadata, NewUnit, Role
 
+ATTACHMENT_TEXTS = "attachment_texts"  # in the metadata of a message: the name and the text of each attachment
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -34,6 +36,11 @@ class Message:
     parent: str | None = None
     shown: bool = True
     metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def has_content(self) -> bool:
+        """True for one that becomes a line: with words, or the text of an attachment."""
+        return bool(self.text.strip()) or ATTACHMENT_TEXTS in self.metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,8 @@ class ReadOptions:
         tz: the zone of times without one.
         strict: whether a conversation that can't be read is an error.
         facts_as_lines: whether the facts of another memory become lines.
+        attachments: whether the texts that a service extracted from attachments are read, too.
+        disappearing: whether messages that were to disappear are read, too.
     """
 
     me: str | None = None
@@ -98,6 +107,8 @@ class ReadOptions:
     tz: tzinfo = UTC
     strict: bool = False
     facts_as_lines: bool = False
+    attachments: bool = False
+    disappearing: bool = False
 
 
 Entry = Conversation | BrokenConversation | NewUnit  # the last is a fact or a note that another memory wrote

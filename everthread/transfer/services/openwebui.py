@@ -8,10 +8,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 
 from everthread.errors import BadFile
-from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
+from everthread.transfer.services.conversation import (
+    ATTACHMENT_TEXTS,
+    Conversation,
+    Entry,
+    Message,
+    ReadOptions,
+    build_all,
+)
 from everthread.transfer.services.cuts import cut_blocks, cut_thoughts
+from everthread.transfer.services.entries import drop_empty
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import (
     Record,
@@ -22,7 +31,7 @@ from everthread.transfer.services.fields import (
     require_record,
 )
 from everthread.transfer.services.trees import trace_path
-from everthread.types import Metadata
+from everthread.types import JSONValue, Metadata
 
 PERSON = "user"
 _DETAILS = {"reasoning": "thoughts", "tool_calls": "calls of tools", "code_interpreter": "calls of tools"}
@@ -39,13 +48,16 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the chats."""
     for file in filter(_has_chats, export.files):
         values = file.items() if isinstance(file.head, list) else [file.load()]
-        yield from build_all(
-            ((f"chat {number} of {file.name}", value) for number, value in enumerate(values, 1)), build_chat
-        )
+        places = ((f"chat {number} of {file.name}", value) for number, value in enumerate(values, 1))
+        yield from build_all(places, partial(build_chat, attachments=options.attachments))
 
 
-def build_chat(value: object) -> Conversation:
+def build_chat(value: object, attachments: bool = False) -> Conversation:
     """Build the conversation of a chat.
+
+    Args:
+        value: its JSON.
+        attachments: whether the texts of attachments are read, too.
 
     Raises:
         BadFile: it has no id, or no messages.
@@ -60,10 +72,11 @@ def build_chat(value: object) -> Conversation:
     parents = {name: get_text(node, "parentId") or None for name, node in nodes.items()}
     current = get_text(get_record(chat, "history"), "currentId")
     shown = trace_path(parents, current) if current in nodes else set(nodes)
-    messages = [_build_message(name, node, parents[name], name in shown, skipped) for name, node in nodes.items()]
+    build = partial(_build_message, attachments=attachments, skipped=skipped)
+    messages = [build(name, node, parents[name], name in shown) for name, node in nodes.items()]
     if not nodes:
         rows = get_records(chat, "messages")
-        messages = [_build_message(get_text(row, "id") or None, row, None, True, skipped) for row in rows]
+        messages = [build(get_text(row, "id") or None, row, None, True) for row in rows]
     return Conversation(
         get_text(record, "id"),
         messages,
@@ -75,12 +88,13 @@ def build_chat(value: object) -> Conversation:
 
 
 def _build_message(
-    name: str | None, node: Record, parent: str | None, is_shown: bool, skipped: Counter[str]
+    name: str | None, node: Record, parent: str | None, is_shown: bool, attachments: bool, skipped: Counter[str]
 ) -> Message:
     """Build a message; without text, and counted, if nothing was said."""
     role = get_text(node, "role")
     text = _read_text(node, skipped) if role in ("user", "assistant") else ""
-    if not text:
+    metadata = _read_metadata(node, attachments)
+    if not text and ATTACHMENT_TEXTS not in metadata:
         skipped["instructions" if role == "system" else "messages without text"] += 1
     is_user = role == "user"
     return Message(
@@ -91,7 +105,7 @@ def _build_message(
         name,
         parent,
         is_shown,
-        _read_metadata(node),
+        metadata,
     )
 
 
@@ -121,16 +135,15 @@ def _read_parts(item: Record) -> Iterator[str]:
             yield get_text(part, "text")
 
 
-def _read_metadata(node: Record) -> Metadata:
-    metadata: dict[str, str | list[str]] = {}
-    if model := get_text(node, "model"):
-        metadata["model"] = model
-    files = [
-        get_text(file, "name") or get_text(get_record(file, "file"), "filename") for file in get_records(node, "files")
+def _read_metadata(node: Record, attachments: bool) -> Metadata:
+    """Return the model that answered, the names of attachments, and their texts if they are wanted."""
+    files = [(get_text(file, "name"), get_record(file, "file")) for file in get_records(node, "files")]
+    named = [
+        (name or get_text(file, "filename"), get_text(get_record(file, "data"), "content")) for name, file in files
     ]
-    if names := [name for name in files if name]:
-        metadata["attachments"] = names
-    return metadata
+    names: list[JSONValue] = [name for name, _ in named if name]
+    texts: list[JSONValue] = [{"name": name, "text": text} for name, text in named if attachments and text]
+    return drop_empty({"model": get_text(node, "model"), "attachments": names, ATTACHMENT_TEXTS: texts})
 
 
 def _parse_time(value: object) -> datetime | None:

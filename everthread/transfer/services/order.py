@@ -17,8 +17,8 @@ class Placed:
     """A message in its place.
 
     Attributes:
-        message: the message, which has a text.
-        parent: the position, in the same list, of the nearest message before it that has a text; None for a first one.
+        message: the message, which becomes a line.
+        parent: the position, in the same list, of the nearest message before it that does, too; None for a first one.
     """
 
     message: Message
@@ -26,14 +26,14 @@ class Placed:
 
 
 def order_messages(messages: Sequence[Message], skipped: Counter[str]) -> list[Placed]:
-    """Order the messages that have a text. Messages without one pass on what they follow.
+    """Order the messages that become lines. The others pass on what they follow.
 
     Args:
         messages: the messages of a conversation.
         skipped: counts links to missing messages, links in circles, and repeated messages.
     """
     if all(message.parent is None for message in messages):
-        return [Placed(message, None) for message in messages if message.text.strip()]
+        return [Placed(message, None) for message in messages if message.has_content]
     by_id = _index(messages, skipped)
     children: dict[str | None, list[str]] = defaultdict(list)
     for key, message in by_id.items():
@@ -80,7 +80,7 @@ def _place(
         if key in seen:
             continue
         seen.add(key)
-        if by_id[key].text.strip():
+        if by_id[key].has_content:
             placed.append(Placed(by_id[key], parent))
             parent = len(placed) - 1
         stack += [(child, parent) for child in reversed(children.get(key, ()))]

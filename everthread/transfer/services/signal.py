@@ -1,7 +1,7 @@
 """Signal's chats: the export of its apps (`main.jsonl`), and the files that signal-export writes (`data.json`).
 
 In an app's export, each row is a person, a group, a chat or a message; ids hold in that file only. Messages that
-disappear are left out.
+disappear are left out, unless they are asked for.
 """
 
 from __future__ import annotations
@@ -46,18 +46,19 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the chats."""
     for file in export.files:
         if _is_backup(file):
-            yield from convert_backup(row for _, row in file.rows())
+            yield from convert_backup((row for _, row in file.rows()), options.disappearing)
         elif _is_folder(file):
             yield from convert_folder(file.folder, (row for _, row in file.rows()), options.tz)
 
 
-def convert_backup(rows: Iterable[object]) -> Iterator[Entry]:
+def convert_backup(rows: Iterable[object], disappearing: bool = False) -> Iterator[Entry]:
     """Yield the chats of an app's export, and the rows that can't be read.
 
     Args:
         rows: the rows; an error for one that is not JSON.
+        disappearing: whether messages that were to disappear are read, too.
     """
-    backup = _Backup()
+    backup = _Backup(disappearing)
     for number, row in enumerate(rows, 1):
         if isinstance(row, dict):
             backup.add(row)
@@ -81,7 +82,8 @@ def convert_folder(folder: str, rows: Iterable[object], tz: tzinfo) -> Iterator[
 class _Backup:
     """The rows of an app's export, in their order: a row that others refer to comes before them."""
 
-    def __init__(self) -> None:
+    def __init__(self, disappearing: bool) -> None:
+        self._disappearing = disappearing
         self._owner = ME
         self._names: dict[str, str] = {}  # recipient -> name
         self._ids: dict[str, str] = {}  # recipient -> the id that it has in all exports
@@ -121,6 +123,8 @@ class _Backup:
         """Return a message, or the kind of an entry that is no message."""
         if kind := _find_kind(item):
             return kind
+        if not self._disappearing and get_id(item, "expiresInMs") not in ("", "0"):
+            return DISAPPEARING
         message = get_record(item, "standardMessage")
         text = get_record(message, "text") or get_record(item, "directStoryReplyMessage", "textReply", "text")
         if not (words := self._insert_names(text)):
@@ -171,7 +175,7 @@ def _find_kind(item: Record) -> str:
         return DELETED
     if "updateMessage" in item:
         return CALLS if {"individualCall", "groupCall"} & get_record(item, "updateMessage").keys() else NOTICES
-    return DISAPPEARING if get_id(item, "expiresInMs") not in ("", "0") else ""
+    return ""
 
 
 def _find_versions(item: Record) -> tuple[str, str]:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.importing import check_file
+from everthread.memory import Memory
+from everthread.transfer.importing import check_file, import_lines
 from everthread.transfer.services.claude import build_conversation
 from transfer.services.chatgpt_export import save_zip
 
@@ -89,6 +90,30 @@ def test_names_times_titles_and_attachments_are_kept(tmp_path: Path) -> None:
     assert (source.contents.me, source.skipped) == ("Nora", {"empty conversations": 1})
     named = check_file(source.path, me="Ann").read()
     assert [line.speaker for line in named] == ["Ann", "Claude"]
+
+
+def test_texts_of_attachments_are_kept_if_they_are_wanted(tmp_path: Path, memory: Memory) -> None:
+    offer = {"file_name": "offer.txt", "extracted_content": "Ten ferns, 40 euros."}
+    pasted = {"file_name": "", "extracted_content": "A long text."}
+    messages = [
+        message("a", "human", said("Is this good?"), attachments=[offer], files=[{"file_name": "fern.jpg"}]),
+        message("b", "human", attachments=[pasted]),
+    ]
+    path = save_zip(tmp_path / "export.zip", {"conversations.json": [talk(*messages)]})
+    assert check_file(path).skipped == {"messages without text": 1}
+    source = check_file(path, attachments=True)
+    assert source.skipped == {}
+    for _ in range(2):
+        import_lines(memory, source)
+    first, second = memory.lines(include_wordless=True)
+    assert first.metadata == {
+        "attachments": ["offer.txt", "fern.jpg"],
+        "attachment_texts": [{"name": "offer.txt", "text": "Ten ferns, 40 euros."}],
+    }
+    assert (second.text, second.metadata) == (
+        "",
+        {"attachment_texts": [{"name": "pasted text", "text": "A long text."}]},
+    )
 
 
 def test_conversations_without_an_id_or_a_list_of_messages_are_left_out(tmp_path: Path) -> None:

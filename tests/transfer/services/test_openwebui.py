@@ -32,6 +32,16 @@ def test_reasoning_and_calls_are_counted_in_contents_and_in_output_items() -> No
     assert chat.messages[1].metadata == {"model": "m-1"}
 
 
+def test_texts_of_attachments_are_kept_if_they_are_wanted() -> None:
+    value: Any = copy.deepcopy(OPENWEBUI[1])
+    file = {"type": "file", "name": "", "file": {"filename": "offer.txt", "data": {"content": "Ten ferns."}}}
+    value["chat"]["messages"][0]["files"] = [file]
+    (message,) = build_chat(value).messages
+    assert message.metadata == {"attachments": ["offer.txt"]}
+    (message,) = build_chat(value, attachments=True).messages
+    assert message.metadata["attachment_texts"] == [{"name": "offer.txt", "text": "Ten ferns."}]
+
+
 def test_an_old_chat_is_a_list_of_messages() -> None:
     assert shown(build_chat(OPENWEBUI[1])) == [("user", "Old.")]
 

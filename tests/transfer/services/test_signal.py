@@ -66,6 +66,9 @@ def test_what_is_not_said_is_counted(tmp_path: Path) -> None:
         "disappearing messages": 1,
         "messages without words": 2,
     }
+    disappearing = signal_item(2, expiresInMs="3600000")
+    lines, skipped = read_backup(tmp_path, signal_item(1), disappearing, disappearing=True)
+    assert ([line.text for line in lines], skipped) == ([text(1), text(2)], {})
 
 
 def test_answers_files_and_mentions_are_read(tmp_path: Path) -> None:
