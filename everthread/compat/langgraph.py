@@ -7,9 +7,6 @@ found by its meaning is a line without words.
 from __future__ import annotations
 
 import asyncio
-import math
-import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -35,9 +32,9 @@ from langgraph.store.base import (
 )
 
 from everthread.bank.line_validation import clean_lines, replace_unstorable
-from everthread.errors import BadInput, BadQuery, NotFound
-from everthread.stores.conditions import MAX_INTEGER
-from everthread.types import AllOf, AnyOf, Comparison, Condition, Filter, JSONValue, Line, NewLine, Not, Operator, now
+from everthread.compat.conditions import build_condition
+from everthread.errors import BadInput, NotFound
+from everthread.types import Filter, JSONValue, Line, NewLine, now
 
 if TYPE_CHECKING:
     from everthread.client.client import Client
@@ -46,10 +43,6 @@ if TYPE_CHECKING:
 PREFIX = "langgraph:"  # of the keys and the sessions of all items
 TEXT_FIELDS = ("text", "content", "memory")  # what an item says, in one of these, if no fields are named
 VALUE, CREATED_AT = "value", "created_at"  # names in the metadata of a line
-OPERATORS: dict[str, Operator] = {"$eq": "==", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
-
-_FIELD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
-_NEVER, _ALWAYS = AnyOf(()), AllOf(())
 
 
 class EverthreadStore(BaseStore):
@@ -123,7 +116,8 @@ class EverthreadStore(BaseStore):
     def _search(self, op: SearchOp) -> list[SearchItem]:
         """Return items by their relevance to the query; after them, or without a query, the others, oldest first."""
         where = Filter(
-            key_prefix=f"{PREFIX}{'.'.join((*op.namespace_prefix, ''))}", condition=build_condition(op.filter or {})
+            key_prefix=f"{PREFIX}{'.'.join((*op.namespace_prefix, ''))}",
+            condition=build_condition(op.filter or {}, VALUE),
         )
         end = op.offset + op.limit
         hits = self._memory.recall(op.query, end, where=where) if op.query and end > 0 else []
@@ -234,48 +228,3 @@ def matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
     return len(labels) == count and all(
         wanted in ("*", label) for wanted, label in zip(condition.path, labels, strict=True)
     )
-
-
-# ------------------------------------------------------------------------ filters
-
-
-def build_condition(fields: Mapping[str, Any]) -> Condition | None:
-    """Return the condition of a search's filter; None if it is empty. Raises BadQuery."""
-    return AllOf(tuple(_conditions(fields, f"metadata.{VALUE}"))) if fields else None
-
-
-def _conditions(fields: Mapping[str, Any], parent: str) -> Iterator[Condition]:
-    for name, wanted in fields.items():
-        if not isinstance(name, str) or _FIELD.fullmatch(name) is None:
-            raise BadQuery(
-                f"Invalid filter key: got {name!r}, expected letters, digits, hyphens and underscores, with dots "
-                "between the names of a path"
-            )
-        path = f"{parent}.{name}"
-        if not isinstance(wanted, Mapping):
-            yield _compare(path, "==", wanted)
-        elif any(str(key).startswith("$") for key in wanted):
-            yield from (_compare(path, _operator(key), value) for key, value in wanted.items())
-        else:
-            yield from _conditions(wanted, path)
-
-
-def _operator(name: str) -> Operator:
-    if name not in OPERATORS:
-        raise BadQuery(f"invalid operator of a filter: got {name!r}, expected one of {', '.join(OPERATORS)}")
-    return OPERATORS[name]
-
-
-def _compare(path: str, op: Operator, value: Any) -> Condition:
-    """Return a comparison. A field that is missing equals None; a number may be infinite, or not a number.
-
-    Texts are compared as they are stored.
-    """
-    if value is None and op in ("==", "!="):
-        is_none = AnyOf((Comparison(path, "==", None), Comparison(path, "exists", False)))
-        return is_none if op == "==" else Not(is_none)
-    if isinstance(value, float) and math.isnan(value):
-        return _ALWAYS if op == "!=" else _NEVER
-    if isinstance(value, int | float) and not -MAX_INTEGER <= value <= MAX_INTEGER:
-        value = float(max(-sys.float_info.max, min(value, sys.float_info.max)))
-    return Comparison(path, op, replace_unstorable(value)[0] if isinstance(value, str) else value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,9 @@ FILTERS: list[tuple[dict[str, Any], str]] = [
     ({"user": {"first-name": "Ann"}}, "1"),
     ({"user": {"first-name": {"$gt": "Ann"}}}, "2"),
     ({"tags": ["x", "y"]}, "1"),
+    ({"n": {"$in": [1, None]}}, "13"),
+    ({"n": {"$nin": [1, float("nan")]}}, "23"),
+    ({"$or": [{"kind": "b"}, {"$and": [{"user.first-name": "Ann"}, {"n": {"$lt": 2}}]}]}, "12"),
     ({"text": "nul \0"}, "3"),
     ({}, "123"),
 ]
@@ -118,8 +122,17 @@ def test_filters_compare_values_as_langgraph_documents(store: EverthreadStore) -
 def test_an_invalid_filter_names_what_is_allowed(store: EverthreadStore) -> None:
     with pytest.raises(BadInput, match=r"Invalid filter key: got 'a b', expected letters"):
         store.search((), filter={"a b": 1})
-    with pytest.raises(BadInput, match=r"got '\$in', expected one of \$eq, \$ne"):
-        store.search((), filter={"a": {"$in": [1]}})
+    with pytest.raises(BadInput, match=r"got '\$like', expected one of \$eq, \$ne"):
+        store.search((), filter={"a": {"$like": "x"}})
+    with pytest.raises(BadInput, match=r"invalid filter \$or: got 1, expected a list of filters"):
+        store.search((), filter={"$or": 1})
+    with pytest.raises(BadInput, match=r"invalid filter: got 'x', expected a dict"):
+        store.search((), filter={"$or": ["x"]})
+    nested: dict[str, Any] = functools.reduce(lambda inner, _: {"a": inner}, range(30), {})
+    with pytest.raises(BadInput, match="nested more than 20 deep"):
+        store.search((), filter=nested)
+    with pytest.raises(BadInput, match=r"of metadata\.value\.a in must be a tuple or list of values, got 1"):
+        store.search((), filter={"a": {"$in": 1}})
     with pytest.raises(BadInput, match="which have an order"):
         store.search((), filter={"a": {"$gt": [1]}})
 
@@ -162,7 +175,7 @@ def test_a_batch_reads_before_it_writes_and_the_last_write_of_an_item_counts(sto
         (PutOp(("a",), "k" * 300, {}), BadInput, "at most 200"),
         (PutOp((), "key", {}), InvalidNamespaceError, "at least one label"),
         (PutOp(("a.b",), "key", {}), InvalidNamespaceError, "periods"),
-        (SearchOp((), {"a": {"$in": [1]}}), BadInput, "invalid operator"),
+        (SearchOp((), {"a": {"$like": "x"}}), BadInput, "invalid operator"),
     ],
 )
 def test_an_invalid_operation_stops_the_whole_batch(
