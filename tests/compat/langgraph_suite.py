@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 
 from everthread import Memory
+from everthread.compat.langchain import LangChainEmbedder
 from everthread.compat.langgraph import EverthreadStore
 from everthread.testing import HashEmbedder
-from everthread.types import Vector, Vectors
 
 SQL = "tests the SQL of SQLite's store"
 LEFT_OUT: Mapping[str, str] = {
@@ -35,21 +34,6 @@ LEFT_OUT: Mapping[str, str] = {
 }
 
 
-class SuiteEmbedder:
-    """The embeddings of the suite as an embedder of ours."""
-
-    name, multilingual = "suite", True
-
-    def __init__(self, embeddings: Embeddings) -> None:
-        self._embeddings = embeddings
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        return np.asarray(self._embeddings.embed_documents(list(texts)), np.float32)
-
-    def embed_query(self, text: str) -> Vector:
-        return np.asarray(self._embeddings.embed_query(text), np.float32)
-
-
 class SuiteStore(EverthreadStore):
     """Our store, opened as the suite opens SQLite's."""
 
@@ -59,7 +43,7 @@ class SuiteStore(EverthreadStore):
     @classmethod
     @contextmanager
     def from_conn_string(cls, name: str, index: dict[str, Any] | None = None) -> Iterator[SuiteStore]:
-        embedder = SuiteEmbedder(index["embed"]) if index else HashEmbedder()
+        embedder = LangChainEmbedder(index["embed"]) if index else HashEmbedder()
         with tempfile.TemporaryDirectory() as folder, Memory.open("suite", store=folder, embedder=embedder) as memory:
             store = cls(memory, (index or {}).get("text_fields") or ())
             store.index_config, store.embeddings = index, index["embed"] if index else None

@@ -1,4 +1,4 @@
-"""LangGraph's store and the Agents SDK's session in banks of a server."""
+"""LangChain's and LangGraph's stores and the Agents SDK's session in banks of a server."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hardship.loopback import serve_app
 
 from everthread import Client
+from everthread.compat.langchain import EverthreadRetriever, EverthreadVectorStore
 from everthread.compat.langgraph import EverthreadStore
 from everthread.compat.openai_agents import EverthreadSession
 from everthread.recipes.default import Default
@@ -59,3 +60,32 @@ def test_a_session_on_a_server_has_the_items_of_a_bank_there(url: str) -> None:
 
     with Client(url, "ann") as bank:
         asyncio.run(use(EverthreadSession("s", bank)))
+
+
+def test_documents_on_a_server_are_found_replaced_and_deleted(url: str) -> None:
+    with Client(url, "manuals") as bank:
+        store = EverthreadVectorStore(bank)
+        assert store.similarity_search("button") == store.get_by_ids(["1"]) == []
+        store.delete()
+        store.add_texts(["Press the red button.", "Clean the filter."], [{"page": 7}, {"page": 12}], ids=["1", "2"])
+        store.add_texts(["Press the green button."], [{"page": 8}], ids=["1"])
+        found = store.similarity_search("Which button?", filter={"page": {"$lt": 12}})
+        assert [(each.id, each.page_content, each.metadata) for each in found] == [
+            ("1", "Press the green button.", {"page": 8})
+        ]
+        with pytest.raises(NotImplementedError, match="use search_type='similarity'"):
+            store.max_marginal_relevance_search("button")
+        store.delete(["1"])
+        assert [each.id for each in store.get_by_ids(["1", "2"])] == ["2"]
+        store.delete()
+        assert store.get_by_ids(["2"]) == []
+
+
+def test_a_retriever_reads_a_bank_on_a_server(url: str) -> None:
+    with Client(url, "zoe") as bank:
+        retriever = EverthreadRetriever(memory=bank, dated=False)
+        assert retriever.invoke("Where is Mia?") == []
+        bank.observe("Mia is in Lisbon.")
+        assert [each.page_content for each in retriever.invoke("Where is Mia?")] == ["Mia is in Lisbon."]
+        gated = EverthreadRetriever(memory=bank, gated=True)
+        assert gated.invoke("What is 17 times 4?") == []

@@ -1,0 +1,98 @@
+"""The documents of a framework in a bank: LangChain's or Haystack's.
+
+A document is a line without a time, under a key that begins with the framework's name. Each is a session of its own,
+because the lines around a line in its session count for its relevance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from everthread.bank.line_validation import clean_lines, replace_unstorable
+from everthread.errors import NotFound
+from everthread.memory import Memory
+from everthread.types import Condition, Filter, Hit, Line, Metadata, NewLine
+
+if TYPE_CHECKING:
+    from everthread.client.client import Client
+
+
+class DocumentLines:
+    """The lines of the documents of one framework."""
+
+    def __init__(self, memory: Memory | Client, framework: str) -> None:
+        """Use a bank, which the caller closes.
+
+        Args:
+            memory: the bank, on this machine or on a server.
+            framework: the name of the framework.
+        """
+        self._memory, self._prefix, self._speaker = memory, f"{framework}:", f"{framework} document"
+
+    def build(self, document_id: str, text: str, metadata: Metadata) -> NewLine:
+        """Return the checked line of a document. Raises BadLine."""
+        key = f"{self._prefix}{document_id}"
+        said = text if text.strip() else ""
+        line = NewLine(said, self._speaker, session=key, metadata=metadata, key=key, undated=True)
+        return clean_lines([line])[0]
+
+    def id_of(self, line: Line) -> str:
+        """Return the id of the document in a line."""
+        return (line.key or "").removeprefix(self._prefix)
+
+    def write(self, lines: Iterable[NewLine]) -> None:
+        """Store documents, or replace those that are stored. Of several with one id the last counts."""
+        new = list({line.key: line for line in lines}.values())
+        for line, stored in zip(new, self._memory.observe_many(new), strict=True):
+            if (stored.text, stored.metadata) != (line.text, line.metadata):
+                self._replace(line)
+
+    def _replace(self, line: NewLine) -> None:
+        self._memory.observe(
+            line.text,
+            speaker=line.speaker,
+            session=line.session,
+            metadata=line.metadata,
+            key=line.key,
+            replace=True,
+            undated=True,
+        )
+
+    def find(self, document_id: str) -> Line | None:
+        """Return the line of a document; None if it is not stored."""
+        key, _ = replace_unstorable(f"{self._prefix}{document_id}")
+        try:
+            return self._memory.get(key=key)
+        except NotFound:  # a server has no bank before its first line
+            return None
+
+    def read(self, condition: Condition | None = None) -> Iterator[Line]:
+        """Yield the lines of the documents that a condition allows, in the order in which they were written."""
+        where = Filter(key_prefix=self._prefix, condition=condition)
+        with suppress(NotFound):  # as above
+            yield from self._memory.lines(where, include_wordless=True)
+
+    def recall(self, query: str, k: int, condition: Condition | None = None) -> list[Hit]:
+        """Return at most k documents, the most relevant first."""
+        where = Filter(kind="line", key_prefix=self._prefix, condition=condition)
+        try:
+            return self._memory.recall(query, k, where=where)
+        except NotFound:  # as above
+            return []
+
+    def forget(self, document_id: str) -> None:
+        """Delete a document, if it is stored, with its earlier versions."""
+        if (line := self.find(document_id)) is not None:
+            with suppress(NotFound):  # another process was faster
+                self._memory.forget(seq=line.seq)
+
+    def forget_all(self) -> None:
+        """Delete all documents: on this machine at once, on a server one by one."""
+        if isinstance(self._memory, Memory):
+            with suppress(NotFound):
+                self._memory.forget(speaker=self._speaker)
+            return
+        for line in list(self.read()):
+            self.forget(self.id_of(line))

@@ -1,0 +1,83 @@
+"""LangChain's retriever over the lines of a bank: what was said, with its speaker and its day."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from everthread.client.client import Client
+from everthread.errors import NotFound
+from everthread.memory import Memory
+from everthread.types import FoundUnit, Hit, Line
+
+ANY_LENGTH = 1_000_000  # tokens of a context that includes all of its hits
+
+
+class EverthreadRetriever(BaseRetriever):
+    """Retrieves what a bank, on this machine or on a server, knows of a query.
+
+        with Memory.open("alice") as memory:
+            retriever = EverthreadRetriever(memory=memory, k=4)
+            retriever.invoke("Where does Mia live?")
+
+    Attributes:
+        memory: the bank, which the caller closes.
+        k: the maximum number of documents. Fewer are returned only by a smaller bank, a filter or the gate.
+        where: a `Filter` for the lines; with a `kind`, units are found instead.
+        gated: whether the relevance gate applies. A query to which nothing is relevant then gets no documents.
+        dated: whether the text of a document begins with the speaker and the day: "Mia, 2 June 2024: …".
+    """
+
+    memory: Memory | Client
+    k: int = 4
+    where: Any = None  # pydantic has no schema for the recursive types in a Filter
+    gated: bool = False
+    dated: bool = True
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        """Return the documents of the hits, best first.
+
+        Args:
+            query: the query.
+            run_manager: LangChain's callbacks, which LangChain itself calls.
+            k: the maximum number of documents; None: that of the retriever.
+
+        Raises:
+            BadQuery: the query, k or the filter is invalid.
+        """
+        try:
+            hits = self._find(query, self.k if k is None else k)
+        except NotFound:  # a server has no bank before its first line
+            return []
+        return [self._to_document(hit) for hit in hits]
+
+    def _find(self, query: str, k: int) -> list[Hit]:
+        if self.gated:
+            return list(self.memory.context(query, ANY_LENGTH, where=self.where).hits[:k])
+        return self.memory.recall(query, k, where=self.where)
+
+    def _to_document(self, hit: Hit) -> Document:
+        source = hit.source
+        metadata = {
+            "seq": hit.seq,
+            "session": source.session,
+            "speaker": source.speaker,
+            "said_at": None if source.is_undated else source.said_at.isoformat(),
+            "relevance": hit.relevance,
+        }
+        if isinstance(source, Line):
+            return Document(self._write_text(source), id=str(hit.seq), metadata={**metadata, "role": source.role})
+        unit_id = f"{hit.kind}:{source.unit.id}"
+        return Document(self._write_text(source), id=unit_id, metadata={**metadata, "kind": hit.kind})
+
+    def _write_text(self, source: Line | FoundUnit) -> str:
+        if not self.dated:
+            return source.text
+        at = source.said_at
+        day = "" if source.is_undated else f", {at.day} {at:%B} {at.year:04d}"
+        return f"{source.speaker}{day}: {source.text}"
