@@ -1,12 +1,12 @@
 """Finds lines by their text: those that contain all words of a search, also as parts of words.
 
-It reads the lines of the bank, those said last first, until the caller has enough. `everthread.recall` finds what is
-similar in meaning.
+It reads the texts of the bank, those said last first, until the caller has enough. Thousands are folded and searched as
+one text, since a call for each would take longer than the search. `everthread.recall` finds what is similar in meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import cast
 
@@ -19,7 +19,9 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import fold
 from everthread.types import ROLES, Filter, Line, Seqs
 
-LINES_PER_READ = 1_000
+LINES_PER_READ = 1_000  # of the first read; each further one is twice as large
+MAX_LINES_PER_READ = 16_000
+SEPARATOR = "\0"  # of texts: no line contains it, and no character is folded with it
 PUNCTUATION = ".,;:!?…\"'()[]«»„“”‘’¿¡。，、；：！？「」『』（）"  # around a word of a search
 
 
@@ -68,11 +70,32 @@ class TextSearch:
 
     def _find(self, words: list[str], seqs: Seqs) -> Iterator[Line]:
         """Yield the lines among these that contain all words, the last first."""
-        for end in range(len(seqs), 0, -LINES_PER_READ):
-            chunk = seqs[max(end - LINES_PER_READ, 0) : end].tolist()
-            lines = {line.seq: line for line in self.store.get(self.bank, sorted(chunk))}
-            found = (lines[seq] for seq in reversed(chunk) if seq in lines)
-            yield from (line for line in found if all(word in fold(line.text) for word in words))
+        size = LINES_PER_READ
+        while len(seqs):
+            seqs, chunk = seqs[:-size], seqs[-size:]
+            found = find_texts(words, self.store.texts(self.bank, np.sort(chunk)))
+            lines = {line.seq: line for line in self.store.get(self.bank, sorted(found))} if found else {}
+            yield from (lines[seq] for seq in reversed(chunk.tolist()) if seq in lines)
+            size = min(2 * size, MAX_LINES_PER_READ)
+
+
+def find_texts(words: Sequence[str], texts: Iterable[tuple[int, str]]) -> set[int]:
+    """Return the numbers of the texts that contain all of these folded words."""
+    ascii_texts, others = (
+        list[tuple[int, str]](),
+        list[tuple[int, str]](),
+    )  # searched apart, because ASCII is folded much faster
+    for numbered in texts:
+        (ascii_texts if numbered[1].isascii() else others).append(numbered)
+    return {*_find_texts(words, ascii_texts), *_find_texts(words, others)}
+
+
+def _find_texts(words: Sequence[str], texts: Sequence[tuple[int, str]]) -> Iterator[int]:
+    folded = fold(SEPARATOR.join(text for _, text in texts))
+    if texts and all(word in folded for word in words):
+        for (number, _), text in zip(texts, folded.split(SEPARATOR), strict=True):
+            if all(word in text for word in words):
+                yield number
 
 
 def parse_search(text: str, before: int | None, limit: int | None) -> list[str]:

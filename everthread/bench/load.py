@@ -28,6 +28,7 @@ from everthread.stores.base import Store
 
 SAMPLE_LINES = 1024  # lines imported with the real model
 INITIAL_LINES = 40  # lines of each bank before the load begins
+SEARCHES = ["zzyzx"] * 10  # a word of no line, so that all are read
 RECALL_SHARE = 0.5  # share of a client's calls that recall; the others observe
 
 Progress = Callable[[str], None]
@@ -41,6 +42,7 @@ class StoreTimings:
     store: str
     observe: Timing
     recall: Timing
+    search: Timing
     bulk_rate: float
     import_rate: float
 
@@ -109,10 +111,11 @@ def _measure_store(name: str, store: Store, size: int, real: Embedder) -> StoreT
         for query in queries[:5]:
             bank.recall(query)
         recall = time_calls(bank.recall, queries)
+        search = time_calls(lambda text: list(bank.search(text)), SEARCHES)
         observe = time_calls(lambda line: bank.observe_many([line]), list(synthetic.lines(OBSERVED_LINES, skip=size)))
     with _open_temporary_bank(store, real) as bank:
         import_rate = SAMPLE_LINES / store_synthetic_lines(bank, SAMPLE_LINES)
-    return StoreTimings(size, name, observe, recall, bulk_rate, import_rate)
+    return StoreTimings(size, name, observe, recall, search, bulk_rate, import_rate)
 
 
 @contextmanager
@@ -127,13 +130,16 @@ def _open_temporary_bank(store: Store, embedder: Embedder) -> Iterator[Memory]:
 
 def table(sides: Sequence[StoreTimings]) -> str:
     """Return the figures as text, with the ratio of the second store to the first."""
-    rows = [f"{'lines':>9}  {'store':<9} {'observe ms':>15} {'recall ms':>15} {'bulk':>7} {'import':>7}"]
+    rows = [
+        f"{'lines':>9}  {'store':<9} {'observe ms':>15} {'recall ms':>15} {'search ms':>15} {'bulk':>7} {'import':>7}"
+    ]
     for side in sides:
-        times = (f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (side.observe, side.recall))
+        times = (f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (side.observe, side.recall, side.search))
         cells = " ".join(f"{cell:>15}" for cell in times)
         rows.append(f"{side.lines:>9,}  {side.store:<9} {cells} {side.bulk_rate:>7,.0f} {side.import_rate:>7,.0f}")
     for one, other in zip(sides[::2], sides[1::2], strict=True):
-        ratios = (other.observe.p50 / one.observe.p50, other.recall.p50 / one.recall.p50)
+        pairs = ((other.observe, one.observe), (other.recall, one.recall), (other.search, one.search))
+        ratios = (numerator.p50 / denominator.p50 for numerator, denominator in pairs)
         rates = (other.bulk_rate / one.bulk_rate, other.import_rate / one.import_rate)
         cells = " ".join(f"{f'{ratio:.2f} x':>15}" for ratio in ratios)
         rows.append(f"{one.lines:>9,}  {'ratio':<9} {cells} {rates[0]:>7.2f} {rates[1]:>7.2f}")

@@ -292,6 +292,14 @@ class LineStore(Protocol):
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         """Return these lines, ascending by seq, without retracted, wordless and missing ones."""
 
+    def texts(self, bank: str, seqs: Seqs) -> list[tuple[int, str]]:
+        """Return the numbers and texts of the lines that `get` returns, in any order.
+
+        Args:
+            bank: the bank.
+            seqs: the lines, ascending; at least one.
+        """
+
     def set_records(self, bank: str, records: Mapping[int, JSONValue]) -> None:
         """Store in the metadata of lines what was recalled for them, by number; retracted and missing ones are left
         out."""

@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from everthread import Filter, Memory
 from everthread.bank import text_search
 from everthread.errors import BadQuery
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
+from everthread.text.analyzer import fold
 
 LINES = ("What is the name of my dog?", "Her Škoda is red.", "The dog (Rex) is at the café.", "我的妹妹搬到里斯本了。")
 
@@ -86,3 +89,15 @@ def test_invalid_arguments_are_refused(bank: Memory) -> None:
         bank.search("dog", limit=-1)
     with pytest.raises(BadQuery, match="where must be a Filter"):
         bank.search("dog", "Ann")  # type: ignore[arg-type]
+
+
+letters = st.sampled_from("aAbsSßſ eéE\u0301\u0308\u0345iıİσΣς.ﬁ²…’'ﾊﾞ가\u1112\u1161\u11ab里\u200d\n\r\u2028")
+texts = st.lists(st.text(letters | st.characters(exclude_characters="\0", codec="utf-8"), min_size=1), max_size=6)
+
+
+@example(["\u0301e", "E\u0301", "cafE", "\u0301"], "é")
+@given(texts, st.text(letters, min_size=1, max_size=2))
+def test_texts_that_are_searched_together_are_found_like_each_alone(texts: list[str], searched: str) -> None:
+    words = text_search.parse_search(searched, None, None)
+    expected = {number for number, text in enumerate(texts) if all(word in fold(text) for word in words)}
+    assert text_search.find_texts(words, enumerate(texts)) == expected

@@ -31,8 +31,8 @@ def test_a_load_without_clients_is_refused(tmp_path: Path) -> None:
 def test_a_folder_and_a_database_are_measured_beside_each_other(database: str) -> None:
     sides = compare_stores(database, [40], embedder="hash")
     assert [(side.store, side.lines) for side in sides] == [("sqlite", 40), ("postgres", 40)]
-    assert all(side.recall.p50 > 0 and side.import_rate > 0 for side in sides)
-    assert table(sides).count(" x") == 2
+    assert all(side.recall.p50 > 0 and side.search.p50 > 0 and side.import_rate > 0 for side in sides)
+    assert table(sides).count(" x") == 3
 
 
 class InterruptingEmbedder(HashEmbedder):

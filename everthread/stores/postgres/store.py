@@ -462,6 +462,9 @@ class PostgresStore(Store):
         wanted = array_literal(np.asarray(seqs, np.int64))
         return self._read(bank, lambda db: bank_rows.get_lines(db, bank, wanted))
 
+    def texts(self, bank: str, seqs: Seqs) -> list[tuple[int, str]]:
+        return self._read(bank, lambda db: bank_rows.get_texts(db, bank, seqs))
+
     def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         keys = [key for key in keys if not UNSTORABLE_CHARACTERS.search(key)]
         if not keys:

@@ -418,6 +418,11 @@ class SQLiteStore(Store):
         )
         return [parse_line(row) for row in rows.fetchall()]
 
+    def texts(self, bank: str, seqs: Seqs) -> list[tuple[int, str]]:
+        query = f"SELECT seq, text FROM line WHERE {LIVE} AND seq IN (SELECT value FROM json_each(?))"
+        with self._bank(bank).file.read_once() as db:
+            return db.execute(query, (json.dumps(seqs.tolist()),)).fetchall()
+
     def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         if not keys:
             return {}
