@@ -22,13 +22,19 @@ from everthread.bank.line_validation import clean_line
 from everthread.bank.settings import remember_policy
 from everthread.chat.character import Character
 from everthread.chat.conversation import open_session
-from everthread.chat.end_dialogue import build_consent_question, build_ending_reply, end_conversation
-from everthread.chat.goodbye import next_step
+from everthread.chat.end_dialogue import build_ending_reply, build_question, end_conversation, find_question
+from everthread.chat.goodbye import Question, Step, next_step
 from everthread.chat.prompt_builder import is_character_line
 from everthread.chat.reply import Reply
 from everthread.chat.responder import Responder
 from everthread.chat.scribe_worker import ScribeWorker
-from everthread.common.keys import META_GREETING, META_HEARD, SETTING_ASKED_AT, SETTING_REMEMBER
+from everthread.common.keys import (
+    META_GREETING,
+    META_HEARD,
+    SETTING_ASKED_AT,
+    SETTING_FORGET_ASKED_AT,
+    SETTING_REMEMBER,
+)
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, BadQuery
 from everthread.languages.wording import DEFAULT_LANGUAGE, Wording, load_wording
@@ -163,8 +169,8 @@ class Chat:
         """Save a text as the user's line, and return the reply, an iterator that streams the model's answer.
 
         If the bank or the recipe asks for consent, the reply to a goodbye is the question whether to remember the
-        conversation. A yes or a no then ends the conversation and is not saved as a line; the reply's `ending` is the
-        result.
+        conversation. A yes then ends it, and the reply's `ending` is the result. The reply to a no asks whether to
+        forget it for good, and only a yes to that does. No answer is saved as a line.
 
         Args:
             text: what the user says. It is durable when this returns.
@@ -283,6 +289,23 @@ class Chat:
             self._begin(None, incognito, resume=False)  # discards the lines said in incognito
         return result
 
+    def next_step(self, text: str) -> Step:
+        """Return what `reply` would do with a text, as of the last `refresh`: see `goodbye.next_step`."""
+        return next_step(
+            text,
+            name=self.character.name,
+            pending=self._pending,
+            has_spoken=any(line.role == "user" for line in self.lines),
+            policy=remember_policy(self._settings),
+            ends_conversation=not self.incognito
+            and (self.memory.recipe.needs_consent or self._settings.get(SETTING_REMEMBER) == "ask"),
+        )
+
+    def withdraw_no(self) -> None:
+        """Ask whether to remember the conversation again, if a no to that is to be confirmed."""
+        if self._pending == "forget":
+            self._set_forget_asked_at(None)
+
     # ----------------------------------------------------------------------- state
 
     @property
@@ -302,9 +325,9 @@ class Chat:
 
     @property
     def question(self) -> str:
-        """The question whether to remember the conversation, from the user's goodbye until the answer; else empty."""
-        last = self.lines[-1].seq if self.lines and not self.incognito else None
-        return self.words("chat.remember") if last is not None and last == self._settings.get(SETTING_ASKED_AT) else ""
+        """The question whether to remember the conversation, or after a no whether to forget it, from the user's
+        goodbye until the answer; else empty."""
+        return self.words(f"chat.{pending}") if (pending := self._pending) else ""
 
     @property
     def words(self) -> Wording:
@@ -435,34 +458,47 @@ class Chat:
     # ---------------------------------------------------------------------- replies
 
     def _reply_to_goodbye(self, text: str, key: str | None) -> Reply | None:
-        """Return the reply to a goodbye, or to an answer to the question after it; None for any other text."""
-        step = next_step(
-            text,
-            name=self.character.name,
-            question_pending=bool(self.question),
-            has_spoken=any(line.role == "user" for line in self.lines),
-            policy=remember_policy(self._settings),
-            ends_conversation=not self.incognito
-            and (self.memory.recipe.needs_consent or self._settings.get(SETTING_REMEMBER) == "ask"),
-        )
+        """Return the reply to a goodbye, or to an answer to a question after it; None for any other text."""
+        step = self.next_step(text)
         if step in ("remember", "forget"):
             return self._report_ending(self.end(step == "remember"))
-        if step not in ("ask", "part"):
-            return None if step == "go on" else build_consent_question(self.session, None, self.words)
+        if step == "ask again":
+            return self._ask("unclear")
+        if step == "confirm":
+            self._set_forget_asked_at(self.lines[-1].seq)
+            return self._ask()
+        self.withdraw_no()
+        if step == "keep":
+            return self._ask("spared")
+        if step == "go on":
+            return None
         new_line = replace(self._build_line(text, self.character.person, "user"), key=key)
         line = self._conversation.add(new_line, defer_embedding=True)
         if step == "part":
             return build_ending_reply(self.end(True), self.words("chat.goodbye"), line)
         self.memory.set_setting(SETTING_ASKED_AT, line.seq)
         self._settings = self.memory.settings()
-        return build_consent_question(self.session, line, self.words)
+        return self._ask("goodbye", line)
+
+    @property
+    def _pending(self) -> Question:
+        """The question about the end of the conversation that awaits an answer."""
+        return "" if self.incognito else find_question(self._settings, self.lines[-1] if self.lines else None)
+
+    def _ask(self, lead: str = "", goodbye: Line | None = None) -> Reply:
+        """Return the reply that asks the pending question, after a lead."""
+        return build_question(self.session, self._pending, self.words, lead, goodbye)
+
+    def _set_forget_asked_at(self, seq: int | None) -> None:
+        self.memory.set_setting(SETTING_FORGET_ASKED_AT, seq)
+        self._settings = self.memory.settings()
 
     def _report_ending(self, ending: EndResult) -> Reply:
         return build_ending_reply(ending, self.words("chat.remembered" if ending.remembered else "chat.forgotten"))
 
     def _answer(self, replaces: Line | None) -> Reply:
-        if self.question:
-            return build_consent_question(self.session, self.lines[-1], self.words)
+        if self._pending:
+            return self._ask("goodbye" if self._pending == "remember" else "", self.lines[-1])
         return self.responder.respond(replaces)
 
     # ------------------------------------------------------------------------ lines

@@ -1,17 +1,23 @@
-"""Ends a conversation, and builds the replies that ask whether to remember it or report the end."""
+"""Ends a conversation, and builds the replies that ask whether to remember it or report the end.
+
+A no to "Shall I remember this conversation?" forgets nothing yet: the user is asked whether to forget it for good.
+Which question is pending is stored in the bank, so that another process can read the answer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from everthread.bank.settings import remember_policy
 from everthread.chat.conversation import Conversation
+from everthread.chat.goodbye import Question
 from everthread.chat.reply import Reply
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.static_reply import build_static_reply
-from everthread.common.keys import SETTING_ASKED_AT
+from everthread.common.keys import SETTING_ASKED_AT, SETTING_FORGET_ASKED_AT
 from everthread.languages.wording import Wording
-from everthread.types import EndResult, Filter, Line
+from everthread.types import EndResult, Filter, JSONValue, Line
 
 
 def end_conversation(
@@ -35,8 +41,9 @@ def end_conversation(
     if remember is None and has_lines:
         return EndResult(session, None, words("chat.remember"))
     receipt = None
-    if settings.get(SETTING_ASKED_AT) is not None:
-        memory.set_setting(SETTING_ASKED_AT, None)
+    for setting in (SETTING_FORGET_ASKED_AT, SETTING_ASKED_AT):
+        if settings.get(setting) is not None:
+            memory.set_setting(setting, None)
     if next(memory.lines(Filter(session=session), limit=1, include_retracted=True), None) is not None:
         if remember is False:
             receipt = memory.forget(session=session)
@@ -45,11 +52,23 @@ def end_conversation(
     return EndResult(session, bool(remember) and has_lines, receipt=receipt)
 
 
-def build_consent_question(session: str, goodbye: Line | None, words: Wording) -> Reply:
-    """Build the reply that asks whether to remember the conversation: to a goodbye, or to an unclear answer."""
-    question = words("chat.remember")
-    lead = words("chat.goodbye" if goodbye else "chat.unclear")
-    return build_ending_reply(EndResult(session, None, question), words.paragraph(lead, question), goodbye)
+def find_question(settings: Mapping[str, JSONValue], last: Line | None) -> Question:
+    """Return which question about the end of a conversation is pending; "" for none.
+
+    Args:
+        settings: the settings of the bank.
+        last: the last line of the conversation.
+    """
+    if last is None or last.seq != settings.get(SETTING_ASKED_AT):
+        return ""
+    return "forget" if last.seq == settings.get(SETTING_FORGET_ASKED_AT) else "remember"
+
+
+def build_question(session: str, question: Question, words: Wording, lead: str, goodbye: Line | None = None) -> Reply:
+    """Build the reply that asks a question, after a lead: the name of a text, or "" for none."""
+    text = words(f"chat.{question}")
+    opening = words(f"chat.{lead}") if lead else ""
+    return build_ending_reply(EndResult(session, None, text), words.paragraph(opening, text), goodbye)
 
 
 def build_ending_reply(ending: EndResult, text: str, goodbye: Line | None = None) -> Reply:

@@ -10,17 +10,25 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from everthread.chat.consent import APOSTROPHE, QUESTION_MARK, is_unclear, parse_consent
+from everthread.chat.consent import APOSTROPHE, QUESTION_MARK, is_unclear, parse_consent, parse_yes_no
 
 MAX_GOODBYE_CHARS = 200  # a longer text is no goodbye
 MAX_NAME_CHARS = 20  # of an unknown name in its own clause: "Bye, Jonas!"
 PHRASES_FILE = Path(__file__).with_name("goodbyes.toml")
 
-Step = Literal["ask", "ask again", "remember", "forget", "part", "go on"]
+Question = Literal["", "remember", "forget"]  # the pending one: whether to remember the conversation, or to forget it
+Step = Literal["ask", "ask again", "remember", "confirm", "forget", "keep", "part", "go on"]
+_ANSWERS: dict[tuple[Question, bool], Step] = {
+    ("remember", True): "remember",
+    ("remember", False): "confirm",
+    ("forget", True): "forget",
+    ("forget", False): "keep",
+}
 
 _CLAUSE_MARKS = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+")
 _CLAUSE_MARKS_AND_HYPHENS = re.compile(rf"{_CLAUSE_MARKS.pattern}|\s-+\s")
@@ -44,7 +52,7 @@ def next_step(
     text: str,
     *,
     name: str,
-    question_pending: bool,
+    pending: Question,
     has_spoken: bool,
     policy: bool | None,
     ends_conversation: bool = True,
@@ -54,35 +62,44 @@ def next_step(
     Args:
         text: what the user said.
         name: the name of the character, which may be part of a goodbye.
-        question_pending: whether the question "Shall I remember this conversation?" is open.
+        pending: the question that is open: "remember" for "Shall I remember this conversation?", "forget" for the one
+            that follows a no to it.
         has_spoken: whether the user said something before in the conversation.
         policy: the bank's setting `remember`: True always, False never, None ask.
         ends_conversation: whether a goodbye ends the conversation; otherwise it is an ordinary line.
 
     Returns:
-        "remember" or "forget" for an answer, "ask" for a goodbye after which the question is asked, "part" for one
-        after which the setting decides, "ask again" for an unclear answer, and "go on" for anything else.
+        "remember" for a yes; "confirm" for a no, after which the person is asked whether to forget; "forget" for a yes
+        to that, and "keep" for a no. "ask" for a goodbye after which the question is asked, "part" for one after which
+        the setting decides, "ask again" for an unclear answer, and "go on" for anything else.
     """
-    if question_pending and (agreed := _parse_consent_with_goodbye(text, name)) is not None:
-        return "remember" if agreed else "forget"
+    if pending and (agreed := parse_answer(text, pending, name)) is not None:
+        return _ANSWERS[pending, agreed]
     may_end = ends_conversation and (has_spoken or policy is False)
     if may_end and is_goodbye(text, name):
         return "ask" if policy is None else "part"
-    if question_pending and is_unclear(text):
+    if pending and is_unclear(text):
         return "ask again"
     if may_end and ends_with_farewell(text, name):
         return "ask" if policy is None else "part"
     return "go on"
 
 
-def _parse_consent_with_goodbye(text: str, name: str) -> bool | None:
-    """Return the answer in a text that may also say goodbye: "Yes. See you tomorrow!" is a yes."""
-    if len(text) > MAX_GOODBYE_CHARS or QUESTION_MARK.search(text) or parse_consent(text) is not None:
-        return parse_consent(text)
+def parse_answer(text: str, question: Question, name: str = "") -> bool | None:
+    """Return the answer in a text that may also say goodbye: "Yes. See you tomorrow!" is a yes. None if it is unclear.
+
+    Args:
+        text: what the user said.
+        question: the question.
+        name: the name of the character, which may be part of a goodbye.
+    """
+    parse: Callable[[str], bool | None] = parse_yes_no if question == "forget" else parse_consent
+    if len(text) > MAX_GOODBYE_CHARS or QUESTION_MARK.search(text) or parse(text) is not None:
+        return parse(text)
     goodbyes = _load_phrases().goodbyes
     fillers = _load_neutral_phrases() | _name_phrases(name)
     rest = [clause for clause in _CLAUSE_MARKS.split(text) if not _has_goodbye(_tokenize(clause), goodbyes, fillers)]
-    return parse_consent(", ".join(rest))
+    return parse(", ".join(rest))
 
 
 def is_goodbye(text: str, name: str = "") -> bool:

@@ -123,6 +123,7 @@ class ChatRepl:
         """Run a command or send a message. An error is shown on one line."""
         try:
             if is_command(text):
+                self.chat.withdraw_no()  # a yes after the command doesn't answer the question before it
                 self.say(self.run_command(text))
             else:
                 self.stream(self.chat.reply(unescape(text)))
@@ -323,7 +324,7 @@ class ChatRepl:
             return self.words("terminal.lines_forgotten", number=receipt.lines)
         if not self.chat.lines:
             raise self.problem("empty_conversation")
-        if not self.confirm(self.words("terminal.forget_conversation"), answer):
+        if not self.confirm(self.words("chat.forget"), answer):
             return self.words("terminal.nothing_forgotten")
         ending = self.chat.end(remember=False)
         if ending.receipt is None:
@@ -375,8 +376,9 @@ class ChatRepl:
         if chat.memory.recipe.needs_consent and chat.lines and not chat.incognito and remember_policy(settings) is None:
             try:
                 ending = self.end_conversation(None)
-                farewell = self.words("terminal.farewell_short")
-                return self.words.paragraph(farewell, repl_text.ending_message(ending, self.words))
+                if ending is not None:
+                    farewell = self.words("terminal.farewell_short")
+                    return self.words.paragraph(farewell, repl_text.ending_message(ending, self.words))
             except EverthreadError as error:  # such as no answer; the conversation can be resumed
                 self.say(f"\n{self.words('terminal.not_ended', error=error)}")
             except _QuitRequested:
@@ -403,17 +405,27 @@ class ChatRepl:
         if argument and remember is None:
             raise self.problem("end_answer", answer=shorten(argument), **self.yes_and_no)
         had_lines = bool(self.chat.lines)
-        ending = self.end_conversation(remember)
+        if (ending := self.end_conversation(remember)) is None:
+            return self.words("terminal.nothing_forgotten")
         if not had_lines and not ending.remembered and ending.receipt is None:
             return self.words("terminal.nothing_to_end")
         return self.note_ending(ending)
 
-    def end_conversation(self, remember: bool | None) -> EndResult:
-        """End the conversation; if it is not decided whether to remember it, ask."""
-        ending = self.chat.end(remember)
-        if ending.remembered is not None:
-            return ending
-        return self.chat.end(self.ask_yes_no(ending.question, self.parse_consent))
+    def end_conversation(self, remember: bool | None) -> EndResult | None:
+        """End the conversation; if it is not decided whether to remember it, ask.
+
+        Before it is forgotten, ask for that, too. Return None if the answer is a no; the conversation then goes on.
+        """
+        chat = self.chat
+        if remember is None:
+            ending = chat.end()
+            if ending.remembered is not None:
+                return ending
+            remember = self.ask_yes_no(ending.question, self.parse_consent)
+        stored = chat.memory.lines(Filter(session=chat.session), limit=1, include_retracted=True)
+        if not remember and any(stored) and not self.ask_yes_no(self.words("chat.forget")):
+            return None
+        return chat.end(remember)
 
     # ------------------------------------------------------------------- answers
 

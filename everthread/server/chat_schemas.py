@@ -67,8 +67,8 @@ class AskBody(RequestBody):
 class ReplyBody(AskBody):
     """A message from the person.
 
-    confirm_forget: whether a no that would forget the conversation forgets nothing yet, so that the caller can ask
-    again and then end it.
+    confirm_forget: whether the caller itself asks again after a no to the question whether to remember the
+    conversation, and then ends it.
     """
 
     text: str

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
+from everthread.chat.consent import parse_yes_no
 from everthread.cli.repl import ChatRepl
 from everthread.cli.screen import Screen
+from everthread.config import LANGUAGES
 from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
 
-QUESTION = load_wording()("chat.remember")
+QUESTION, CONFIRM = load_wording()("chat.remember"), load_wording()("chat.forget")
 
 NORA = Character("Captain Nemo", person="Nora")
 MOVED = "My sister Mia moved to Lisbon."
@@ -79,13 +84,37 @@ def test_a_yes_is_not_saved_and_the_conversation_is_summarised(asking: Memory) -
 def test_a_no_leaves_no_line_and_no_setting(asking: Memory) -> None:
     with begun(asking) as chat:
         get_reply_text(chat, "bye")
-        reply = chat.reply("No, thanks")
+        asked = chat.reply("No, thanks")
+        assert "".join(asked) == CONFIRM
+        assert asked.ending is not None
+        assert (asked.ending.remembered, asked.ending.question, chat.question) == (None, CONFIRM, CONFIRM)
+        assert texts(asking) == [MOVED, "Aye.", "bye"]
+        reply = chat.reply("Yes, please")
         assert "".join(reply) == "It is forgotten."
         assert reply.ending is not None
         assert reply.ending.receipt is not None
         assert reply.ending.receipt.lines == 3
     assert (texts(asking), asking.units()) == ([], [])
-    assert "goodbye" not in asking.settings()
+    assert not {"goodbye", "goodbye_no"} & set(asking.settings())
+
+
+def test_a_no_that_is_not_meant_forgets_nothing_and_the_question_is_asked_again(asking: Memory) -> None:
+    with begun(asking) as chat:
+        get_reply_text(chat, "bye")
+        get_reply_text(chat, "no")
+        assert get_reply_text(chat, "forget it") == f"Please answer yes or no, or go on talking. {CONFIRM}"
+        assert get_reply_text(chat, "no, don't") == f"Nothing was forgotten. {QUESTION}"
+        assert get_reply_text(chat, "yes") == "I will remember it."
+    assert texts(asking) == [MOVED, "Aye.", "bye"]
+
+
+def test_going_on_talking_instead_of_confirming_a_no_keeps_the_conversation(asking: Memory) -> None:
+    with begun(asking) as chat:
+        get_reply_text(chat, "bye")
+        get_reply_text(chat, "no")
+        assert get_reply_text(chat, "One more thing: she has a dog.") == "Aye."
+        chat.undo()
+        assert chat.question == QUESTION
 
 
 @pytest.mark.parametrize("unclear", ["Not now", "Now", "Yes, but not my job"])
@@ -112,7 +141,10 @@ def test_the_question_is_still_pending_in_another_process(asking: Memory) -> Non
     with Chat(asking, NORA, ScriptedLLM([])) as again:
         assert again.question == QUESTION
         assert "".join(again.answer()) == f"Goodbye! {QUESTION}"
-        assert get_reply_text(again, "no") == "It is forgotten."
+        assert get_reply_text(again, "no") == CONFIRM
+    with Chat(asking, NORA, ScriptedLLM([])) as again:
+        assert (again.question, "".join(again.answer())) == (CONFIRM, CONFIRM)
+        assert get_reply_text(again, "yes") == "It is forgotten."
     assert texts(asking) == []
 
 
@@ -195,9 +227,58 @@ def test_the_terminal_asks_after_a_goodbye_and_reads_the_next_line_as_the_answer
 
 
 def test_a_no_in_the_terminal_forgets_the_conversation(asking: Memory) -> None:
-    shown = screen(asking, MOVED, "bye", "no")
-    assert shown[2] == "It is forgotten. Your next message begins another conversation; /quit leaves."
+    shown = screen(asking, MOVED, "bye", "no", "yes")
+    assert shown[2] == CONFIRM
+    assert shown[3] == "It is forgotten. Your next message begins another conversation; /quit leaves."
     assert texts(asking) == []
+
+
+def test_an_end_without_remembering_forgets_nothing_before_another_yes(asking: Memory) -> None:
+    shown = screen(asking, MOVED, "/end", "no", "no", "/end no", "no", "/end no")
+    assert shown[3] == "nothing was forgotten"
+    assert shown[5] == "nothing was forgotten"
+    assert "there was no answer; nothing was changed" in shown[7]
+    assert texts(asking) == [MOVED, "Aye."]
+    assert screen(asking, "/end no", "yes")[1].startswith("It is forgotten.")
+    assert texts(asking) == []
+
+
+ANSWERS = [
+    *("yes", "no", "Not now", "forget it", "delete it", "don't forget it", "No, bye!", "ok", "bye", "My dog is Rex."),
+    *("ja", "nein", "vergiss es", "non", "oui", "no gracias", "不", "是", "忘れて", "いいえ", "/end", "/end no"),
+]
+
+
+@settings(max_examples=25, deadline=None)
+@given(language=st.sampled_from(LANGUAGES), typed=st.lists(st.sampled_from([*ANSWERS, None]), max_size=12))
+def test_nothing_is_forgotten_without_a_yes_to_the_second_question(language: str, typed: list[str | None]) -> None:
+    """Type in a terminal, which is closed and opened again at None."""
+    confirm, waiting = load_wording(language)("chat.forget"), iter(typed)
+    shown, question, answer, known = "", "", "", [MOVED]
+
+    def read(prompt: str) -> str:
+        nonlocal shown, question, answer, known
+        if not set(known) <= set(texts(memory)):
+            assert confirm in question
+            assert parse_yes_no(answer)
+        known, question, shown = texts(memory), shown + prompt, ""
+        if (text := next(waiting, None)) is None:
+            raise EOFError
+        answer = text
+        return text
+
+    def write(text: str) -> None:
+        nonlocal shown
+        shown += text
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory.open("nora", store=folder, embedder=HashEmbedder(64), recipe="packabby") as memory,
+    ):
+        begun(memory).reply("bye")
+        for _ in range(typed.count(None) + 1):
+            with Chat(memory, NORA, ScriptedLLM(["Aye."] * 20), scribe=ExtractiveScribe(), language=language) as chat:
+                ChatRepl(chat, Screen(read, write)).run()
 
 
 def test_the_terminal_shows_a_pending_question_when_reopened(asking: Memory) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.chat.goodbye import Step, ends_with_farewell, is_goodbye, next_step
+from everthread.chat.goodbye import Question, Step, ends_with_farewell, is_goodbye, next_step
 
 NAME = "Captain Nemo"
 GOODBYES = """
@@ -82,15 +82,13 @@ WORDS = st.lists(st.sampled_from("yes no ok not now bye then 再 见 , . so".spl
 def test_any_text_can_be_parsed(text: str) -> None:
     assert is_goodbye(text, text[:40]) in (True, False)
     assert ends_with_farewell(text, text[:40]) in (True, False)
-    assert step(text, pending=True) in get_args(Step)
+    assert all(step(text, pending=question) in get_args(Step) for question in get_args(Question))
 
 
 def step(
-    said: str, *, pending: bool = False, begun: bool = True, remember: bool | None = None, asks: bool = True
+    said: str, *, pending: Question = "", begun: bool = True, remember: bool | None = None, asks: bool = True
 ) -> Step:
-    return next_step(
-        said, name=NAME, question_pending=pending, has_spoken=begun, policy=remember, ends_conversation=asks
-    )
+    return next_step(said, name=NAME, pending=pending, has_spoken=begun, policy=remember, ends_conversation=asks)
 
 
 def test_a_goodbye_is_followed_by_the_question_if_the_policy_is_to_ask() -> None:
@@ -107,15 +105,21 @@ def test_a_goodbye_ends_the_conversation_if_the_bank_has_a_policy() -> None:
 
 
 def test_an_answer_counts_only_while_the_question_is_pending() -> None:
-    assert (step("yes", pending=True), step("yes")) == ("remember", "go on")
-    assert (step("no", pending=True), step("no")) == ("forget", "go on")
+    assert (step("yes", pending="remember"), step("yes")) == ("remember", "go on")
+    assert (step("no", pending="remember"), step("no")) == ("confirm", "go on")
+    assert (step("yes", pending="forget"), step("No. Bye!", pending="forget")) == ("forget", "keep")
+
+
+@pytest.mark.parametrize("said", ["forget it", "don't forget it", "keep it", "remember it", "yes, keep it"])
+def test_whether_to_forget_is_answered_by_a_plain_yes_or_no_alone(said: str) -> None:
+    assert step(said, pending="forget") == "ask again"
 
 
 @pytest.mark.parametrize(
     "said", ["Not now", "Now", "maybe later", "Yes, but not the part about my job", "yes?", "why?"]
 )
 def test_an_unclear_answer_is_asked_again(said: str) -> None:
-    assert (step(said, pending=True), step(said)) == ("ask again", "go on")
+    assert (step(said, pending="remember"), step(said)) == ("ask again", "go on")
 
 
 NEW = ["OK so today I met Anna", "One more thing: she has a dog.", "What is the weather like?", "", "yesterday"]
@@ -123,11 +127,11 @@ NEW = ["OK so today I met Anna", "One more thing: she has a dog.", "What is the 
 
 @pytest.mark.parametrize("said", NEW)
 def test_a_new_subject_continues_the_conversation(said: str) -> None:
-    assert step(said, pending=True) == "go on"
+    assert step(said, pending="remember") == "go on"
 
 
 def test_a_second_goodbye_is_followed_by_the_question_again() -> None:
-    assert step("Goodbye!", pending=True) == "ask"
+    assert step("Goodbye!", pending="remember") == "ask"
 
 
 @pytest.mark.parametrize(
@@ -137,8 +141,8 @@ def test_a_second_goodbye_is_followed_by_the_question_again() -> None:
         ("yes please. Good night Captain", "remember"),
         ("Sure, see you tomorrow", "remember"),
         ("好的，再见", "remember"),
-        ("No. Goodbye!", "forget"),
-        ("bye, no thanks", "forget"),
+        ("No. Goodbye!", "confirm"),
+        ("bye, no thanks", "confirm"),
         ("ok bye, no", "ask"),
         ("yes, no, bye", "ask"),
         ("yes bye", "ask"),
@@ -149,5 +153,5 @@ def test_a_second_goodbye_is_followed_by_the_question_again() -> None:
     ],
 )
 def test_an_answer_beside_a_goodbye_counts_only_in_its_own_clause(said: str, expected: str) -> None:
-    assert step(said, pending=True) == expected
+    assert step(said, pending="remember") == expected
     assert step(said) in ("ask", "go on")

@@ -298,14 +298,18 @@ def test_a_conversation_is_remembered_or_forgotten_as_the_user_answers(client: C
     assert receipt.lines == 2
 
 
-def test_a_goodbye_is_answered_with_the_question_and_a_no_with_a_receipt(client: Client) -> None:
+def test_a_goodbye_is_answered_with_the_question_and_a_confirmed_no_with_a_receipt(client: Client) -> None:
     "".join(client.reply("I planted ferns.", recipe="packabby"))
     goodbye = client.reply("bye", recipe="packabby")
     assert "".join(goodbye) == "Goodbye! Shall I remember this conversation?"
     assert goodbye.ending is not None
     assert (goodbye.ending.remembered, goodbye.ending.question) == (None, "Shall I remember this conversation?")
     assert goodbye.user_line is not None
-    refusal = client.reply("no", recipe="packabby")
+    no = client.reply("no", recipe="packabby")
+    assert "".join(no).startswith("Shall I forget this whole conversation, for good?")
+    assert no.ending is not None
+    assert no.ending.remembered is None
+    refusal = client.reply("yes", recipe="packabby")
     assert "".join(refusal) == "It is forgotten."
     assert refusal.ending is not None
     assert refusal.ending.receipt is not None

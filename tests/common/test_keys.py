@@ -36,6 +36,7 @@ ADDED_SINCE = {
     "SETTING_RESPONSES": "everthread.responses",
     "SETTING_DELETED_EVENTS": "everthread.deleted_events",
     "SETTING_DEMO": "demo",
+    "SETTING_FORGET_ASKED_AT": "goodbye_no",
     "SETTING_HOME": "home",
     "SETTING_RECALL_FROM": "recall_from",
     "SESSION_GROUP": "group",

@@ -680,7 +680,7 @@ def test_a_no_inside_another_word_is_not_an_answer(alone: Memory, ending: str) -
 
 @pytest.mark.parametrize("ending", ["/end", "/quit"])
 def test_answering_no_leaves_nothing(alone: Memory, ending: str) -> None:
-    screen = said_at_the_end(alone, "Not now", "No", ending=ending)
+    screen = said_at_the_end(alone, "Not now", "No", "Yes", ending=ending)
     assert (alone.units(), list(alone.lines(include_retracted=True)), alone.jobs()) == ([], [], [])
     assert "It is forgotten." in "".join(screen)
     assert "all kept" not in screen[-1] or ending == "/end"

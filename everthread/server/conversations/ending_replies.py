@@ -9,20 +9,20 @@ from everthread.server.chat_schemas import done_event, ending_event, line_event
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.problems import Problem
 
-MAX_SAVED = 256  # ended conversations whose last reply can be repeated under its key
+MAX_SAVED = 256  # replies that can be repeated under their keys
 
 
 class EndingReplies:
     """Emits the events of ending replies, and saves their keys.
 
-    The answer that ends a conversation is not a line, so its key is not stored in the bank.
+    An answer to a question about the end is not a line, so its key is not stored in the bank.
     """
 
     def __init__(self) -> None:
         self._by_key = OrderedDict[str, ReplyStream]()
 
     def find(self, key: str | None, text: str) -> ReplyStream | None:
-        """Return the reply that ended a conversation under this key, or None.
+        """Return the reply to the answer with this key, or None.
 
         Raises:
             Problem: if the key belongs to another text.
@@ -49,7 +49,7 @@ class EndingReplies:
         stream.emit(name, data)
         deque(reply, 0).clear()
         stream.finish("done", done_event(None, reply))
-        if name == "ended" and stream.key is not None and reply.goodbye is None:
+        if stream.key is not None and reply.goodbye is None:
             self._by_key[stream.key] = stream
             while len(self._by_key) > MAX_SAVED:
                 self._by_key.popitem(last=False)

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from everthread.bank import validation
 from everthread.bank.line_validation import clean_line
 from everthread.chat.chat import Chat
-from everthread.chat.consent import parse_consent
+from everthread.chat.goodbye import parse_answer
 from everthread.chat.line_copies import list_listeners
 from everthread.chat.listeners import Listeners
 from everthread.chat.reply import Reply
@@ -98,7 +98,7 @@ class ConversationRegistry:
             key: the key of the person's line; a key that was used before returns the same reply.
             incognito: whether the caller expects that nothing is stored.
             may_forget: whether the caller may answer no to the question whether to remember the conversation.
-            confirm_forget: whether such a no forgets nothing yet.
+            confirm_forget: whether the caller asks again itself after such a no.
 
         Returns:
             The stream of the reply.
@@ -117,7 +117,7 @@ class ConversationRegistry:
 
             with self._lease(conversation):
                 self._require_incognito(conversation, incognito)
-                if parse_consent(text) is False and self._asks_to_remember(conversation):
+                if self._may_forget(conversation.chat, text, confirm_forget):
                     if not may_forget:
                         raise Problem(
                             403, "forbidden", "this key can't forget a conversation other than the current one"
@@ -514,7 +514,12 @@ class ConversationRegistry:
             if not conversation.chat.incognito:
                 raise problems.incognito_lost()
 
-    def _asks_to_remember(self, conversation: OpenConversation) -> bool:
-        """Return whether the conversation has asked whether to remember it, so that a no would forget it."""
-        conversation.chat.refresh()
-        return bool(conversation.chat.question)
+    def _may_forget(self, chat: Chat, text: str, confirm_forget: bool) -> bool:
+        """Return whether a text is a no to the question whether to remember the conversation, or a yes to the one after
+        that. A caller that confirms a no itself is never asked the second one."""
+        if parse_answer(text, "remember", chat.character.name) is None:
+            return False
+        chat.refresh()
+        if confirm_forget:
+            chat.withdraw_no()
+        return chat.next_step(text) in ("confirm", "forget")

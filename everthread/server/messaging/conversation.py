@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +16,7 @@ from everthread.chat.character_banks import character_name
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_yes_no
 from everthread.chat.conversation import current_session
-from everthread.chat.goodbye import Step, next_step
+from everthread.chat.goodbye import Question, Step, next_step
 from everthread.chat.line_copies import read_listeners
 from everthread.chat.reply import Reply
 from everthread.errors import EverthreadError
@@ -44,6 +44,7 @@ from everthread.types import Line, Session, now
 log = logging.getLogger("everthread.server")
 
 MAX_QUESTIONS = 3  # how often one question is asked
+QUESTIONS: Mapping[str, Question] = {"remember": "remember", "drop": "forget"}  # about a conversation, by the state's
 MAX_PRIVATE_CHATS = 256  # open incognito conversations, whose lines are not stored
 
 
@@ -111,7 +112,7 @@ class MessageConversation:
         if (request := find_group_request(message.text)) is not None:
             return self._end_group(memory) if request.is_end else self._begin_group(message.person, request.names)
         group = self._load_group(memory)
-        answer = self._answer_remember_question if group else self._answer_goodbye
+        answer = self._answer_question if group else self._answer_goodbye
         if memory is not None and (parts := self._answer_forget(memory, message.text) or answer(memory, message.text)):
             return parts
         if command == "forget everything":
@@ -165,8 +166,19 @@ class MessageConversation:
             return ((f"forgotten/{language}", self._forget_person(memory)),)
         return () if is_confirmed is None else (("spared", 0),)
 
-    def _answer_remember(self, memory: Memory, remember: bool) -> AnswerParts:
-        """Answer a yes or no to the question whether to remember a conversation."""
+    def _answer_step(self, memory: Memory, step: Step) -> AnswerParts:
+        """Answer a yes or no to a question about a conversation; () if the step is another one."""
+        state = self._load_state(memory)
+        if step == "confirm":
+            self._save_state(memory, state.with_question("drop", state.session))
+            return (("drop?", 0),)
+        if step == "keep":
+            self._save_state(memory, state.with_question("remember", state.session))
+            return ("spared", 0), ("remember?", 0)
+        return self._settle(memory, step == "remember") if step in ("remember", "forget") else ()
+
+    def _settle(self, memory: Memory, remember: bool) -> AnswerParts:
+        """Remember the conversation that a question is about, or forget it."""
         state = self._load_state(memory)
         own = find_session(memory, state.session)
         self._save_state(memory, state.without_question(own.last_seq if own else 0))
@@ -259,31 +271,30 @@ class MessageConversation:
             return state.without_question()
         if previous is not None:
             return state.with_question("remember", previous.id)
-        if state.ask == "remember" and state.times < MAX_QUESTIONS:
+        if state.ask in QUESTIONS and state.times < MAX_QUESTIONS:
             return state.with_question("remember", state.session)
         return state.without_question()
 
-    def _answer_remember_question(self, memory: Memory, text: str) -> AnswerParts:
-        """Answer a yes or no to the question whether to remember a conversation; () for any other text."""
-        remember = parse_yes_no(text) if self._load_state(memory).ask == "remember" else None
-        return () if remember is None else self._answer_remember(memory, remember)
+    def _answer_question(self, memory: Memory, text: str) -> AnswerParts:
+        """Answer a yes or no to a question about a conversation; () for any other text."""
+        pending = QUESTIONS.get(self._load_state(memory).ask, "")
+        step = next_step(text, name="", pending=pending, has_spoken=False, policy=None, ends_conversation=False)
+        return self._answer_step(memory, step)
 
     # --------------------------------------------------------------------- talking
 
     def _answer_goodbye(self, memory: Memory, text: str) -> AnswerParts:
-        """Answer a goodbye, or a yes or no to the question whether to remember; () for any other text."""
+        """Answer a goodbye, or a yes or no to a question about a conversation; () for any other text."""
         chat, remember = self._open_chat(memory), remember_policy(memory.settings())
         step: Step = next_step(
             text,
             name=chat.character.name,
-            question_pending=self._load_state(memory).ask == "remember",
+            pending=QUESTIONS.get(self._load_state(memory).ask, ""),
             has_spoken=any(line.role == "user" for line in chat.lines),
             policy=remember,
         )
-        if step in ("remember", "forget"):
-            return self._answer_remember(memory, step == "remember")
         if step not in ("ask", "part"):  # an unclear answer gets a reply, and the question is repeated after it
-            return ()
+            return self._answer_step(memory, step)
         if remember is False:
             self._private.pop(memory.bank, None)
             return (("goodbye", 0),)
@@ -354,7 +365,7 @@ class MessageConversation:
         """
         if remember_policy(memory.settings()) is not None:
             return state.without_question(last.last_seq if last else 0)
-        if state.ask == "remember":
+        if state.ask in QUESTIONS:
             if state.times < MAX_QUESTIONS:
                 return state.with_question("remember", state.session)
             session = find_session(memory, state.session)

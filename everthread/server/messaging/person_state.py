@@ -13,7 +13,7 @@ from everthread.types import JSONValue
 class PersonState:
     """The pending question and answers of a person, stored in their bank under these names."""
 
-    ask: str = ""  # the pending question: "forget", "remember" or ""
+    ask: str = ""  # the pending question: "forget" everything, "remember" or "drop" a conversation, or ""
     session: str = ""  # the session that the question is about
     times: int = 0  # how often the question was asked
     settled: int = 0  # no question is asked about sessions up to this line

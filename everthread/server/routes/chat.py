@@ -87,9 +87,10 @@ async def reply(
 ) -> EventResponse:
     """Say something and get a reply. The line is stored before the response begins.
 
-    If the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; the yes or no
-    after it ends the conversation, as `end` does, and is answered with `ended`. With `confirm_forget`, a no is answered
-    with `question` and `"confirm_forget": true` instead, and forgets nothing.
+    If the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; a yes after it
+    ends the conversation, as `end` does, and is answered with `ended`. A no forgets nothing yet: another `question`
+    asks whether to forget for good, and a yes to that is answered with `ended`. With `confirm_forget`, the caller asks
+    that itself: a no is answered with `question` and `"confirm_forget": true`.
     """
     _check_permissions(request, body)
 

@@ -173,12 +173,28 @@ def test_a_person_is_forgotten_after_a_yes(nemo: PagerBot) -> None:
 def test_a_goodbye_asks_whether_to_remember_the_conversation(nemo: PagerBot) -> None:
     nemo.receive("My sister Mia moved to Lisbon.")
     assert nemo.receive("Good night!") == [PAGER.render_text("remember-this?", 0)]
-    assert nemo.receive("no") == [PAGER.render_text("dropped", 3)]
+    assert nemo.receive("no", id="1") == [PAGER.render_text("drop?", 0)]
+    assert nemo.receive("no", id="1") == [PAGER.render_text("drop?", 0)], "the same message, delivered again"
+    assert len(nemo.lines) == 3
+    assert nemo.receive("yes") == [PAGER.render_text("dropped", 3)]
     nemo.receive("My sister Mia moved to Porto.")
     nemo.clock[0] += timedelta(hours=2)
     assert nemo.receive("Good morning") == ["Lisbon suits her.", PAGER.render_text("remember?", 0)]
     assert nemo.receive("yes") == [PAGER.render_text("remembered", 0)]
     assert len(nemo.lines) == 4
+
+
+@pytest.mark.parametrize("answer", ["no", "forget it", "One more thing: she has a dog."])
+def test_a_conversation_is_kept_unless_a_no_is_confirmed_and_the_question_is_asked_again(
+    nemo: PagerBot, answer: str
+) -> None:
+    nemo.receive("My sister Mia moved to Lisbon.")
+    nemo.receive("Good night!")
+    nemo.receive("no")
+    reply = "Nothing was forgotten." if answer == "no" else "Lisbon suits her."
+    assert nemo.receive(answer) == [reply, PAGER.render_text("remember?", 0)]
+    assert nemo.texts[:3] == ["My sister Mia moved to Lisbon.", "Lisbon suits her.", "Good night!"]
+    assert nemo.receive("yes") == [PAGER.render_text("remembered", 0)]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +218,7 @@ def test_a_goodbye_by_message_is_the_same_as_in_a_chat(nemo: PagerBot, said: str
             nemo.receive(text)
         is_asked = chat.question != ""
     assert nemo.texts[-1] == (said if is_asked else "Lisbon suits her.")
-    assert (nemo.receive("no") == [PAGER.render_text("dropped", 3)]) is is_asked
+    assert (nemo.receive("no") == [PAGER.render_text("drop?", 0)]) is is_asked
 
 
 def test_parts_that_could_not_be_sent_precede_the_next_answer(nemo: PagerBot) -> None:
@@ -265,7 +281,8 @@ def test_a_person_talks_with_several_characters_and_each_remembers_it(store: Sto
             "You are talking with one character again.",
             "Shall I remember our last conversation? Answer YES or NO.",
         ]
-        assert nemo.receive("No") == ["Forgotten: 4 lines. Nothing of that conversation is left."]
+        assert nemo.receive("No") == [PAGER.render_text("drop?", 0)]
+        assert nemo.receive("Yes") == ["Forgotten: 4 lines. Nothing of that conversation is left."]
         assert [store.corpus_stats(f"pager/ann/{name}").lines for name in ("mia", "captain-vey")] == [0, 0]
         assert nemo.receive("End group") == ["You are not talking with several characters."]
         assert nemo.receive("Where to?") == ["North."]

@@ -662,20 +662,31 @@ def test_a_goodbye_is_answered_with_the_question_and_a_yes_ends_the_conversation
     assert after["session"] != before["session"]
 
 
-def test_a_no_forgets_the_conversation_and_the_same_request_again_forgets_nothing_else(begin: Begin) -> None:
+def test_a_confirmed_no_forgets_the_conversation_and_a_repeated_request_nothing_else(begin: Begin) -> None:
     site = site_after_goodbye(begin)
-    body = {"text": "no", "options": {"recipe": "packabby"}}
+    for _ in range(2):
+        received = site.ask("reply", {"text": "no"}, **{"Idempotency-Key": "k0"})
+        assert names(received) == ["question", "done"]
+        assert received[0][1] == {"question": load_wording()("chat.forget")}
+        assert site.state()["question"] == load_wording()("chat.forget")
+    assert site.stored_texts()[-1] == "ok bye then!"
+    body = {"text": "yes", "options": {"recipe": "packabby"}}
     received = site.ask("reply", body, **{"Idempotency-Key": "k1"})
     assert received[0][1]["receipt"]["lines"] == 4
     assert site.stored_texts(retracted=True) == []
     assert site.ask("reply", body, **{"Idempotency-Key": "k1"}) == received
     assert site.stored_texts() == []
-    other = site.client.post(f"{CHAT}/reply", json={**body, "text": "yes"}, headers={"Idempotency-Key": "k1"})
+    other = site.client.post(f"{CHAT}/reply", json={**body, "text": "no"}, headers={"Idempotency-Key": "k1"})
     assert other.status_code == 422
 
 
-def test_a_no_that_has_to_be_confirmed_forgets_nothing(begin: Begin) -> None:
+@pytest.mark.parametrize("earlier", [(), ("no",)])  # by a client that leaves the second question to the server
+def test_a_client_that_confirms_a_no_itself_is_asked_only_the_first_question(
+    begin: Begin, earlier: tuple[str, ...]
+) -> None:
     site = site_after_goodbye(begin)
+    for text in earlier:
+        site.say(text, recipe="packabby")
     received = site.ask("reply", {"text": "no", "confirm_forget": True})
     assert [name for name, _ in received] == ["question", "done"]
     assert received[0][1] == {"question": QUESTION, "confirm_forget": True}

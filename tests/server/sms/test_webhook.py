@@ -468,7 +468,8 @@ def test_a_no_to_remembering_forgets_only_that_conversation(nemo: Bot) -> None:
     nemo.phone().send("My password is swordfish.")
     nemo.wait(2)
     nemo.phone().send("Good morning")
-    assert nemo.phone().send("No, thanks") == [SMS.render_text("dropped", 3)]
+    assert nemo.phone().send("No, thanks") == [SMS.render_text("drop?", 0)]
+    assert nemo.phone().send("Yes") == [SMS.render_text("dropped", 3)]
     assert nemo.texts == ["Good morning", "Lisbon suits her."]
 
 
@@ -485,7 +486,8 @@ def test_a_no_to_remembering_stops_a_reply_in_progress_over_rest(tmp_path: Path)
         with ThreadPoolExecutor() as pool:
             reply = pool.submit(nemo.app.post, path, json={"text": "What is it?"})
             wait_until(lambda: any(map(is_question, nemo.asked)))
-            assert nemo.phone().send("No, thanks") == [SMS.render_text("dropped", 3)]
+            nemo.phone().send("No, thanks")
+            assert nemo.phone().send("Yes") == [SMS.render_text("dropped", 3)]
             assert "word " * 200 not in reply.result(PATIENCE).text  # the whole reply takes ten seconds
 
 
@@ -510,10 +512,12 @@ def test_the_question_is_repeated_only_a_few_times(nemo: Bot) -> None:
 def test_a_goodbye_is_answered_with_the_question(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
     assert nemo.phone().send("Good night!") == [BYE]
-    assert nemo.phone().send("no") == [SMS.render_text("dropped", 4)]
+    assert nemo.phone().send("no") == [SMS.render_text("drop?", 0)]
+    assert nemo.phone().send("yes") == [SMS.render_text("dropped", 4)]
     nemo.phone().send("My sister Mia moved to Lisbon.")
     assert nemo.phone().send("My bus is here, bye!") == [BYE]
-    assert nemo.phone().send("no") == [SMS.render_text("dropped", 4)]
+    assert nemo.phone().send("no") == [SMS.render_text("drop?", 0)]
+    assert nemo.phone().send("yes") == [SMS.render_text("dropped", 4)]
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
 
 
