@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from everthread.server.proxy.front_end_tasks import is_quiet_prompt, is_task
 from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
@@ -16,8 +16,7 @@ META_OTHER_PARTS = "other_parts"  # the number of parts of a message without wor
 EntryRole = Literal["user", "assistant", "instruction", "result", "remark", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A message, or another item of the conversation in a request.
 
     Attributes:

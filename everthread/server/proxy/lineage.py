@@ -283,7 +283,7 @@ class Lineage:
             if not message.is_reference:
                 resolved.append(message)
             elif (line := known.get(message.message_id)) is not None:
-                resolved.append(replace(message, text=line.text))
+                resolved.append(message._replace(text=line.text))
         return resolved, session
 
     def _find_sessions(self, history: Sequence[ChatMessage]) -> list[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 from everthread.types import Metadata, Role
@@ -25,8 +24,7 @@ THOUGHT_TAGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
+class ChatMessage(NamedTuple):
     """A message of the person or the assistant in a request, with its words.
 
     One without text names a reply by its id. said_at is the time that the client gives; few do.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 MAX_FAST_MARKS = 200_000  # brackets and commas up to which C code parses, during which no other thread runs
 HALF_SURROGATE_PAIR = re.compile("[\ud800-\udfff]")
 WHITESPACE = re.compile(r"[ \t\n\r]*")
+SEPARATOR = re.compile(r"[ \t\n\r]*(,[ \t\n\r]*|[\]}])")
 WHITESPACE_START = frozenset(" \t\n\r")
 
 
@@ -28,8 +28,7 @@ class Edit(NamedTuple):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A value in a text.
 
     Attributes:
@@ -128,13 +127,16 @@ class Scanner:
         if self.next_is(closing):
             self.at += 1
             return
+        self._skip_whitespace()
         while True:
-            yield self._skip_whitespace()
-            mark = self.text[self._skip_whitespace() : self.at + 1]
+            yield self.at
+            separator = SEPARATOR.match(self.text, self.at)
+            mark = separator[1] if separator is not None else ""
+            if separator is None or mark[0] not in (",", closing):
+                raise ValueError(f"no , or {closing} at character {self.at}")
+            self.at = separator.end()
             if mark == closing:
-                self.at += 1
                 return
-            self._require(",")
 
     def _skip_whitespace(self) -> int:
         if self.text[self.at : self.at + 1] in WHITESPACE_START and (match := WHITESPACE.match(self.text, self.at)):

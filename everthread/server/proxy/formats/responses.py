@@ -124,7 +124,7 @@ class ResponsesRequest(ModelRequest):
         if not scanner.next_is('"'):
             return super().read_messages(scanner)
         text = scanner.read_value()
-        return [replace(text, value={"role": "user", "content": text.value})]
+        return [text._replace(value={"role": "user", "content": text.value})]
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -214,7 +214,7 @@ def _join_reply(entries: list[Entry], positions: Sequence[int], *, calls_tools: 
         last, text = entries[positions[-1]], SEPARATOR.join(entries[position].text for position in positions)
         for position in positions:
             entries[position] = Entry("assistant", calls_tools=True)
-        entries[positions[-1]] = replace(last, text=text, calls_tools=calls_tools)
+        entries[positions[-1]] = last._replace(text=text, calls_tools=calls_tools)
 
 
 def _read_words(item: dict[str, Any]) -> str:
