@@ -261,9 +261,12 @@ class Lineage:
 
     def _recognise(self, history: Sequence[ChatMessage], newest: ChatMessage) -> Transcript:
         """Return the session that a history continues, or a new one."""
-        transcripts = [self._open(session) for session in self._find_sessions(history)]
+        replies = [message for message in reversed(history) if message.role == "assistant"][:ANCHORS]
+        transcripts = [self._open(session) for session in self._find_sessions(replies)]
         if not transcripts:
             return self._find_opening([*history, newest]) or self._create()
+        if len(transcripts) == 1 and transcripts[0].has_reply(replies):
+            return transcripts[0]
         rated = []
         for transcript in transcripts:
             alignment = transcript.align(history, only_dated=True)
@@ -286,14 +289,13 @@ class Lineage:
                 resolved.append(message._replace(text=line.text))
         return resolved, session
 
-    def _find_sessions(self, history: Sequence[ChatMessage]) -> list[str]:
-        """Find the latest sessions in which one of the last replies of a history was given.
+    def _find_sessions(self, replies: Sequence[ChatMessage]) -> list[str]:
+        """Find the latest sessions in which one of these replies was given.
 
         Replies that were only resent, such as the greeting of a character and examples, are in many conversations.
         """
-        replies = [message for message in reversed(history) if message.role == "assistant"]
         found: dict[str, int] = {}
-        for message in replies[:ANCHORS]:
+        for message in replies:
             for line in filter(is_dated, self._find_lines(message)):
                 found[line.session] = max(found.get(line.session, 0), line.seq)
         return sorted(found, key=lambda session: -found[session])[:MAX_CANDIDATE_SESSIONS]
@@ -510,7 +512,7 @@ def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int
         if position >= len(current) or current[position].role != message.role:
             break
         line = current[position]
-        if not is_same(message.normalized, normalize(line.text)):
+        if message.text != line.text and not is_same(message.normalized, normalize(line.text)):
             before = current[position - 1].seq if position else None
             if transcript.find_discarded(message, before) is not None:
                 break

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from everthread.bank.corrections import sort_by_position
 from everthread.common.keys import META_CORRECTS, META_UNDATED
@@ -40,7 +41,9 @@ class Alignment:
 
 def _is_shown(message: ChatMessage, line: Line) -> bool:
     """Return whether a message repeats a line, perhaps in a template."""
-    return line.role == message.role and is_same(message.normalized, normalize(line.text))
+    if line.role != message.role:
+        return False
+    return message.text == line.text or is_same(message.normalized, normalize(line.text))
 
 
 def is_dated(line: Line) -> bool:
@@ -106,6 +109,11 @@ class Transcript:
             latest = sorted(best, key=lambda offset: (others[offset], offset))[-compared:]
             best = {max(latest, key=lambda offset: (self._count_shown(history, offset), offset))}
         return Alignment(best.pop(), matches)
+
+    def has_reply(self, replies: Sequence[ChatMessage]) -> bool:
+        """Return whether one of these replies was given in this session and is current."""
+        given = (line for line in reversed(self.current) if line.role == "assistant" and is_dated(line))
+        return any(reply.normalized == normalize(line.text) for line, reply in product(given, replies))
 
     def _count_offsets(self, history: Sequence[ChatMessage], role: Role, *, only_dated: bool = False) -> Counter[int]:
         """Count the messages of a role that are equal to current lines, by the distance. Takes the same as `align`."""

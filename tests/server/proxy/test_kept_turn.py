@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -55,7 +54,7 @@ def test_a_later_turn_of_a_named_session_is_stored_once(lineage: Lineage) -> Non
 def test_messages_with_a_time_keep_it_and_the_others_of_a_history_have_none(lineage: Lineage) -> None:
     noon = datetime(2024, 5, 6, 12, tzinfo=UTC)
     later = noon + timedelta(minutes=1)
-    question, answer = replace(QUESTION, said_at=noon), replace(ANSWER, said_at=later)
+    question, answer = QUESTION._replace(said_at=noon), ANSWER._replace(said_at=later)
     keep_turn(lineage, [ChatMessage("user", "Hi."), ChatMessage("assistant", "Hello!"), question, answer])
     lines = list(lineage.memory.lines())
     assert [line.is_undated for line in lines] == [True, True, False, False]
@@ -65,7 +64,7 @@ def test_messages_with_a_time_keep_it_and_the_others_of_a_history_have_none(line
 def test_an_opening_with_another_time_begins_another_session(lineage: Lineage) -> None:
     noon = datetime(2024, 5, 6, 12, tzinfo=UTC)
     sessions = [
-        keep_turn(lineage, [replace(QUESTION, said_at=noon + timedelta(minutes=minutes)), ANSWER])
+        keep_turn(lineage, [QUESTION._replace(said_at=noon + timedelta(minutes=minutes)), ANSWER])
         for minutes in (0, 5, 0, 5)
     ]
     assert sessions[:2] == sessions[2:]
