@@ -176,15 +176,14 @@ class Default(Recipe):
                 else profile.query_model.predict(relevance.collect_evidence(candidates, signals, evidence_scores))
             )
             hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
-        best = np.argsort(-scores, kind="stable")[:k].tolist()
+        best = np.argsort(-scores, kind="stable")[:k]
+        of_best = zip(*(values[best].tolist() for values in signals.values()), strict=True)  # a row of signals each
+        rows = zip(
+            candidates.seqs[best].tolist(), scores[best].tolist(), hit_relevances[best].tolist(), of_best, strict=True
+        )
         ranked = [
-            ScoredLine(
-                seq=int(candidates.seqs[index]),
-                score=float(scores[index]),
-                relevance=float(hit_relevances[index]),
-                signals={name: float(values[index]) for name, values in signals.items()},
-            )
-            for index in best
+            ScoredLine(seq, score, relevance_of_line, dict(zip(signals, row, strict=True)))
+            for seq, score, relevance_of_line, row in rows
         ]
         hits = reader.read_hits(ranked, self.neighbours, candidates.allowed, query.exclude)
         passes = query_relevance >= profile.threshold

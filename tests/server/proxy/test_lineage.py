@@ -565,7 +565,7 @@ def test_many_silently_changed_messages_are_corrected_at_once(
     pinned = next(line.seq for line in memory.lines() if line.text == "Answer 5.")
     memory.set_setting(SETTING_PINNED, [pinned])
     for place, message in enumerate(history[:-2]):
-        history[place] = replace(message, text=message.text.replace("Answer", "My answer to").replace("?", ", please?"))
+        history[place] = message._replace(text=message.text.replace("Answer", "My answer to").replace("?", ", please?"))
     shown = [message.text for message in history]
     monkeypatch.setattr(memory.store, "append", count)
     turn = say(lineage, history, "And now?", "")
