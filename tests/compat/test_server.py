@@ -1,4 +1,4 @@
-"""LangChain's and LangGraph's stores and the Agents SDK's session in banks of a server."""
+"""The drop-ins that can use banks of a server, with such banks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 from hardship.loopback import serve_app
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from everthread import Client
 from everthread.compat.langchain import EverthreadRetriever, EverthreadVectorStore
 from everthread.compat.langgraph import EverthreadStore
 from everthread.compat.openai_agents import EverthreadSession
+from everthread.compat.pydantic_ai import EverthreadRecall
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
 from everthread.server.services import Services
@@ -89,3 +93,14 @@ def test_a_retriever_reads_a_bank_on_a_server(url: str) -> None:
         assert [each.page_content for each in retriever.invoke("Where is Mia?")] == ["Mia is in Lisbon."]
         gated = EverthreadRetriever(memory=bank, gated=True)
         assert gated.invoke("What is 17 times 4?") == []
+
+
+def test_an_agent_recalls_what_a_bank_on_a_server_knows(url: str) -> None:
+    def reply(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[TextPart(str(messages[-1].parts))])
+
+    with Client(url, "eve") as bank:
+        agent = Agent(FunctionModel(reply), capabilities=[EverthreadRecall(bank)])
+        assert "Oslo" not in asyncio.run(agent.run("Where did my sister Mia move?")).output
+        bank.observe("My sister Mia moved to Oslo.", speaker="Eve")
+        assert "Eve: My sister Mia moved to Oslo." in asyncio.run(agent.run("Where did my sister Mia move?")).output
