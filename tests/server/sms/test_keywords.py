@@ -3,7 +3,7 @@
 import pytest
 
 from everthread.chat.consent import parse_yes_no
-from everthread.server.messaging.commands import find_language_request
+from everthread.server.messaging.commands import GroupRequest, find_group_request, find_language_request
 from everthread.server.sms.channel import SMS
 from everthread.server.sms.keywords import find_command
 
@@ -33,23 +33,25 @@ def test_requests_to_be_forgotten_are_commands_too(text: str, command: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("language", "help_word", "forget_me", "other_language", "yes", "no"),
+    ("language", "help_word", "forget_me", "group", "end_group", "other_language", "yes", "no"),
     [
-        ("en", "HELP", "FORGET ME", "LANGUAGE ESPAÑOL", "YES", "NO"),
-        ("de", "HILFE", "VERGISS MICH", "SPRACHE ENGLISCH", "JA", "NEIN"),
-        ("fr", "AIDE", "OUBLIE-MOI", "LANGUE ANGLAIS", "OUI", "NON"),
-        ("es", "AYUDA", "BORRA MIS DATOS", "IDIOMA INGLES", "SÍ", "NO"),
-        ("zh", "帮助", "忘记我", "语言 英语", "是", "否"),
-        ("ja", "ヘルプ", "私を忘れて", "言語 英語", "はい", "いいえ"),
+        ("en", "HELP", "FORGET ME", "GROUP:", "END GROUP", "LANGUAGE ESPAÑOL", "YES", "NO"),
+        ("de", "HILFE", "VERGISS MICH", "GRUPPE:", "GRUPPE BEENDEN", "SPRACHE ENGLISCH", "JA", "NEIN"),
+        ("fr", "AIDE", "OUBLIE-MOI", "GROUPE :", "QUITTER LE GROUPE", "LANGUE ANGLAIS", "OUI", "NON"),
+        ("es", "AYUDA", "BORRA MIS DATOS", "GRUPO:", "SALIR DEL GRUPO", "IDIOMA INGLES", "SÍ", "NO"),
+        ("zh", "帮助", "忘记我", "群聊：", "结束群聊", "语言 英语", "是", "否"),
+        ("ja", "ヘルプ", "私を忘れて", "グループ：", "グループ終了", "言語 英語", "はい", "いいえ"),
     ],
 )
 def test_the_texts_of_a_language_name_words_that_are_understood(
-    language: str, help_word: str, forget_me: str, other_language: str, yes: str, no: str
+    language: str, help_word: str, forget_me: str, group: str, end_group: str, other_language: str, yes: str, no: str
 ) -> None:
     texts = {name: SMS.render_text(name, 0, language) for name in ("help", "started", "forget?")}
     assert help_word in texts["started"]
     assert find_command(help_word) == "help"
-    assert all(words in texts["help"] for words in (forget_me, other_language, "STOP", "START"))
+    commands = (forget_me, group, end_group, other_language, "STOP", "START")
+    assert [words for words in commands if words not in texts["help"]] == []
+    assert (find_group_request(group), find_group_request(end_group)) == (GroupRequest(), GroupRequest(is_end=True))
     assert find_command(forget_me) == "forget me"
     assert find_language_request(other_language) == ("es" if language == "en" else "en")
     assert all(answer in texts["forget?"] for answer in (yes, no))
