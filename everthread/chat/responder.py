@@ -13,7 +13,7 @@ from functools import lru_cache
 from everthread.bank import evidence
 from everthread.bank.settings import recall_from
 from everthread.chat import character_library, lorebook, offline_reply, pins, prompt_record, style_sample
-from everthread.chat.character import Character
+from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.conversation import Conversation
 from everthread.chat.events import announce
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
@@ -118,11 +118,17 @@ class Responder:
         return self._character.sample or style_sample.find_sample(self._memory, self._settings, exclude)
 
     def build_greeting(self) -> str:
-        """Return the greeting of a bank's first conversation; empty in later ones and without a model."""
+        """Return the greeting of a bank's first conversation; empty in later ones and without a model.
+
+        The default character greets in the language of the interface.
+        """
         if self.llm is None or self._conversation.lines or not self._character.greeting.strip():
             return ""
-        has_spoken = self._memory.store.corpus_stats(self._memory.bank).has_assistant
-        return "" if has_spoken else self._character.fill_names(self._character.greeting.strip())
+        if self._memory.store.corpus_stats(self._memory.bank).has_assistant:
+            return ""
+        if self._character.greeting == DEFAULT_CHARACTER.greeting:
+            return self.words("chat.greeting", name=self._character.nickname or self._character.name)
+        return self._character.fill_names(self._character.greeting.strip())
 
     def find_opening(self) -> str:
         """Return an event that the character could ask about as the conversation begins; else empty."""

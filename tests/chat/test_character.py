@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from everthread.chat.character import DEFAULT_CHARACTER, MAX_CARD_DEPTH, MAX_FIELD_CHARS, Character
 from everthread.errors import BadInput
+from everthread.languages.wording import load_wording
 
 NORA = Character("Nora", "A keeper of a lighthouse.", person="Ben")
 
@@ -134,4 +135,5 @@ def test_json_with_a_wrong_type_is_rejected() -> None:
 
 def test_the_default_character_greets_by_its_name() -> None:
     assert DEFAULT_CHARACTER.fill_names(DEFAULT_CHARACTER.greeting).startswith("Hello, I'm Ever.")
+    assert load_wording("en")("chat.greeting", name="{{char}}") == DEFAULT_CHARACTER.greeting
     assert "{{" not in DEFAULT_CHARACTER.fill_names(DEFAULT_CHARACTER.description)

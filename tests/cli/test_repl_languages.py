@@ -85,6 +85,16 @@ def test_questions_take_the_words_of_the_language_and_english_ones(chat: Chat) -
     assert converse(chat, *agreed).count(chat.words("terminal.lines_forgotten", number=1)) == 4
 
 
+def test_the_default_character_greets_in_the_language_and_is_stored_as_it_spoke(chat: Chat) -> None:
+    greeting = chat.words("chat.greeting", name="Ever")
+    language = chat.words.language
+    with Chat(chat.memory, llm=ScriptedLLM(["Ahoi."]), language=language, scribe=ExtractiveScribe()) as default:
+        default.edit_character(person="Nora")
+        rows = converse(default, "Ahoi.", "/lines")
+    assert f"Ever: {greeting}" in rows
+    assert [line.text for line in chat.memory.lines()] == [greeting, "Ahoi.", "Ahoi."]
+
+
 def test_a_goodbye_is_answered_in_the_language(chat: Chat) -> None:
     chat.memory.set_setting("remember", "ask")
     rows = converse(chat, "Mia moved to Lisbon.", "Goodbye!", "hmm", chat.words("terminal.yes"))

@@ -9,6 +9,7 @@ from operator import itemgetter
 from everthread.bank import validation
 from everthread.chat.chat import Chat
 from everthread.chat.conversation import current_session, find_resumable
+from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.conversations.scribe_workers import ScribeWorkers
@@ -35,6 +36,11 @@ class OpenConversation:
     def is_replying(self) -> bool:
         """True while a reply is in progress."""
         return (stream := self.stream) is not None and not stream.is_finished
+
+    def use_language(self, language: str | None) -> None:
+        """Use a language for what no model writes; None: the same as before."""
+        if language is not None:
+            self.chat.responder.words = load_wording(language)
 
     def forget_reply(self) -> None:
         """Drop the latest reply, because its events repeat lines of the bank."""

@@ -87,6 +87,7 @@ class ConversationRegistry:
         incognito: bool = False,
         may_forget: bool = True,
         confirm_forget: bool = False,
+        language: str | None = None,
     ) -> ReplyStream:
         """Save what the person says and reply to it.
 
@@ -99,6 +100,7 @@ class ConversationRegistry:
             incognito: whether the caller expects that nothing is stored.
             may_forget: whether the caller may answer no to the question whether to remember the conversation.
             confirm_forget: whether the caller asks again itself after such a no.
+            language: of what no model writes; None: as before.
 
         Returns:
             The stream of the reply.
@@ -114,6 +116,7 @@ class ConversationRegistry:
                 return earlier
             self._require_idle(conversation)
             self._require_one_process(conversation)
+            conversation.use_language(language)
 
             with self._lease(conversation):
                 self._require_incognito(conversation, incognito)
@@ -240,9 +243,13 @@ class ConversationRegistry:
 
     # --------------------------------------------------------- reading, changing
 
-    def get_state(self, memory: Memory, session: str, last: int | None = None) -> StateView:
-        """Return the conversation's state with its last lines, also while it replies; None: with all lines."""
+    def get_state(
+        self, memory: Memory, session: str, last: int | None = None, language: str | None = None
+    ) -> StateView:
+        """Return the conversation's state with its last lines, also while it replies; None: with all lines. A greeting
+        is in the given language."""
         with self._use(memory, session, while_replying=True) as conversation:
+            conversation.use_language(language)
             if not conversation.is_replying:
                 conversation.chat.refresh()
             return build_state(conversation.chat, conversation.usage, conversation.is_replying, last)

@@ -11,6 +11,7 @@ from starlette.responses import StreamingResponse
 from everthread.bank.settings import recall_from
 from everthread.chat.chat import Chat
 from everthread.chat.listeners import Listeners
+from everthread.config import LANGUAGES
 from everthread.memory import Memory
 from everthread.server import path_segments, problems
 from everthread.server.chat_schemas import (
@@ -29,6 +30,7 @@ from everthread.server.chat_schemas import (
 from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry, GroupAct, Permit
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.idempotency import Idempotency, IdempotentRequest
+from everthread.server.page_languages import choose_language
 from everthread.server.permissions import (
     ChatLazyMemory,
     ChatMemory,
@@ -52,6 +54,12 @@ STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
+def _choose_language(request: Request) -> str:
+    """Return the language of the person, that of the page."""
+    return choose_language(request, dict.fromkeys(LANGUAGES))
+
+
+Language = Annotated[str, Depends(_choose_language)]
 Session = Annotated[path_segments.PathSegment, Path(description="A session's name, or `current` for the running one.")]
 
 
@@ -70,10 +78,11 @@ def state(
     memory: ChatMemory,
     session: Session,
     conversations: Conversations,
+    language: Language,
     last: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only the last lines, this many.")] = None,
 ) -> StateView:
     """Get the state of the conversation."""
-    return conversations.get_state(memory, session, last)
+    return conversations.get_state(memory, session, last, language)
 
 
 @router.post("/reply", status_code=200, response_class=EventResponse, responses=STREAM)
@@ -84,6 +93,7 @@ async def reply(
     conversations: Conversations,
     body: ReplyBody,
     idempotency: Idempotency,
+    language: Language,
 ) -> EventResponse:
     """Say something and get a reply. The line is stored before the response begins.
 
@@ -107,6 +117,7 @@ async def reply(
             incognito=body.incognito,
             may_forget=may_forget,
             confirm_forget=body.confirm_forget,
+            language=language,
         )
 
     return EventResponse(request, await conversations.start_limiter.run(lazy_memory.bank, begin))

@@ -636,6 +636,16 @@ def test_a_rejected_request_creates_no_bank(begin: Begin, path: str, body: objec
 MOVED = "My sister Mia moved to Lisbon."
 
 
+def test_the_default_character_greets_in_the_language_of_the_request(begin: Begin) -> None:
+    site = begin("Ahoi.")
+    greeting = load_wording("de")("chat.greeting", name="Ever")
+    assert site.state()["greeting"] == "Hello, I'm Ever. What would you like to talk about?"
+    german = {"Accept-Language": "de-CH,de;q=0.9,en;q=0.8"}
+    assert site.client.get(CHAT, headers=german).json()["greeting"] == greeting
+    site.ask("reply", {"text": "Ahoi."}, **german)
+    assert site.stored_texts() == [greeting, "Ahoi.", "Ahoi."]
+
+
 def site_after_goodbye(begin: Begin) -> Site:
     """Return a conversation after a goodbye, with a recipe that asks whether to remember."""
     site = begin("Aye.")
