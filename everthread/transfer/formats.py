@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import tzinfo
 from functools import partial
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
     "transcript": ("assistant", "tz"),
-    "whatsapp": ("assistant", "tz", "me", "skipped", "findings"),
+    "whatsapp": ("only", "assistant", "tz", "me", "skipped", "findings", "left_out"),
     "locomo": ("only",),
     "realtalk": ("only",),
     **{name: ("only", "assistant", "tz", "me", "strict", *OWN_OPTIONS.get(name, ())) for name in SERVICES},
@@ -66,6 +66,7 @@ def open_reader(
     sessions: dict[str, SessionLabel] | None = None,
     evidence: bool = False,
     findings: Findings | None = None,
+    left_out: Collection[Path] = (),
 ) -> Reader:
     """Open a file of conversations, or the files of an export.
 
@@ -85,6 +86,7 @@ def open_reader(
         sessions: filled with the titles and the metadata of sessions, by id.
         evidence: whether lines have the evidence of replies, as `importing.store_lines` expects it.
         findings: filled with what is found in an export of a service, or of WhatsApp.
+        left_out: damaged files and archives that are not read.
 
     Returns:
         A function that reads the file from its beginning at each call.
@@ -93,8 +95,9 @@ def open_reader(
         BadFile: an archive or a folder has no export that can be read.
         ConfigError: the format is unknown, or doesn't have a given option.
     """
-    paths = [path] if isinstance(path, Path) else list(path)
-    services = [format] if format in SERVICES else [] if format else _find_services(paths)
+    paths = [each for each in ([path] if isinstance(path, Path) else path) if each not in left_out]
+    services = [format] if format in SERVICES else [] if format else _find_services(paths, left_out)
+    is_detected = format is None
     format = services[0] if services else format or _recognize(paths[0])
     if format not in FORMATS:
         raise ConfigError(f"unknown format {format!r}; expected one of {', '.join(FORMATS)}")
@@ -110,14 +113,21 @@ def open_reader(
         what = f"format {format} has no option {name!r} (only {', '.join(others)} {have} it)"
         raise ConfigError(what, path=paths[0], remedy="leave out {option}", option=name)
     if services:
+        from everthread.transfer import whatsapp
         from everthread.transfer.services import lines
 
+        findings = findings or lines.Findings()
         settings = ReadOptions(
             **{**given, "only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
         )
-        return partial(lines.read_lines, paths, services, settings, findings or lines.Findings())
+        readers: list[Reader] = [partial(lines.read_lines, paths, services, settings, findings, left_out)]
+        if is_detected and (chats := [each for each in paths if whatsapp.has_chats(each, left_out)]):
+            chosen = {name: value for name, value in given.items() if name in FORMATS["whatsapp"]}
+            chosen |= {"skipped": findings.skipped, "findings": findings, "left_out": left_out}
+            readers.append(partial(whatsapp.read, chats, **chosen, among_others=True))
+        return lambda: chain.from_iterable(reader() for reader in readers)
     filled: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
-    filled |= {"findings": findings}
+    filled |= {"findings": findings, "left_out": left_out}
     outputs = {name: value for name, value in filled.items() if name in options}
     if len(paths) > 1 and format != "whatsapp":
         raise ConfigError(f"format {format} is read from one file, got {len(paths)}; import them one after the other")
@@ -125,7 +135,7 @@ def open_reader(
     return partial(import_module(f"everthread.transfer.{format}").read, source, **given, **outputs)
 
 
-def _find_services(paths: Sequence[Path]) -> list[str]:
+def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[str]:
     """Return the services whose exports these are; none for a file in another format.
 
     Raises:
@@ -133,39 +143,24 @@ def _find_services(paths: Sequence[Path]) -> list[str]:
     """
     if len(paths) == 1 and not (paths[0].is_file() or paths[0].is_dir()):
         return []  # its reader raises the error
-    with open_export(paths) as export:
+    with open_export(paths, left_out) as export:
         services = find_services(export)
         names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
         if not services:
             check_is_chat(paths[0], export)
-    if services and len(paths) > 1:
-        _check_apart(paths)
     if services or (len(paths) == 1 and paths[0].is_file() and not is_archive(paths[0])):
         return services
-    if all(map(_has_whatsapp_chat, paths)):
+    if paths and all(_has_whatsapp_chat(path, left_out) for path in paths):
         return []
     what = f"no export is recognised in these files: {', '.join(names) or 'the folder is empty'}"
     raise file_error(paths[0], "", what, describe_remedy())
 
 
-def _check_apart(paths: Sequence[Path]) -> None:
-    """Check that no chat of WhatsApp, which has another reader, is among the exports of services.
-
-    Raises:
-        BadFile: one is.
-    """
-    for path in paths:
-        with open_export([path]) as export:
-            has_service = bool(find_services(export))
-        if not has_service and _has_whatsapp_chat(path):
-            raise file_error(path, "", "a chat of WhatsApp can't be imported with other exports", "import it by itself")
-
-
-def _has_whatsapp_chat(path: Path) -> bool:
+def _has_whatsapp_chat(path: Path, left_out: Collection[Path]) -> bool:
     from everthread.transfer import whatsapp
 
     try:
-        return whatsapp.is_whatsapp_export(path)
+        return whatsapp.is_whatsapp_export(path, left_out)
     except BadFile:  # not UTF-8, such as a picture
         return False
 

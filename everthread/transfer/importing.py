@@ -68,7 +68,8 @@ def check_file(path: Path | Sequence[Path], format: str | None = None, **options
     """Read a file once, and check all of it.
 
     Args:
-        path: the file, or the files of an export.
+        path: the file, or the files of an export. Of several files, also in a folder, those that can't be read are
+            named and left out, unless the option `strict` is given.
         format: its format; see `formats.open_reader`.
         options: further options of `formats.open_reader`.
 
@@ -76,15 +77,39 @@ def check_file(path: Path | Sequence[Path], format: str | None = None, **options
         BadFile: an entry is invalid, or the file has no line.
         ConfigError: an option is invalid, or no conversation or speaker of an export has a given name.
     """
+    paths = [path] if isinstance(path, Path) else path
+    left_out: dict[Path, BadFile] = {}
+    while True:
+        try:
+            return _check_files(path, format, left_out, options)
+        except BadFile as error:
+            if options.get("strict") or not _is_one_of_many(error.path, paths, left_out):
+                raise next(iter(left_out.values()), error) from None
+            left_out[Path(str(error.path))] = error
+
+
+def _is_one_of_many(path: object, paths: Sequence[Path], left_out: Collection[Path]) -> bool:
+    """Return whether a file that can't be read is one of several, without which the others can be read."""
+    is_file = isinstance(path, Path) and path not in left_out and path.is_file()
+    return is_file and (paths[0].is_dir() if len(paths) == 1 else not set(paths) <= {*left_out, path})
+
+
+def _check_files(
+    path: Path | Sequence[Path], format: str | None, left_out: Mapping[Path, BadFile], options: Mapping[str, Any]
+) -> CheckedFile:
+    """Read files once, without those that are left out, and check all of them. Raises as `check_file`."""
     skipped, places, sessions = Counter[str](), dict[str, str](), dict[str, SessionLabel]()
     outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions}
     findings = Findings(skipped=skipped, sessions=sessions)
-    reader = formats.open_reader(path, format, evidence=True, findings=findings, **outputs, **options)
+    outputs |= {"findings": findings, "left_out": frozenset(left_out)}
+    reader = formats.open_reader(path, format, evidence=True, **outputs, **options)
     counter = ContentsCounter()
     for line in reader():
         counter.add(line)
-    first = path if isinstance(path, Path) else path[0]
+    first = path if isinstance(path, Path) else next(each for each in path if each not in left_out)
     head = find_head(first) if first.is_file() and not findings.services else None
+    for file, error in left_out.items():
+        findings.broken[file.name] = "; ".join(filter(None, (error.where, error.message, error.remedy)))
     contents = counter.summarize(sessions, findings)
     if findings.services:
         _check_names(contents, findings, first, options)

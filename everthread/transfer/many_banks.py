@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from everthread.stores.limits import MAX_BANK_ID_CHARS
 from everthread.transfer.files import shorten
 from everthread.transfer.importing import BankWriter, CheckedFile, Progress
 from everthread.transfer.services.changes import batch_conversations
+from everthread.transfer.services.registry import OF_PEOPLE
 from everthread.types import NewLine
 
 TITLE = "{title}"  # in a bank's id: the title of a conversation
@@ -21,6 +23,8 @@ _UNUSABLE = re.compile(r"[/\x00-\x1f\x7f]+")  # a title must not add a level to 
 
 def name_banks(pattern: str, source: CheckedFile) -> dict[str, str]:
     """Return the bank of each conversation, by the conversation's id. One without a usable title is named by its id.
+
+    Several chats of a messenger with the same title are those of different people: their ids are added to the title.
 
     Args:
         pattern: a bank's id with `TITLE`.
@@ -34,8 +38,16 @@ def name_banks(pattern: str, source: CheckedFile) -> dict[str, str]:
     if room < MIN_TITLE_CHARS:
         what = f"a bank's id has at most {MAX_BANK_ID_CHARS} characters, and each title needs {MIN_TITLE_CHARS}"
         raise BadInput(f"invalid bank {shorten(pattern)}: {what}; give a shorter one")
-    names = {each.id: _clean(each.title or "") or _clean(each.id) for each in source.contents.conversations}
-    return {id: pattern.replace(TITLE, name[:room].strip() or "untitled") for id, name in names.items()}
+    titles = {each.id: _clean(each.title or "")[:room].strip() for each in source.contents.conversations}
+    services = {id: label.metadata.get("source") for id, label in source.sessions.items()}
+    chats = Counter((services.get(id), title) for id, title in titles.items())
+    names: dict[str, str] = {}
+    for id, title in titles.items():
+        own = _clean(id.removeprefix(f"{services.get(id)}:"))[:room].strip()
+        is_shared = services.get(id) in OF_PEOPLE and chats[services.get(id), title] > 1
+        name = f"{title[: room - len(own) - 1]} {own}".strip() if title and is_shared else title or own or "untitled"
+        names[id] = pattern.replace(TITLE, name)
+    return names
 
 
 def _clean(title: str) -> str:

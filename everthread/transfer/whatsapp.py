@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 MAX_NAME_CHARS = 200  # the limit of a bank
 IPHONE_NAME = "_chat.txt"  # of the file in an iPhone's archive
+NAME_MARK = "WhatsApp"  # in the names of the other files, in all languages
+ATTACHED = "file-"  # begins the names of attachments in ChatGPT's exports
 SERVICE = "whatsapp"
 # Stand before the name in the name of an exported file: "WhatsApp Chat - Ann", "WhatsApp-Chat mit Ann".
 TITLE_PREPOSITIONS = frozenset(("-", "with", "mit", "con", "avec", "com", "met", "med", "cu", "z", "s", "с", "з", "με"))
@@ -80,8 +82,11 @@ def read(
     assistant: Collection[str] = (),
     tz: tzinfo = UTC,
     me: str | None = None,
+    only: Collection[str] = (),
     skipped: Counter[str] | None = None,
     findings: Findings | None = None,
+    left_out: Collection[Path] = (),
+    among_others: bool = False,
 ) -> Iterator[NewLine]:
     """Yield the messages of a chat as lines, or of each chat in an archive, a folder or several of them.
 
@@ -94,8 +99,11 @@ def read(
         assistant: the speakers that are the bot.
         tz: the zone of times.
         me: the name of the person whose export it is, if the names of the chats show which of the speakers that is.
+        only: titles or names of the chats to read; without any, all.
         skipped: filled with the number of skipped entries, by kind.
         findings: filled with the titles of the chats and the speaker whose export it is.
+        left_out: files and archives that are not read.
+        among_others: whether the paths also have exports of services. Each chat is a session then.
 
     Raises:
         BadFile: a date is impossible, or the file is not an export.
@@ -103,14 +111,20 @@ def read(
     skipped = Counter() if skipped is None else skipped
     paths = [path] if isinstance(path, Path) else path
     with ExitStack() as stack:
-        chats = [chat for each in paths for chat in _find_chats(stack.enter_context(open_export([each])), each)]
+        chats: list[_Chat] = []
+        for place in paths:
+            if place not in left_out:
+                export = stack.enter_context(open_export([place], left_out))
+                chats += _list_chats_among_others(export, place) if among_others else _find_chats(export, place)
+        is_single = len(chats) == 1 and not among_others
+        chats = _choose(chats, only, findings)
         speakers = [_Speakers(chat) for chat in chats]
         owner = _find_owner(chats, speakers)
         if findings is not None:
-            _note(findings, chats, me or owner if owner else None)
+            _note(findings, chats, me or owner if owner else None, is_single)
         names = {owner: me} if me and not any(me in each.names for each in speakers) else {}
         for chat, each in zip(chats, speakers, strict=True):
-            session = chat.name if len(chats) > 1 else None
+            session = None if is_single else chat.name
             for line in _read_chat(chat, each, assistant, tz, skipped):
                 yield replace(line, session=session, speaker=names.get(line.speaker, line.speaker))
 
@@ -126,13 +140,23 @@ def _find_owner(chats: Sequence[_Chat], speakers: Sequence[_Speakers]) -> str | 
     return owners.most_common(1)[0][0] if owners else None
 
 
-def _note(findings: Findings, chats: Sequence[_Chat], owner: str | None) -> None:
+def _choose(chats: list[_Chat], only: Collection[str], findings: Findings | None) -> list[_Chat]:
+    """Return the chats with one of these titles or names; all without any."""
+    names = {chat: {text.casefold() for text in (chat.title, chat.name) if text} for chat in chats}
+    if findings is not None and only:
+        findings.titles |= dict.fromkeys(chat.title or chat.name for chat in chats)
+        findings.chosen |= {name for name in only if any(name.casefold() in own for own in names.values())}
+    return [chat for chat in chats if not only or any(name.casefold() in names[chat] for name in only)]
+
+
+def _note(findings: Findings, chats: Sequence[_Chat], owner: str | None, is_single: bool) -> None:
     """Note what was found apart from the lines."""
-    findings.services[:] = [SERVICE]
-    findings.owners = Counter([owner] if owner else [])
+    if SERVICE not in findings.services:
+        findings.services.append(SERVICE)
+    findings.owners |= Counter([owner] if owner else [])
     for chat in chats:
         if title := chat.title:
-            findings.sessions[chat.name if len(chats) > 1 else ""] = SessionLabel(title, {})
+            findings.sessions["" if is_single else chat.name] = SessionLabel(title, {})
 
 
 def _read_chat(
@@ -158,12 +182,30 @@ def _read_chat(
             yield check_line(line, chat.file.path, chat.place(number))
 
 
-def is_whatsapp_export(path: Path) -> bool:
+def is_whatsapp_export(path: Path, left_out: Collection[Path] = ()) -> bool:
     """Return whether a file begins like an export, or an archive or a folder has one that does."""
-    with open_export([path]) as export:
+    with open_export([path], left_out) as export:
         if _has_files(path):
             return bool(_list_chats(export))
         return all(_begins_like_chat(_Chat(file)) for file in export.files)
+
+
+def has_chats(path: Path, left_out: Collection[Path] = ()) -> bool:
+    """Return whether there are chats at a path, beside exports of services."""
+    with open_export([path], left_out) as export:
+        return bool(_list_chats_among_others(export, path))
+
+
+def _list_chats_among_others(export: Export, path: Path) -> list[_Chat]:
+    """Return the chats beside exports of services, which may have other texts, such as an attached chat of WhatsApp."""
+    chats = _list_chats(export)
+    return [chat for chat in chats if _is_named_as_chat(chat.file)] if _has_files(path) else chats
+
+
+def _is_named_as_chat(file: ExportFile) -> bool:
+    """Return whether a file in an archive or a folder has the name that WhatsApp gives it."""
+    name = file.name.rpartition("/")[2]
+    return name == IPHONE_NAME or (NAME_MARK in name and not name.startswith(ATTACHED))
 
 
 def _find_chats(export: Export, path: Path) -> list[_Chat]:
@@ -221,7 +263,7 @@ class _Chat:
     @property
     def title(self) -> str | None:
         """The name of the other person or of the group: "Ann" of "WhatsApp Chat with Ann (1)"."""
-        _, found, rest = unicodedata.normalize("NFC", self.name).partition("WhatsApp")
+        _, found, rest = unicodedata.normalize("NFC", self.name).partition(NAME_MARK)
         words = _COPY.sub("", rest).split(" ")
         end = next((number for number, word in enumerate(words) if word in TITLE_PREPOSITIONS), len(words))
         return " ".join(words[end + 1 :])[:MAX_TITLE_CHARS].strip() or None if found else None

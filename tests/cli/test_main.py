@@ -725,7 +725,7 @@ def test_a_known_key_with_another_text_stops_the_whole_import(cli: Cli, tmp_path
             "talk.txt",
             TRANSCRIPT,
             ["--only", "Ann"],
-            "format transcript has no option 'only' (only locomo, realtalk, exports of services have it); "
+            "format transcript has no option 'only' (only whatsapp, locomo, realtalk, exports of services have it); "
             "leave out --only",
         ),
         (

@@ -63,8 +63,8 @@ def test_json_without_a_json_suffix_needs_an_explicit_format(tmp_path: Path, tex
 def test_an_option_that_a_format_does_not_have_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError,
-        match=r"x\.jsonl: format jsonl has no option 'only' \(only locomo, realtalk, exports of services have it\)"
-        r"; leave out only=",
+        match=r"x\.jsonl: format jsonl has no option 'only' \(only whatsapp, locomo, realtalk, exports of services "
+        r"have it\); leave out only=",
     ):
         open_reader(tmp_path / "x.jsonl", only=["conv-1"])
     with pytest.raises(ConfigError, match=r"no option 'disappearing' \(only signal has it\)"):

@@ -12,6 +12,7 @@ from everthread.testing import HashEmbedder
 from everthread.transfer.importing import check_file
 from everthread.transfer.many_banks import import_into_banks, name_banks
 from transfer.services.chatgpt_export import conversation, node, save_zip
+from transfer.services.messenger_exports import telegram_message, to_json
 
 
 def test_each_conversation_goes_into_the_bank_of_its_title(tmp_path: Path) -> None:
@@ -43,3 +44,13 @@ def test_each_conversation_goes_into_the_bank_of_its_title(tmp_path: Path) -> No
         assert added == {"Luna": 2, "TCP IP 4": 1, "c3": 1, "x" * 200: 1, "c5": 1}
         with open_bank("Luna") as memory:
             assert [(line.text, line.session) for line in memory.lines()] == [("m0", "c0"), ("m1", "c1")]
+
+
+def test_two_people_of_one_name_have_a_bank_each(tmp_path: Path) -> None:
+    chats = [
+        {"name": "Ann", "type": "personal_chat", "id": id, "messages": [telegram_message(1)]} for id in (4242, 4343)
+    ]
+    chats.append({**chats[0], "name": "Bob", "id": 5})
+    path = tmp_path / "result.json"
+    path.write_bytes(to_json({"chats": {"list": chats}}))
+    assert list(name_banks("nora/{title}", check_file(path)).values()) == ["nora/Ann 4242", "nora/Ann 4343", "nora/Bob"]

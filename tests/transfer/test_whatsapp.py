@@ -344,13 +344,20 @@ def test_the_person_gets_another_name_where_the_name_of_a_chat_shows_who_that_is
         check_file(group, me="Bo")
 
 
-def test_a_chat_among_exports_of_services_is_not_passed_over(tmp_path: Path) -> None:
-    other = tmp_path / "Bob.json"
-    other.write_bytes(to_json(discord_export([discord_message(1)])))
-    with pytest.raises(
-        BadFile, match=r"_chat\.txt: a chat of WhatsApp can't be imported with other exports; import it"
-    ):
-        open_reader([other, write_text(tmp_path, IPHONE)])
+def test_chats_and_exports_of_services_are_one_import(tmp_path: Path, memory: Memory) -> None:
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    (folder / "Bob.json").write_bytes(to_json(discord_export([discord_message(1)])))
+    zip_chats(folder, {"WhatsApp Chat with Ann.txt": ANDROID})
+    write_text(folder, ANDROID, "file-1-WhatsApp Chat with Ann.txt")  # attached to a chat of ChatGPT
+    source = check_file(folder)
+    assert source.contents.services == ("Discord", "WhatsApp")
+    assert list(source.sessions) == ["discord:7", "WhatsApp Chat with Ann"]
+    added = import_lines(memory, source)["added"]
+    assert {line.session for line in memory.lines()} == set(source.sessions)
+    assert (added, import_lines(memory, check_file(folder))["added"]) == (source.line_count, 0)
+    one = check_file([folder / "Bob.json", write_text(tmp_path, ANDROID, "Dan.txt")], only=["dan"])
+    assert {line.session for line in one.read()} == {"Dan"}
 
 
 def test_an_error_in_an_archive_names_the_file_and_the_line(tmp_path: Path) -> None:

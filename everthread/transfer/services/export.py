@@ -11,7 +11,7 @@ import os
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -198,14 +198,18 @@ class Export:
 
 
 @contextmanager
-def open_export(paths: Sequence[Path]) -> Iterator[Export]:
+def open_export(paths: Sequence[Path], left_out: Collection[Path] = ()) -> Iterator[Export]:
     """Open files, archives and folders as one export.
+
+    Args:
+        paths: the files, archives and folders.
+        left_out: files and archives among them that are not opened.
 
     Raises:
         BadFile: one can't be read, or an archive is damaged, encrypted or suspiciously large.
     """
     with ExitStack() as stack:
-        files = [file for path in paths for file in _list_path(path, stack)]
+        files = [file for path in paths for file in _list_path(path, left_out, stack)]
         if len(files) > MAX_FILES:
             what = f"it contains {len(files):,} files, and an export at most {MAX_FILES:,}"
             raise file_error(paths[0], "", what, "choose the folder of the export alone")
@@ -221,8 +225,10 @@ def is_archive(path: Path) -> bool:
         return False
 
 
-def _list_path(path: Path, stack: ExitStack) -> Iterator[ExportFile]:
+def _list_path(path: Path, left_out: Collection[Path], stack: ExitStack) -> Iterator[ExportFile]:
     """Yield the files of a path, whose archives stay open as long as the stack."""
+    if path in left_out:
+        return
     if not path.is_dir():
         yield from _list_archive(path, path, stack) if is_archive(path) else [_plain_file(path.name, path)]
         return
@@ -231,7 +237,7 @@ def _list_path(path: Path, stack: ExitStack) -> Iterator[ExportFile]:
         for name in sorted(names):
             file = Path(folder, name)
             inner = file.relative_to(path).as_posix()
-            if _is_noise(inner) or not file.is_file():
+            if file in left_out or _is_noise(inner) or not file.is_file():
                 continue
             yield from _list_archive(file, file, stack, f"{inner}/") if is_archive(file) else [_plain_file(inner, file)]
 

@@ -21,7 +21,7 @@ from everthread.transfer.files import PLACEHOLDER_TIME, KeyGenerator, hash_parts
 from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.export import open_export
 from everthread.transfer.services.order import Placed, order_messages
-from everthread.transfer.services.registry import load_reader
+from everthread.transfer.services.registry import UNIQUE_IDS, load_reader
 from everthread.types import JSONValue, NewLine, NewUnit, Role
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -59,7 +59,11 @@ class Findings:
 
 
 def read_lines(
-    paths: Sequence[Path], services: Collection[str], options: ReadOptions, findings: Findings
+    paths: Sequence[Path],
+    services: Collection[str],
+    options: ReadOptions,
+    findings: Findings,
+    left_out: Collection[Path] = (),
 ) -> Iterator[NewLine]:
     """Yield the lines of an export, those of a conversation one after the other.
 
@@ -68,13 +72,14 @@ def read_lines(
         services: the services whose files are read.
         options: how they are read.
         findings: filled with what is found, from the beginning.
+        left_out: files and archives that are not read.
 
     Raises:
         BadFile: a file is not in the form in which the service writes it, or, if `options.strict`, a conversation.
     """
     findings.clear()
     findings.services += services
-    with open_export(paths) as export:
+    with open_export(paths, left_out) as export:
         for service in services:
             for entry in load_reader(service).read(export, options):
                 read = _read_entry(service, entry, options, findings)
@@ -111,7 +116,7 @@ def _convert(service: str, conversation: Conversation, options: ReadOptions, fin
     Raises:
         BadInput: a bank can't store one.
     """
-    if not _is_chosen(conversation, options, findings):
+    if not _is_chosen(service, conversation, options, findings):
         return []
     skipped = Counter(conversation.skipped)
     located = [_localize(message, options.tz) for message in conversation.messages]
@@ -129,9 +134,10 @@ def _convert(service: str, conversation: Conversation, options: ReadOptions, fin
     return lines
 
 
-def _is_chosen(conversation: Conversation, options: ReadOptions, findings: Findings) -> bool:
+def _is_chosen(service: str, conversation: Conversation, options: ReadOptions, findings: Findings) -> bool:
     """Return whether a conversation is to be imported; count one that is excluded."""
-    texts = (conversation.id, conversation.title, *conversation.metadata.values())
+    own_names = conversation.id, _name_session(service, conversation), conversation.title
+    texts = (*own_names, *conversation.metadata.values())
     names = {text.casefold() for text in texts if isinstance(text, str)}
     chosen = {name for name in options.only if name.casefold() in names}
     findings.chosen |= chosen
@@ -141,6 +147,11 @@ def _is_chosen(conversation: Conversation, options: ReadOptions, findings: Findi
     if conversation.excluded:
         findings.skipped[conversation.excluded] += 1
     return not conversation.excluded
+
+
+def _name_session(service: str, conversation: Conversation) -> str:
+    """Return the id of a conversation's session, which no other service's conversation has."""
+    return conversation.id if service in UNIQUE_IDS else f"{service}:{conversation.id}"
 
 
 def _is_unit_chosen(unit: NewUnit, options: ReadOptions, findings: Findings) -> bool:
@@ -159,7 +170,7 @@ def _build_lines(
     service: str, conversation: Conversation, placed: Sequence[Placed], options: ReadOptions
 ) -> list[NewLine]:
     """Return the lines of messages in their order. Raises BadLine if a bank can't store one."""
-    session = _limit(conversation.id)
+    session = _limit(_name_session(service, conversation))
     keys = _make_keys(service, conversation, placed)
     times: list[datetime | None] = []
     lines: list[NewLine] = []

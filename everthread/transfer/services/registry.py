@@ -39,6 +39,10 @@ SERVICES = {  # the module of each service, and the service's name
     "langchain": "LangChain",
     "llamaindex": "LlamaIndex",
 }
+UNIQUE_IDS = frozenset(("chatgpt", "claude", "librechat", "openwebui", "claudecode", "codex"))  # ids are UUIDs
+OF_PEOPLE = frozenset(
+    ("discord", "messenger", "telegram", "slack", "matrix", "signal")
+)  # a title is a person or a group
 WHATSAPP = "WhatsApp"  # has a format of its own: its chats have neither ids nor conversations
 
 

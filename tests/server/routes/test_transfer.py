@@ -59,7 +59,7 @@ def test_a_chat_without_a_name_of_its_own_is_named_after_the_file(api: TestClien
     day = json.dumps([{"type": "message", "user": "U1", "ts": "1717228860.000100", "text": "The fern grows."}])
     given = {"params": {"name": "garden.json"}, "content": day.encode(), "headers": RAW}
     assert [api.post("banks/bob/import", **given).json()["added"] for _ in range(2)] == [1, 0]  # type: ignore[arg-type]
-    assert [each["id"] for each in api.get("banks/bob/sessions").json()["items"]] == ["garden"]
+    assert [each["id"] for each in api.get("banks/bob/sessions").json()["items"]] == ["slack:garden"]
 
 
 def test_a_file_is_read_in_the_requested_format(api: TestClient) -> None:

@@ -69,10 +69,10 @@ def test_the_parts_of_a_channel_are_one_conversation_and_two_channels_are_two(tm
     other = discord_export([discord_message(1)], id="8", name="boat")
     files = {"garden [part 2].json": second, "garden.json": first, "boat.json": other}
     lines, _ = read_files(tmp_path, {name: to_json(export) for name, export in files.items()})
-    assert [(line.session, line.text) for line in lines if line.session == "7"] == [
-        ("7", text(number)) for number in (1, 2, 3)
+    assert [(line.session, line.text) for line in lines if line.session == "discord:7"] == [
+        ("discord:7", text(number)) for number in (1, 2, 3)
     ]
-    assert [line.session for line in lines if line.session != "7"] == ["8"]
+    assert [line.session for line in lines if line.session != "discord:7"] == ["discord:8"]
 
 
 def test_half_an_emoji_in_any_name_loses_nothing(tmp_path: Path, memory: Memory) -> None:

@@ -85,3 +85,31 @@ def test_a_broken_conversation_is_named_and_left_out_and_an_error_if_asked(tmp_p
     assert source.contents.broken["Torn"].startswith("it has no 'mapping': an object with 'title'")
     with pytest.raises(BadFile, match=r"export\.json: conversation 'Torn': it has no 'mapping'"):
         check_file(path, strict=True)
+
+
+def test_files_that_cannot_be_read_are_named_and_the_others_imported(tmp_path: Path) -> None:
+    whole = save_zip(tmp_path / "a.zip", {"conversations.json": [conversation("cats", [node("a", None)], "a")]})
+    content = whole.read_bytes()
+    (tmp_path / "cut.zip").write_bytes(content[:-30])
+    at = content.index(b"conversations.json") + len(b"conversations.json") + 3
+    (tmp_path / "z.zip").write_bytes(content[:at] + b"\xff" + content[at + 1 :])
+    source = check_file(tmp_path)
+    assert [line.text for line in source.read()] == ["a"]
+    assert list(source.contents.broken) == ["cut.zip", "z.zip"]
+    assert source.contents.broken["cut.zip"].endswith("download it again")
+    assert check_file([tmp_path / "cut.zip", whole]).line_count == 1
+    with pytest.raises(BadFile, match=r"cut\.zip: not a readable zip archive"):
+        check_file(tmp_path, strict=True)
+    with pytest.raises(BadFile, match=r"cut\.zip: not a readable zip archive"):
+        check_file([tmp_path / "cut.zip", tmp_path / "z.zip"])
+
+
+def test_conversations_of_two_services_are_two_sessions(tmp_path: Path) -> None:
+    (tmp_path / "store.json").write_text(json.dumps({"store": {"nora": [{"role": "user", "content": "Hi."}]}}))
+    fact = {"id": "m1", "memory": "Nora has a cat.", "user_id": "nora"}
+    (tmp_path / "mem0.json").write_text(json.dumps({"results": [fact]}))
+    source = check_file(tmp_path, facts_as_lines=True)
+    assert list(source.sessions) == ["mem0:nora", "llamaindex:nora"]
+    assert {line.session for line in check_file(tmp_path, only=["mem0:nora"], facts_as_lines=True).read()} == {
+        "mem0:nora"
+    }

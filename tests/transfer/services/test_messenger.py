@@ -63,7 +63,7 @@ def test_the_files_of_a_chat_are_read_from_the_last_to_the_first(tmp_path: Path)
     }
     lines, _ = read_files(tmp_path, {f"inbox/b/{name}": to_json(thread_export(each)) for name, each in files.items()})
     assert [line.text for line in lines] == [text(number) for number in range(6)]
-    assert {line.session for line in lines} == {"inbox/bob_1"}
+    assert {line.session for line in lines} == {"messenger:inbox/bob_1"}
 
 
 def test_files_of_the_same_name_from_other_folders_are_other_chats(tmp_path: Path) -> None:
@@ -76,7 +76,11 @@ def test_files_of_the_same_name_from_other_folders_are_other_chats(tmp_path: Pat
             path.write_bytes(to_json(export))
             paths.append(path)
     lines = [(line.session, line.text) for line in check_file(paths).read()]
-    assert lines == [("inbox/ann", text(1)), ("inbox/bob", text(2)), ("inbox/bob", text(3))]
+    assert lines == [
+        ("messenger:inbox/ann", text(1)),
+        ("messenger:inbox/bob", text(2)),
+        ("messenger:inbox/bob", text(3)),
+    ]
 
 
 def test_two_exports_of_several_files_are_one_import(tmp_path: Path, memory: Memory) -> None:
@@ -134,7 +138,7 @@ def test_an_encrypted_chat_is_read_as_it_is(tmp_path: Path, numbers: tuple[int, 
     export = encrypted_export([*messages, *([unsent, picture] if numbers[0] == 1 else [])], threadName="Zoë_12")
     source = check_file(save_files(tmp_path / "export.zip", {"Zoë_12.json": to_json(export)}))
     assert [(line.speaker, line.text) for line in source.read()] == [("Zoë", f"{odd}{number}") for number in (1, 2, 3)]
-    assert [(id, label.title) for id, label in source.sessions.items()] == [("Zoë_12", "Zoë")]
+    assert [(id, label.title) for id, label in source.sessions.items()] == [("messenger:Zoë_12", "Zoë")]
     assert [line.said_at for line in source.read()] == [said_at(number) for number in (1, 2, 3)]
 
 

@@ -106,7 +106,7 @@ def test_people_have_the_names_that_the_app_shows_and_groups_their_titles(tmp_pa
         "Unknown",
         "Signal",
     ]
-    assert [(id, label.title) for id, label in source.sessions.items()] == [("Zw==", "Garden")]
+    assert [(id, label.title) for id, label in source.sessions.items()] == [("signal:Zw==", "Garden")]
 
 
 def test_a_folder_of_signal_export_is_a_chat(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_a_folder_of_signal_export_is_a_chat(tmp_path: Path) -> None:
     files = {"Bob/data.json": to_rows(rows)}
     lines, skipped = read_files(tmp_path, files, me="Nora", tz=zone)
     assert [(line.speaker, line.text, line.session) for line in lines] == [
-        ("Nora", text(1), "Bob"),
-        ("Bob", text(2), "Bob"),
+        ("Nora", text(1), "signal:Bob"),
+        ("Bob", text(2), "signal:Bob"),
     ]
     assert lines[0].said_at == datetime(2024, 5, 1, 12, 1, tzinfo=zone)
     assert lines[1].metadata == {"attachments": ["fern.jpg"]}
@@ -130,4 +130,4 @@ def test_a_chat_is_named_by_its_folder(tmp_path: Path, name: str) -> None:
     path.parent.mkdir()
     path.write_bytes(to_rows([signal_row(1)]))
     given = tmp_path if "/" in name else path
-    assert [line.session for line in check_file(given).read()] == ["Bob"]
+    assert [line.session for line in check_file(given).read()] == ["signal:Bob"]

@@ -95,15 +95,15 @@ def test_days_are_one_conversation_and_a_direct_chat_is_named_by_its_members(tmp
     }
     source = check_file(save_files(tmp_path / "export.zip", files))
     assert [(line.session, line.text) for line in source.read()] == [
-        ("D1", text(3)),
-        ("C1", text(1)),
-        ("C1", text(2000)),
+        ("slack:D1", text(3)),
+        ("slack:C1", text(1)),
+        ("slack:C1", text(2000)),
     ]
-    assert {id: label.title for id, label in source.sessions.items()} == {"D1": "Bob, Ann", "C1": "garden"}
+    assert {id: label.title for id, label in source.sessions.items()} == {"slack:D1": "Bob, Ann", "slack:C1": "garden"}
 
 
 def test_a_day_alone_is_named_by_its_folder(tmp_path: Path) -> None:
     path = tmp_path / "garden" / "2024-05-01.json"
     path.parent.mkdir()
     path.write_bytes(to_json([slack_message(1)]))
-    assert [(line.session, line.speaker) for line in check_file(path).read()] == [("garden", "U1")]
+    assert [(line.session, line.speaker) for line in check_file(path).read()] == [("slack:garden", "U1")]

@@ -106,8 +106,8 @@ def test_all_chats_of_an_account_are_read(tmp_path: Path) -> None:
     export = {**account, "personal_information": person, "left_chats": {"list": [gone]}}
     source = check_file(save_files(tmp_path / "export.zip", {"result.json": to_json(export)}), me="Robert")
     assert [(line.session, line.speaker, line.text) for line in source.read()] == [
-        ("9", "Robert", text(2)),
-        ("10", "Ann", text(3)),
+        ("telegram:9", "Robert", text(2)),
+        ("telegram:10", "Ann", text(3)),
     ]
     assert [label.title for label in source.sessions.values()] == ["Saved Messages", "Deleted Account 10"]
 
