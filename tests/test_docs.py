@@ -56,6 +56,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
     script = tmp_path / f"page_{page.stem}.py"  # not the name of a package
     script.write_text(program(page.read_text(encoding="utf-8")), encoding="utf-8")
     environment = {**os.environ, "EVERTHREAD_STORE": str(tmp_path / "banks"), "HOME": str(tmp_path)}
+    environment["HAYSTACK_TELEMETRY_ENABLED"] = "False"
     done = subprocess.run(
         [sys.executable, "-W", "error", script],
         cwd=tmp_path,

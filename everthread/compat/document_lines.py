@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from everthread.bank.line_validation import clean_lines, replace_unstorable
+from everthread.bank.line_validation import MAX_NAME_CHARS, clean_lines, replace_unstorable
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.types import Condition, Filter, Hit, Line, Metadata, NewLine
@@ -63,6 +63,8 @@ class DocumentLines:
     def find(self, document_id: str) -> Line | None:
         """Return the line of a document; None if it is not stored."""
         key, _ = replace_unstorable(f"{self._prefix}{document_id}")
+        if len(key) > MAX_NAME_CHARS:
+            return None
         try:
             return self._memory.get(key=key)
         except NotFound:  # a server has no bank before its first line

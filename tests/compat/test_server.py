@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 from hardship.loopback import serve_app
+from haystack import Document
+from haystack.document_stores.types import DuplicatePolicy
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from everthread import Client
+from everthread.compat.haystack import EverthreadDocumentStore
 from everthread.compat.langchain import EverthreadRetriever, EverthreadVectorStore
 from everthread.compat.langgraph import EverthreadStore
 from everthread.compat.openai_agents import EverthreadSession
@@ -83,6 +86,21 @@ def test_documents_on_a_server_are_found_replaced_and_deleted(url: str) -> None:
         assert [each.id for each in store.get_by_ids(["1", "2"])] == ["2"]
         store.delete()
         assert store.get_by_ids(["2"]) == []
+
+
+def test_documents_of_haystack_are_found_on_a_server(url: str) -> None:
+    with Client(url, "haystack") as bank:
+        store = EverthreadDocumentStore(bank)
+        assert store.filter_documents() == store.recall("button") == []
+        store.delete_all_documents()
+        store.write_documents([Document("1", content="Press the red button.", meta={"page": 7}), Document("2")])
+        store.write_documents([Document("1", content="Press the green button.")], DuplicatePolicy.OVERWRITE)
+        (found,) = store.recall("Which button?", {"field": "meta.page", "operator": "==", "value": None})
+        assert (found.id, found.content) == ("1", "Press the green button.")
+        assert store.delete_by_filter({"field": "content", "operator": "==", "value": None}) == 1
+        assert store.count_documents() == 1
+        store.delete_all_documents()
+        assert store.count_documents() == 0
 
 
 def test_a_retriever_reads_a_bank_on_a_server(url: str) -> None:

@@ -17,10 +17,11 @@ from everthread.compat.langchain import EverthreadRetriever, EverthreadVectorSto
 
 @pytest.fixture
 def anyio_backend() -> str:
+    """Return the event loop by which anyio runs the asynchronous tests."""
     return "asyncio"
 
 
-@pytest.mark.anyio
+@pytest.mark.usefixtures("anyio_backend")
 class TestRetriever(RetrieversIntegrationTests):
     """A bank in which three friends talk."""
 
@@ -43,7 +44,7 @@ class TestRetriever(RetrieversIntegrationTests):
         return "Where does Mia live?"
 
 
-@pytest.mark.anyio
+@pytest.mark.usefixtures("anyio_backend")
 class TestVectorStore(VectorStoreIntegrationTests):
     """An empty bank with the embeddings of the suite."""
 

@@ -113,7 +113,7 @@ def test_an_invalid_document_is_named_and_none_is_stored(store: EverthreadVector
         store.similarity_search("x", where={})
     with pytest.raises(BadInput, match="invalid filter: got 'page'"):
         store.similarity_search("x", filter="page")  # type: ignore[arg-type]
-    assert store.get_by_ids(["new"]) == []
+    assert store.get_by_ids(["new", "n" * 300]) == []
 
 
 def test_every_store_finds_and_replaces_the_same_documents(any_store: Store) -> None:

@@ -1,0 +1,240 @@
+"""Haystack's document store in a bank: a document is a line, its fields are in the metadata of the line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Self
+
+from haystack import default_from_dict, default_to_dict
+from haystack.dataclasses import Document
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
+
+from everthread.client.client import Client
+from everthread.compat.document_lines import DocumentLines
+from everthread.compat.haystack.filters import build_condition
+from everthread.errors import BadInput
+from everthread.memory import Memory
+from everthread.types import Line, NewLine
+
+NAME = "haystack"  # of the bank, unless another is named
+DOCUMENT = "document"  # name in the metadata of a line: the fields of the document
+
+Filters = dict[str, Any]
+
+
+class EverthreadDocumentStore:
+    """A document store of Haystack in one bank, on this machine or on a server; a context manager.
+
+        with EverthreadDocumentStore(bank="manuals") as store:
+            store.write_documents([Document(content="Press the red button to stop.", meta={"page": 7})])
+            store.recall("How do I stop it?", top_k=1)
+
+    An embedding in a document is kept, but not searched: the embedder of the bank embeds its content.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | Client | None = None,
+        *,
+        bank: str = NAME,
+        store: str | None = None,
+        embedder: str | None = None,
+    ) -> None:
+        """Use an open bank, which the caller closes, or open one, which `close` closes.
+
+        Args:
+            memory: the open bank; None: the one that the other arguments name.
+            bank: the bank's id.
+            store: a folder, or the URL of a database; None: the configured one.
+            embedder: the name of an embedding model; None: the configured one.
+
+        Raises:
+            BadInput, ConfigError: an argument is invalid.
+            StoreUnavailable: the bank can't be read.
+        """
+        self._named = {"bank": bank, "store": store, "embedder": embedder}
+        self._opened: Memory | None = None
+        if memory is None:
+            memory = self._opened = Memory.open(bank, store=store, embedder=embedder)
+        self._lines = DocumentLines(memory, NAME)
+
+    def close(self) -> None:
+        """Close the bank, if the store opened it."""
+        if self._opened is not None:
+            self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the arguments of a store that opened its bank. Raises BadInput for one that was given an open bank."""
+        if self._opened is None:
+            raise BadInput("a document store of an open bank can't be serialised; name the bank: bank='manuals'")
+        return default_to_dict(self, **self._named)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Open a store that `to_dict` described."""
+        return default_from_dict(cls, data)
+
+    # ------------------------------------------------------------------ reading
+
+    def count_documents(self) -> int:
+        """Return the number of documents."""
+        return sum(1 for _ in self._lines.read())
+
+    def count_documents_by_filter(self, filters: Filters) -> int:
+        """Return the number of documents that filters allow. Raises FilterError."""
+        return sum(1 for _ in self._read(filters))
+
+    def filter_documents(self, filters: Filters | None = None) -> list[Document]:
+        """Return the documents that filters allow, in the order in which they were written.
+
+        Args:
+            filters: as Haystack defines them; None: all documents. Dates are compared as text.
+
+        Raises:
+            FilterError: the filters are invalid; the message names the part.
+        """
+        return [_to_document(line) for line in self._read(filters)]
+
+    def recall(self, query: str, filters: Filters | None = None, top_k: int = 10) -> list[Document]:
+        """Return the documents most relevant to a query, best first, with the relevance as their score.
+
+        Args:
+            query: the query. A blank one finds nothing, as documents without content are never found.
+            filters: as for `filter_documents`.
+            top_k: the maximum number of documents.
+
+        Raises:
+            FilterError: the filters are invalid.
+            BadQuery: another argument is invalid.
+        """
+        hits = self._lines.recall(query, top_k, build_condition(filters, DOCUMENT))
+        return [replace(_to_document(hit.line), score=hit.relevance) for hit in hits]
+
+    def _read(self, filters: Filters | None) -> Iterable[Line]:
+        return self._lines.read(build_condition(filters, DOCUMENT))
+
+    # ------------------------------------------------------------------ writing
+
+    def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
+        """Store documents.
+
+        Args:
+            documents: the documents.
+            policy: what to do with a document whose id is stored: SKIP, OVERWRITE or FAIL, which is also the default.
+
+        Returns:
+            The number of documents that were written.
+
+        Raises:
+            ValueError: the argument is not a list of documents, or one can't be stored; nothing is stored then.
+            DuplicateDocumentError: an id is stored already, or given twice; nothing is stored.
+            StoreUnavailable: the bank can't be written.
+        """
+        if not isinstance(documents, list) or not all(isinstance(document, Document) for document in documents):
+            raise BadInput(f"expected a list of Haystack's documents, got {documents!r}")
+        if policy is not DuplicatePolicy.OVERWRITE:
+            documents = self._without_duplicates(documents, skip=policy is DuplicatePolicy.SKIP)
+        self._lines.write([self._to_line(document) for document in documents])
+        return len(documents)
+
+    def _without_duplicates(self, documents: list[Document], *, skip: bool) -> list[Document]:
+        """Return the documents whose ids are new. Raises DuplicateDocumentError, unless others are skipped."""
+        new: dict[str, Document] = {}
+        for document in documents:
+            if document.id not in new and self._lines.find(document.id) is None:
+                new[document.id] = document
+            elif not skip:
+                raise DuplicateDocumentError(
+                    f"a document with the id {document.id!r} exists; write it with DuplicatePolicy.OVERWRITE or SKIP"
+                )
+        return list(new.values())
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        """Delete documents, with their earlier versions; ids that are not stored are skipped."""
+        for document_id in document_ids:
+            self._lines.forget(document_id)
+
+    def delete_all_documents(self) -> None:
+        """Delete all documents."""
+        self._lines.forget_all()
+
+    def delete_by_filter(self, filters: Filters) -> int:
+        """Delete the documents that filters allow, and return their number. Raises FilterError."""
+        ids = [self._lines.id_of(line) for line in self._read(filters)]
+        self.delete_documents(ids)
+        return len(ids)
+
+    def update_by_filter(self, filters: Filters, meta: dict[str, Any]) -> int:
+        """Set fields in the meta of the documents that filters allow.
+
+        Args:
+            filters: as for `filter_documents`.
+            meta: the new values by name; other fields stay.
+
+        Returns:
+            The number of documents.
+
+        Raises:
+            FilterError: the filters are invalid.
+            BadInput: a value is invalid; nothing is changed.
+        """
+        documents = [_to_document(line) for line in self._read(filters)]
+        self._lines.write([self._to_line(replace(each, meta={**each.meta, **meta})) for each in documents])
+        return len(documents)
+
+    def _to_line(self, document: Document) -> NewLine:
+        return self._lines.build(document.id, document.content or "", {DOCUMENT: document.to_dict(flatten=False)})
+
+    # -------------------------------------------------------------- in a thread
+
+    async def count_documents_async(self) -> int:
+        """Do what `count_documents` does."""
+        return await asyncio.to_thread(self.count_documents)
+
+    async def count_documents_by_filter_async(self, filters: Filters) -> int:
+        """Do what `count_documents_by_filter` does."""
+        return await asyncio.to_thread(self.count_documents_by_filter, filters)
+
+    async def filter_documents_async(self, filters: Filters | None = None) -> list[Document]:
+        """Do what `filter_documents` does."""
+        return await asyncio.to_thread(self.filter_documents, filters)
+
+    async def recall_async(self, query: str, filters: Filters | None = None, top_k: int = 10) -> list[Document]:
+        """Do what `recall` does."""
+        return await asyncio.to_thread(self.recall, query, filters, top_k)
+
+    async def write_documents_async(
+        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+    ) -> int:
+        """Do what `write_documents` does."""
+        return await asyncio.to_thread(self.write_documents, documents, policy)
+
+    async def delete_documents_async(self, document_ids: list[str]) -> None:
+        """Do what `delete_documents` does."""
+        await asyncio.to_thread(self.delete_documents, document_ids)
+
+    async def delete_all_documents_async(self) -> None:
+        """Do what `delete_all_documents` does."""
+        await asyncio.to_thread(self.delete_all_documents)
+
+    async def delete_by_filter_async(self, filters: Filters) -> int:
+        """Do what `delete_by_filter` does."""
+        return await asyncio.to_thread(self.delete_by_filter, filters)
+
+    async def update_by_filter_async(self, filters: Filters, meta: dict[str, Any]) -> int:
+        """Do what `update_by_filter` does."""
+        return await asyncio.to_thread(self.update_by_filter, filters, meta)
+
+
+def _to_document(line: Line) -> Document:
+    fields: Any = line.metadata[DOCUMENT]
+    return Document.from_dict(fields)
