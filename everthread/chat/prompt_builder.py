@@ -25,6 +25,7 @@ from everthread.common.keys import META_HEARD
 from everthread.errors import BadQuery
 from everthread.recall.context_packing import fill_context
 from everthread.recipes.prompt_parts import RULES, format_part, render_lines
+from everthread.text.dates import format_long_date
 from everthread.text.indentation import indent, join_rows
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Context, Line, Message
@@ -248,7 +249,7 @@ def _list_last_sections(character: Character, parts: PromptParts) -> list[Sectio
 def _format_scene(character: Character, now: datetime) -> str:
     """Render the time and the place of a reply."""
     place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
-    return f"(It is {now:%A}, {now.day} {now:%B} {now.year:04d}, {now:%H:%M}{place}.)"
+    return f"(It is {format_long_date(now)}, {now:%H:%M}{place}.)"
 
 
 def _format_newest_line(character: Character, line: Line | None) -> str:

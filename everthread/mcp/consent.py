@@ -18,6 +18,7 @@ from everthread.errors import BadQuery, NotFound
 from everthread.mcp.banks import Banks, open_bank
 from everthread.memory import Memory
 from everthread.stores.limits import MAX_SEQ
+from everthread.text.dates import format_date
 from everthread.types import Filter, Line
 
 TOKEN_CHARS = 16
@@ -88,7 +89,7 @@ def describe(lines: list[Line], session: str | None) -> str:
 
 
 def _format_day(line: Line) -> str:
-    return "an unknown time" if line.is_undated else f"{line.said_at.day} {line.said_at:%B} {line.said_at.year}"
+    return "an unknown time" if line.is_undated else format_date(line.said_at)
 
 
 def _quote(text: str) -> str:

@@ -18,6 +18,7 @@ from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, Co
 from everthread.text import redaction, salience
 from everthread.text.analyzer import split_words, terms
 from everthread.text.centrality import Floats, degree_centrality, is_repetition, select_by_mmr, tfidf_cosines
+from everthread.text.dates import format_date
 from everthread.text.sentences import shorten, split_sentences
 from everthread.text.tokens import estimate_tokens
 from everthread.text.word_lists import alternation, load_word_lists
@@ -164,17 +165,12 @@ class ExtractiveScribe:
             return text
         line = next((line for line in reversed(lines) if text.strip() in line.text), lines[-1])
         day = _day(line)
-        return f"On {format_day(day)} {line.speaker} said: {text}" if day else f"{line.speaker} said: {text}"
-
-
-def format_day(day: date) -> str:
-    """Format a day: 6 May 2024."""
-    return f"{day.day} {day:%B} {day.year}"
+        return f"On {format_date(day)} {line.speaker} said: {text}" if day else f"{line.speaker} said: {text}"
 
 
 def format_dated(day: date | None, text: str) -> str:
     """Format a row of a summary; None: without a day."""
-    return f"- {format_day(day)}: {text}" if day else f"- {text}"
+    return f"- {format_date(day)}: {text}" if day else f"- {text}"
 
 
 def _day(line: Line) -> date | None:

@@ -15,7 +15,7 @@ from everthread.errors import ScribeFailed
 from everthread.llms.base import LLM
 from everthread.scribes import prompts
 from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget
-from everthread.scribes.extractive import check_limit, format_dated, format_day, is_repeated, join_row, term_set
+from everthread.scribes.extractive import check_limit, format_dated, is_repeated, join_row, term_set
 from everthread.scribes.prompts import (
     Span,
     find_name,
@@ -42,6 +42,7 @@ from everthread.scribes.responses import (
 )
 from everthread.scribes.titles import clean_title
 from everthread.text import redaction
+from everthread.text.dates import format_date
 from everthread.text.formatting import day_of, format_lines
 from everthread.text.sentences import split_by_tokens, split_sentences, truncate
 from everthread.text.tokens import estimate_tokens
@@ -168,7 +169,7 @@ class LLMScribe:
     def _ask_for_points(
         self, instruction: str, data: str, person: str, days: Sequence[date | None], limit: int
     ) -> list[str]:
-        example = next((format_day(day) for day in days if day), "unknown")
+        example = next((format_date(day) for day in days if day), "unknown")
         instruction = instruction.format(
             person=join_row(person)[:MAX_NAME_CHARS], words=_word_limit(limit), day=example
         )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TypeVar
 
-from everthread.scribes.extractive import format_day
+from everthread.text.dates import MONTH_NAMES, format_date
 from everthread.text.formatting import Source, format_heading, format_line
 from everthread.text.sentences import split_by_tokens
 from everthread.text.tokens import estimate_tokens
@@ -145,7 +145,7 @@ def _group(items: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> I
 def parse_day(answer: str, days: Sequence[date | None]) -> date | None:
     """Return the day in a model's answer if it is one of these days; else the first of them, or None if that is one."""
     for day in filter(None, days):
-        forms = (day.isoformat(), format_day(day), f"{day:%B} {day.day}, {day.year}")
+        forms = (day.isoformat(), format_date(day), f"{MONTH_NAMES[day.month - 1]} {day.day}, {day.year}")
         if any(re.search(rf"(?<!\d){form}(?!\d)", answer, re.IGNORECASE) for form in forms):
             return day
     return None if None in days else days[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from everthread.text.dates import format_long_date
 from everthread.text.indentation import indent
 from everthread.text.relative_time import format_relative_time
 from everthread.types import FoundUnit, Line
@@ -21,7 +22,7 @@ def format_heading(line: Source, now: datetime | None = None) -> str:
         return "[at an unknown time]"
     at = line.said_at
     age = f", {format_relative_time(at, now)}" if now else ""
-    return f"[{at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{age}]"
+    return f"[{format_long_date(at)}, {at:%H:%M}{age}]"
 
 
 def format_line(line: Source) -> str:

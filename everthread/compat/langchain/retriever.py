@@ -11,6 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from everthread.client.client import Client
 from everthread.errors import NotFound
 from everthread.memory import Memory
+from everthread.text.dates import format_date
 from everthread.types import FoundUnit, Hit, Line
 
 ANY_LENGTH = 1_000_000  # tokens of a context that includes all of its hits
@@ -78,6 +79,5 @@ class EverthreadRetriever(BaseRetriever):
     def _write_text(self, source: Line | FoundUnit) -> str:
         if not self.dated:
             return source.text
-        at = source.said_at
-        day = "" if source.is_undated else f", {at.day} {at:%B} {at.year:04d}"
+        day = "" if source.is_undated else f", {format_date(source.said_at)}"
         return f"{source.speaker}{day}: {source.text}"

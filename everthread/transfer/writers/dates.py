@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from everthread.text.dates import format_date, format_long_date
 from everthread.types import Line, Session
 
 UNKNOWN_TIME = "At an unknown time"
@@ -9,8 +10,7 @@ UNKNOWN_TIME = "At an unknown time"
 
 def format_day(line: Line) -> str:
     """Format the day of a line: Wednesday, 1 May 2024."""
-    at = line.said_at
-    return UNKNOWN_TIME if line.is_undated else f"{at:%A}, {at.day} {at:%B} {at.year:04d}"
+    return UNKNOWN_TIME if line.is_undated else format_long_date(line.said_at)
 
 
 def format_clock(line: Line) -> str:
@@ -20,5 +20,4 @@ def format_clock(line: Line) -> str:
 
 def name_session(title: str, session: Session) -> str:
     """Return the title of a session, or else one with the day on which it began."""
-    at = session.started_at
-    return title or f"Conversation of {at.day} {at:%B} {at.year:04d}"
+    return title or f"Conversation of {format_date(session.started_at)}"
