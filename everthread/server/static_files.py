@@ -8,6 +8,7 @@ modification times, which installers may set to a constant.
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -41,6 +42,12 @@ LOCALIZED: dict[str, Callable[[str], str]] = {  # templates with words, and what
     "offline.html": escape,
     "manifest.webmanifest": escape_json,
 }
+# Comments on lines of their own, without which the page is an eighth smaller.
+_BLOCK_COMMENT = r"/\*(?:(?!\*/)[\s\S])*\*/[ \t]*"
+COMMENTS = {
+    ".css": re.compile(rf"^[ \t]*{_BLOCK_COMMENT}\n", re.MULTILINE),
+    ".js": re.compile(rf"^[ \t]*(?://.*|{_BLOCK_COMMENT})\n", re.MULTILINE),
+}
 COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 
 
@@ -59,9 +66,12 @@ class StaticFile:
     vary: str = "Accept-Encoding"
 
     @classmethod
-    def read(cls, path: Path) -> StaticFile:
-        """Read a file, whose suffix must be one of `CONTENT_TYPES`."""
-        return cls.from_bytes(CONTENT_TYPES[path.suffix], path.read_bytes(), compress=path.suffix in COMPRESSIBLE)
+    def read(cls, path: Path, *, comments: bool) -> StaticFile:
+        """Read a file, whose suffix must be one of `CONTENT_TYPES`. comments: whether to serve its comments."""
+        body = path.read_bytes()
+        if path.suffix in COMMENTS and not comments:
+            body = COMMENTS[path.suffix].sub("", body.decode()).encode()
+        return cls.from_bytes(CONTENT_TYPES[path.suffix], body, compress=path.suffix in COMPRESSIBLE)
 
     @classmethod
     def from_bytes(cls, content_type: str, body: bytes, *, compress: bool) -> StaticFile:
@@ -101,9 +111,14 @@ def accepts_gzip(request: Request) -> bool:
 
 
 def load_files(folder: Path) -> dict[str, StaticFile]:
-    """Read the files of known types in a folder and below, by their paths in it; an absent folder has none."""
+    """Read the files of known types in a folder and below, by their paths in it; an absent folder has none.
+
+    Those below, the libraries, are served as they are, with the comments that contain their licences.
+    """
     paths = (path for path in folder.rglob("*") if path.suffix in CONTENT_TYPES)
-    return {path.relative_to(folder).as_posix(): StaticFile.read(path) for path in paths}
+    return {
+        path.relative_to(folder).as_posix(): StaticFile.read(path, comments=path.parent != folder) for path in paths
+    }
 
 
 def localize(files: dict[str, StaticFile]) -> dict[tuple[str, str], StaticFile]:

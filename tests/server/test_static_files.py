@@ -9,6 +9,17 @@ from fastapi.testclient import TestClient
 
 from everthread.server import static_files
 
+SCRIPT = """// A script.
+
+/** One
+ * thing. */
+const url = "http://x"; // where
+/* a */ go(url);
+  /* b */
+  // c
+go(2 /* d */);
+"""
+
 
 @pytest.fixture
 def page(tmp_path: Path) -> TestClient:
@@ -19,6 +30,9 @@ def page(tmp_path: Path) -> TestClient:
     (static / "notes.txt").write_text("of no known kind", encoding="utf-8")
     (static / "library").mkdir()
     (static / "library" / "module.mjs").write_text("export default 1;", encoding="utf-8")
+    (static / "library" / "code.js").write_text("/* Licensed. */\nlet x;\n", encoding="utf-8")
+    (static / "code.js").write_text(SCRIPT, encoding="utf-8")
+    (static / "code.css").write_text("/* All\n   text. */\np {\n  /* a */ color: red; /* b */\n}\n", encoding="utf-8")
     (tmp_path / "secret.js").write_text("secret", encoding="utf-8")
     app = FastAPI()
     app.include_router(static_files.build_router(static))
@@ -75,6 +89,12 @@ def test_files_in_folders_below_are_served(page: TestClient) -> None:
     answer = page.get("/static/library/module.mjs")
     assert answer.headers["content-type"].startswith("text/javascript")
     assert answer.text == "export default 1;"
+
+
+def test_comments_on_lines_of_their_own_are_served_only_in_libraries(page: TestClient) -> None:
+    assert page.get("/static/code.js").text == '\nconst url = "http://x"; // where\n/* a */ go(url);\ngo(2 /* d */);\n'
+    assert page.get("/static/code.css").text == "p {\n  /* a */ color: red; /* b */\n}\n"
+    assert page.get("/static/library/code.js").text == "/* Licensed. */\nlet x;\n"
 
 
 def test_an_absent_folder_has_no_files(tmp_path: Path) -> None:
