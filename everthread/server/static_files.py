@@ -113,7 +113,7 @@ def accepts_gzip(request: Request) -> bool:
 def load_files(folder: Path) -> dict[str, StaticFile]:
     """Read the files of known types in a folder and below, by their paths in it; an absent folder has none.
 
-    Those below, the libraries, are served as they are, with the comments that contain their licences.
+    The libraries, which are below, keep their comments, which contain their licences.
     """
     paths = (path for path in folder.rglob("*") if path.suffix in CONTENT_TYPES)
     return {

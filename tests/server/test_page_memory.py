@@ -267,6 +267,13 @@ def test_all_that_is_remembered_is_listed_by_month_and_can_be_changed(page: Page
     check_accessibility(page)
     panel.get_by_role("combobox").select_option("Everyone")
     expect(cards.nth(1)).to_contain_text("The river is high.")
+    panel.get_by_role("searchbox").fill("RÍVER high.")
+    expect(cards).to_have_count(1)
+    panel.get_by_role("searchbox").fill("alex likes")
+    expect(cards).to_have_text([re.compile("Alex likes rivers.")])
+    panel.get_by_role("searchbox").fill("nothing of the kind")
+    expect(panel).to_contain_text("No results")
+    panel.get_by_role("searchbox").fill("")
     panel.get_by_role("combobox").select_option("You")
     cards.nth(9).get_by_role("button", name="Pin", exact=True).click()
     expect(panel.locator("h2").first).to_have_text("Pinned")
@@ -291,6 +298,10 @@ def test_all_that_is_remembered_is_listed_by_month_and_can_be_changed(page: Page
     expect(page.locator(".line.target")).to_contain_text("The river is high.")
     note.get_by_role("button", name="Forget").click()
     page.get_by_role("button", name="Forget it").click()
+    receipt = page.get_by_role("dialog", name="Forgotten")
+    expect(receipt).to_contain_text("Note")
+    expect(receipt).to_contain_text("2, 1")  # with the version that was corrected
+    receipt.get_by_role("button", name="Done").click()
     expect(panel.get_by_role("status")).to_have_text("70 messages · 0 notes and summaries")
     assert web.get(f"{bank_url}/notes").json()["text"] == ""
 

@@ -85,14 +85,20 @@ export function editText(title, line, hint) {
   });
 }
 
+const lineRows = ({ seqs, lines, scope, bank }) => [
+  [t("receipt.removed"), [t("count.messages", { count: lines }), SCOPE_LABELS[scope]].filter(Boolean).join(": ")],
+  [t("receipt.numbers"), seqs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ") || t("receipt.none")],
+  [t("receipt.bank_hash"), bank],
+];
+
+const unitRows = ({ kind, id, earlier }) => [
+  [t("receipt.removed"), t(`list.${kind}`)],
+  [t("receipt.versions"), [id, ...earlier].join(", ")],
+];
+
+/** Show the receipt of forgotten lines, or of a note or a summary. */
 export function showReceipt(proof) {
-  const ranges = proof.seqs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
-  const rows = [
-    [t("receipt.forgotten"), dateTime(proof.forgotten_at)],
-    [t("receipt.removed"), [t("count.messages", { count: proof.lines }), SCOPE_LABELS[proof.scope]].filter(Boolean).join(": ")],
-    [t("receipt.numbers"), ranges || t("receipt.none")],
-    [t("receipt.bank_hash"), proof.bank],
-  ];
+  const rows = [[t("receipt.forgotten"), dateTime(proof.forgotten_at)], ...(proof.kind ? unitRows : lineRows)(proof)];
   return openDialog(t("receipt.forgotten"), (close) => [
     h(
       "p",

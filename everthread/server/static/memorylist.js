@@ -13,6 +13,7 @@ import { toolbar } from "./toolbar.js";
 import { hasText, t } from "./words.js";
 
 const LINES_PER_PAGE = 50;
+const SEARCH_DELAY_MS = 200; // after the last key
 const MORE_WITHIN_PX = 1_500; // of the end of the list
 
 export class MemoryListPanel {
@@ -23,6 +24,8 @@ export class MemoryListPanel {
     for (const name of ["read", "start", "more"]) this[name] = withErrors(this[name].bind(this));
     this.role = "user";
     const whose = [[this.role, t("line.you")], ["", t("list.everyone")]];
+    this.query = h("input", { type: "search", dir: "auto", autocomplete: "off", placeholder: t("list.search"), "aria-label": t("list.search") });
+    this.query.addEventListener("input", () => (clearTimeout(this.timer), (this.timer = setTimeout(this.start, SEARCH_DELAY_MS))));
     this.who = select(t("list.who"), whose, this.role, (role) => ((this.role = role || null), this.start()));
     this.total = h("p", { class: "small", role: "status" });
     this.box = h("div");
@@ -34,7 +37,7 @@ export class MemoryListPanel {
   }
 
   show(panel) {
-    fill(panel, this.who, this.total, this.box);
+    fill(panel, this.query, this.who, this.total, this.box);
     if (this.run) this.more();
     else this.read().then(this.start);
   }
@@ -49,7 +52,10 @@ export class MemoryListPanel {
   }
 
   start() {
-    this.run = { units: [...this.units], shown: [] };
+    const text = this.query.value;
+    const words = wordsOf(text);
+    const matches = (memory) => words.every((word) => fold(memory.text).includes(word));
+    this.run = { text, matches, units: this.units.filter(matches), shown: [] };
     this.change();
     return this.more();
   }
@@ -60,7 +66,7 @@ export class MemoryListPanel {
     const isNear = clientHeight && scrollHeight - scrollTop - clientHeight < MORE_WITHIN_PX;
     if (!run || run.reading || run.before === null || !isNear || !this.box.isConnected) return;
     run.reading = true;
-    const body = { text: "", where: { role: this.role }, before: run.before, limit: LINES_PER_PAGE };
+    const body = { text: run.text, where: { role: this.role }, before: run.before, limit: LINES_PER_PAGE };
     const { items, next } = await post(bankPath("/search"), body).finally(() => (run.reading = false));
     if (run !== this.run) return;
     run.before = next;
@@ -68,7 +74,8 @@ export class MemoryListPanel {
     run.units.splice(0, units.length);
     const memories = [...units, ...items].sort(byTime);
     run.shown.push(...memories);
-    this.draw(this.box, memories);
+    if (!run.shown.length) this.change();
+    else this.draw(this.box, memories);
     await this.more();
   }
 
@@ -77,8 +84,9 @@ export class MemoryListPanel {
     if (!run) return;
     run.shown = run.shown.map(update).filter(Boolean);
     const drawn = h("div");
-    this.draw(drawn, this.pinned, t("tab.pinned"));
+    this.draw(drawn, this.pinned.filter(run.matches), t("tab.pinned"));
     this.draw(drawn, run.shown);
+    if (run.before === null && !drawn.firstChild) drawn.append(h("p", { class: "empty", role: "status" }, t("search.none")));
     rerender(this.box, [...drawn.children]);
   }
 
@@ -107,23 +115,32 @@ export class MemoryListPanel {
 
   unitChanges(unit, line) {
     const path = bankPath(`/units/${unit.kind}/${unit.id}`);
-    const act = (ask, change, done) => async () => {
-      const answer = await ask(await import("./dialogs.js"));
-      if (!answer) return;
-      const changed = await change(answer);
+    const replace = (changed) => {
       this.change((each) => (each === unit ? changed : each));
       emit("forgotten", new Set());
-      showNotice(t(done));
     };
-    return [
-      link(t("memory.correct"), act(({ editText }) => editText(t("change.correct"), line, t("list.correct_hint")), (text) => patch(path, { text }), "change.corrected")),
-      link(t("memory.forget"), act(({ askForget }) => askForget(t("list.forget_question"), t("list.forget_effect"), line), async () => void (await remove(path)), "list.forgotten")),
-    ];
+    const correct = async () => {
+      const { editText } = await import("./dialogs.js");
+      const text = await editText(t("change.correct"), line, t("list.correct_hint"));
+      if (!text || text === unit.text) return;
+      replace(await patch(path, { text }));
+      showNotice(t("change.corrected"));
+    };
+    const forget = async () => {
+      const { askForget, showReceipt } = await import("./dialogs.js");
+      if (!(await askForget(t("list.forget_question"), t("list.forget_effect"), line))) return;
+      const receipt = { ...(await remove(path)), forgotten_at: new Date().toISOString() };
+      replace(null);
+      await showReceipt(receipt);
+    };
+    return [link(t("memory.correct"), correct), link(t("memory.forget"), forget)];
   }
 }
 
 const link = (label, act, props) => button(label, withErrors(act), { class: "link", ...props });
 const keyOf = ({ kind, id, seq }) => `${kind} ${id ?? seq}`;
+const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+const wordsOf = (text) => fold(text).match(/[\p{L}\p{N}]+/gu) ?? [];
 const timeOf = ({ said_at }) => Date.parse(said_at) || Date.now();
 const byTime = (a, b) => timeOf(b) - timeOf(a);
 
