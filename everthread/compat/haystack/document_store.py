@@ -55,6 +55,8 @@ class EverthreadDocumentStore:
             BadInput, ConfigError: an argument is invalid.
             StoreUnavailable: the bank can't be read.
         """
+        if memory is not None and (bank, store, embedder) != (NAME, None, None):
+            raise BadInput("give either an open bank or the bank, the store and the embedder to open, not both")
         self._named = {"bank": bank, "store": store, "embedder": embedder}
         self._opened: Memory | None = None
         if memory is None:
@@ -236,5 +238,6 @@ class EverthreadDocumentStore:
 
 
 def _to_document(line: Line) -> Document:
+    """Return the document in a line. Its content is the line's text, which may have been corrected since."""
     fields: Any = line.metadata[DOCUMENT]
-    return Document.from_dict(fields)
+    return Document.from_dict({**fields, "content": line.text or fields["content"]})

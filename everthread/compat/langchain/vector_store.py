@@ -99,12 +99,15 @@ class EverthreadVectorStore(VectorStore):
 
     # ------------------------------------------------------------------ writing
 
-    def add_documents(self, documents: list[Document], *, ids: list[str] | None = None, **kwargs: Any) -> list[str]:
+    def add_documents(
+        self, documents: list[Document], *, ids: list[str] | None = None, batch_size: int | None = None, **kwargs: Any
+    ) -> list[str]:
         """Store documents, or replace those with the same ids.
 
         Args:
             documents: the documents.
             ids: the id of each; None: its own, or a new one.
+            batch_size: given by LangChain's `index`; of no effect, because a bank chooses its batches.
             **kwargs: none are known.
 
         Returns:

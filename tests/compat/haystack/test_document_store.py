@@ -92,7 +92,17 @@ def test_a_store_opens_the_bank_that_it_is_named_and_closes_it(tmp_path: Path) -
         assert again.to_dict() == described
 
 
+def test_a_corrected_line_is_a_corrected_document(store: EverthreadDocumentStore, memory: Memory) -> None:
+    line = memory.get(key="haystack:stop")
+    assert line is not None
+    memory.correct(line.seq, "Press the green button to stop.")
+    (found,) = store.filter_documents({"field": "id", "operator": "==", "value": "stop"})
+    assert (found.content, found.meta) == ("Press the green button to stop.", STOP.meta)
+
+
 def test_a_store_of_an_open_bank_is_not_serialised(store: EverthreadDocumentStore, memory: Memory) -> None:
+    with pytest.raises(BadInput, match="either an open bank or the bank"):
+        EverthreadDocumentStore(memory, bank="manuals")
     with pytest.raises(BadInput, match="name the bank: bank='manuals'"):
         store.to_dict()
     store.close()

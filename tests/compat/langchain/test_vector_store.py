@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing import InMemoryRecordManager, index
 
 from everthread import Memory
 from everthread.compat.langchain import EverthreadVectorStore
@@ -100,6 +101,21 @@ def test_a_store_opens_a_bank_with_embeddings_of_langchain_and_closes_it(tmp_pat
         assert memory.get(key="langchain:clean") is not None
     with pytest.raises(BadInput, match="from_texts got unknown arguments: collection_name; omit them"):
         EverthreadVectorStore.from_texts(["x"], embeddings, store=tmp_path, collection_name="manuals")
+
+
+def test_the_index_of_langchain_keeps_a_store_up_to_date(store: EverthreadVectorStore) -> None:
+    records = InMemoryRecordManager("manuals")
+    records.create_schema()
+
+    def sync(*texts: str) -> dict[str, int]:
+        documents = [Document(text, metadata={"source": "manual"}) for text in texts]
+        result = index(documents, records, store, cleanup="full", key_encoder="sha256")
+        return {name: count for name, count in result.items() if count}  # type: ignore[misc]
+
+    assert sync("Oil the chain.", "Charge the battery.") == {"num_added": 2}
+    assert sync("Oil the chain.", "Change the battery.") == {"num_added": 1, "num_skipped": 1, "num_deleted": 1}
+    found = store.similarity_search("The battery.", filter={"source": "manual"})
+    assert {document.page_content for document in found} == {"Oil the chain.", "Change the battery."}
 
 
 def test_an_invalid_document_is_named_and_none_is_stored(store: EverthreadVectorStore) -> None:
