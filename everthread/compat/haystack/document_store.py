@@ -14,6 +14,7 @@ from haystack.document_stores.types import DuplicatePolicy
 
 from everthread.client.client import Client
 from everthread.compat.document_lines import DocumentLines
+from everthread.compat.haystack import meta_values
 from everthread.compat.haystack.filters import build_condition
 from everthread.errors import BadInput
 from everthread.memory import Memory
@@ -121,6 +122,46 @@ class EverthreadDocumentStore:
         hits = self._lines.recall(query, top_k, build_condition(filters, DOCUMENT))
         return [replace(_to_document(hit.line), score=hit.relevance) for hit in hits]
 
+    def count_unique_metadata_by_filter(self, filters: Filters, metadata_fields: list[str]) -> dict[str, int]:
+        """Return how many different values each field has in the documents that filters allow. Raises FilterError."""
+        return meta_values.count_distinct(self._metas(filters), metadata_fields)
+
+    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
+        """Return the type of each field of the meta."""
+        return meta_values.field_types(self._metas())
+
+    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
+        """Return the least and the greatest value of a field, under the names `min` and `max`."""
+        return meta_values.min_max(self._metas(), metadata_field)
+
+    def get_metadata_field_unique_values(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: Filters | None = None,
+    ) -> tuple[list[Any], int]:
+        """Return a page of the different values of a field, sorted by their text, and the number of all.
+
+        Args:
+            metadata_field: the name of the field.
+            search_term: only values whose text contains this, in any case.
+            from_: how many values to skip.
+            size: the maximum number of values on the page.
+            filters: as for `filter_documents`.
+
+        Raises:
+            FilterError: the filters are invalid.
+        """
+        term = (search_term or "").lower()
+        values = meta_values.distinct_values(self._metas(filters), metadata_field)
+        found = [value for value in values if term in str(value).lower()]
+        return found[from_ : from_ + size], len(found)
+
+    def _metas(self, filters: Filters | None = None) -> list[dict[str, Any]]:
+        return [document.meta for document in self.filter_documents(filters)]
+
     def _read(self, filters: Filters | None) -> Iterable[Line]:
         return self._lines.read(build_condition(filters, DOCUMENT))
 
@@ -209,6 +250,32 @@ class EverthreadDocumentStore:
     async def filter_documents_async(self, filters: Filters | None = None) -> list[Document]:
         """Do what `filter_documents` does."""
         return await asyncio.to_thread(self.filter_documents, filters)
+
+    async def count_unique_metadata_by_filter_async(
+        self, filters: Filters, metadata_fields: list[str]
+    ) -> dict[str, int]:
+        """Do what `count_unique_metadata_by_filter` does."""
+        return await asyncio.to_thread(self.count_unique_metadata_by_filter, filters, metadata_fields)
+
+    async def get_metadata_fields_info_async(self) -> dict[str, dict[str, str]]:
+        """Do what `get_metadata_fields_info` does."""
+        return await asyncio.to_thread(self.get_metadata_fields_info)
+
+    async def get_metadata_field_min_max_async(self, metadata_field: str) -> dict[str, Any]:
+        """Do what `get_metadata_field_min_max` does."""
+        return await asyncio.to_thread(self.get_metadata_field_min_max, metadata_field)
+
+    async def get_metadata_field_unique_values_async(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: Filters | None = None,
+    ) -> tuple[list[Any], int]:
+        """Do what `get_metadata_field_unique_values` does."""
+        arguments = metadata_field, search_term, from_, size, filters
+        return await asyncio.to_thread(self.get_metadata_field_unique_values, *arguments)
 
     async def recall_async(self, query: str, filters: Filters | None = None, top_k: int = 10) -> list[Document]:
         """Do what `recall` does."""

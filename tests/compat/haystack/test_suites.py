@@ -31,7 +31,15 @@ class OurStore:
         return EverthreadDocumentStore(memory)
 
 
-class TestDocumentStore(OurStore, suite.DocumentStoreBaseExtendedTests, suite.CountDocumentsByFilterTest):
+class TestDocumentStore(
+    OurStore,
+    suite.DocumentStoreBaseExtendedTests,
+    suite.CountDocumentsByFilterTest,
+    suite.CountUniqueMetadataByFilterTest,
+    suite.GetMetadataFieldMinMaxTest,
+    suite.GetMetadataFieldUniqueValuesTest,
+    suite.GetMetadataFieldsInfoTest,
+):
     """The store's methods."""
 
     def test_write_documents(self, document_store: DocumentStore) -> None:
@@ -46,10 +54,14 @@ class TestAsynchronousMethods(
     OurStore,
     async_suite.CountDocumentsAsyncTest,
     async_suite.CountDocumentsByFilterAsyncTest,
+    async_suite.CountUniqueMetadataByFilterAsyncTest,
     async_suite.DeleteAllAsyncTest,
     async_suite.DeleteByFilterAsyncTest,
     async_suite.DeleteDocumentsAsyncTest,
     async_suite.FilterDocumentsAsyncTest,
+    async_suite.GetMetadataFieldMinMaxAsyncTest,
+    async_suite.GetMetadataFieldUniqueValuesAsyncTest,
+    async_suite.GetMetadataFieldsInfoAsyncTest,
     async_suite.UpdateByFilterAsyncTest,
     async_suite.WriteDocumentsAsyncTest,
 ):
