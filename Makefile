@@ -7,6 +7,7 @@ MCP_CHECKS := build/mcp_checks
 AI_SDK := tests/server/proxy/clients/ai_sdk
 LITELLM := build/litellm
 DROPINS := build/dropins
+STRANDS := build/strands
 
 # Install a package of Debian's, which takes Debian and its root user.
 apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
@@ -59,10 +60,12 @@ conformance: $(VENV)/installed-unit $(MCP_CHECKS)/installed
 	$(BIN)/python tests/mcp/conformance.py $(MCP_CHECKS)/node_modules/.bin
 
 # The tests of LangGraph's SQLite store and of the Agents SDK's SQLite session with ours, from their sources, which PyPI
-# has. They are not part of `make test`.
-dropins: $(VENV)/installed-test $(DROPINS)/fetched
+# has, and the tests of our store for Strands, which needs an older mcp, and so an environment of its own. They are not
+# part of `make test`.
+dropins: $(VENV)/installed-test $(DROPINS)/fetched $(STRANDS)/installed
 	$(BIN)/python tests/compat/langgraph_suite.py $(DROPINS)
 	$(BIN)/python tests/compat/openai_agents_suite.py $(DROPINS)
+	$(STRANDS)/bin/python -m pytest tests/compat/test_strands.py tests/test_docs.py -k strands
 
 # The tests of the clients with litellm as well, which needs an older openai, and so an environment of its own.
 clients: $(VENV)/installed-test $(AI_SDK)/node_modules $(LITELLM)/installed
@@ -125,6 +128,11 @@ $(AI_SDK)/node_modules: $(AI_SDK)/package-lock.json
 $(LITELLM)/installed:
 	$(PYTHON) -m venv $(LITELLM)
 	$(LITELLM)/bin/python -m pip install --quiet --disable-pip-version-check litellm
+	@touch $@
+
+$(STRANDS)/installed: pyproject.toml
+	$(PYTHON) -m venv $(STRANDS)
+	$(STRANDS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[strands]' hypothesis pytest
 	@touch $@
 
 clean:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from everthread.text.dates import format_long_date
+from everthread.text.dates import format_date, format_long_date
 from everthread.text.indentation import indent
 from everthread.text.relative_time import format_relative_time
 from everthread.types import FoundUnit, Line
@@ -28,6 +28,12 @@ def format_heading(line: Source, now: datetime | None = None) -> str:
 def format_line(line: Source) -> str:
     """Format a line for a context. Further rows of its text are indented, so that none looks like another line."""
     return indent(line.text, line.speaker)
+
+
+def format_dated_line(line: Source) -> str:
+    """Format a line that is shown alone, with its day: "Mia, 2 June 2024: …"."""
+    day = "" if line.is_undated else f", {format_date(line.said_at)}"
+    return f"{line.speaker}{day}: {line.text}"
 
 
 def format_lines(lines: Sequence[Source], now: datetime | None = None) -> str:

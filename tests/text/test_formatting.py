@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.formatting import GAP_MARK, format_heading, format_in_order, format_line, format_lines
+from everthread.common.keys import META_UNDATED
+from everthread.text.formatting import (
+    GAP_MARK,
+    format_dated_line,
+    format_heading,
+    format_in_order,
+    format_line,
+    format_lines,
+)
 from everthread.types import Line
 
 TOKYO = timezone(timedelta(hours=9))
@@ -20,6 +29,12 @@ def test_a_heading_shows_day_and_hour_on_the_speakers_own_clock() -> None:
     assert format_heading(line(1, datetime(2024, 5, 6, 9, 5, tzinfo=UTC))) == "[Monday, 6 May 2024, 09:05]"
     assert format_heading(line(1, datetime(2024, 5, 7, 1, 0, tzinfo=TOKYO))) == "[Tuesday, 7 May 2024, 01:00]"
     assert format_heading(line(1, datetime(9, 1, 1, tzinfo=UTC))) == "[Thursday, 1 January 0009, 00:00]"
+
+
+def test_a_line_that_is_shown_alone_names_its_speaker_and_its_day_if_that_is_known() -> None:
+    dated = line(1, datetime(2024, 5, 7, 1, 0, tzinfo=TOKYO))
+    assert format_dated_line(dated) == "Ann, 7 May 2024: Yes."
+    assert format_dated_line(replace(dated, metadata={META_UNDATED: True})) == "Ann: Yes."
 
 
 def test_no_lines_are_formatted_as_an_empty_text() -> None:

@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from everthread.client.client import Client
 from everthread.errors import NotFound
 from everthread.memory import Memory
-from everthread.text.dates import format_date
+from everthread.text.formatting import format_dated_line
 from everthread.types import FoundUnit, Hit, Line
 
 ANY_LENGTH = 1_000_000  # tokens of a context that includes all of its hits
@@ -77,7 +77,4 @@ class EverthreadRetriever(BaseRetriever):
         return Document(self._write_text(source), id=unit_id, metadata={**metadata, "kind": hit.kind})
 
     def _write_text(self, source: Line | FoundUnit) -> str:
-        if not self.dated:
-            return source.text
-        day = "" if source.is_undated else f", {format_date(source.said_at)}"
-        return f"{source.speaker}{day}: {source.text}"
+        return format_dated_line(source) if self.dated else source.text
