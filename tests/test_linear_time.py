@@ -36,8 +36,8 @@ from everthread.types import Line, NewLine
 
 pytestmark = pytest.mark.slow  # long texts, read several times
 NOW = datetime(2024, 5, 7, 9, 12, tzinfo=UTC)
-CHARS = 60_000  # of the longest text
-PATTERN_CHARS = 40_000  # of a pattern, which has no part that is faster in short texts
+CHARS = 40_000  # of the longest text
+PATTERN_CHARS = 20_000  # of a pattern, which has no part that is faster in short texts
 SCRIBE = ExtractiveScribe()
 MORE_PUMPS = (
     Pump("password for", " ", "x"),

@@ -246,7 +246,7 @@ def _may_grow(work: Callable[[str], object], pump: Pump, size: int, least: float
         return False
     if (spent := _spent(work, pump.text(size))) < least:
         return False
-    return spent > MAX_SHORT_RATIO * min(shortest, *(_spent(work, text) for _ in range(2)))
+    return spent > MAX_SHORT_RATIO * min(shortest, _spent(work, text))
 
 
 def _spent(work: Callable[[str], object], text: str) -> float:
