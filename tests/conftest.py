@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,10 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.register_profile("unit", settings.get_profile("patient"), max_examples=12)
 settings.load_profile("patient")  # how fast the machine is decides no test
 
-PROCESS_STARTED = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")  # audit events
+PROCESS_STARTED = frozenset(  # audit events
+    ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
+)
+LONGEST = frozenset(("browser", "hardship", "process", "slow"))  # the marks of tests that take longest
 _guard = {"unit": False}  # whether a unit test is running
 
 
@@ -38,10 +41,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with what it needs, before any is selected."""
+    """Mark each test with what it needs, before any is selected, and put the files that take longest first.
+
+    Otherwise the last files would keep one worker busy while the others have nothing left.
+    """
+    longest = set[Path]()
     for item in items:
-        for mark in (isinstance(item, pytest.Function) and needs_of(item)) or ("unit",):
+        needs = (isinstance(item, pytest.Function) and needs_of(item)) or {"unit"}
+        for mark in needs:
             item.add_marker(mark)
+        if not LONGEST.isdisjoint(needs):
+            longest.add(item.path)
+    items.sort(key=lambda item: item.path not in longest)
 
 
 def pytest_collection_finish() -> None:
@@ -49,19 +60,24 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def _refuse_processes(event: str, _: tuple[Any, ...]) -> None:
-    if _guard["unit"] and event in PROCESS_STARTED:
+def _refuse_processes(
+    event: str, _: tuple[Any, ...], started: Set[str] = PROCESS_STARTED, guard: Mapping[str, bool] = _guard
+) -> None:  # no globals, because it is called until the interpreter has ended
+    if event in started and guard["unit"]:
         raise RuntimeError(f"a unit test raised {event}: name what starts the process in needs.PROCESSES")
 
 
 sys.addaudithook(_refuse_processes)
 
 
-@pytest.fixture(autouse=True)
-def _no_process_in_a_unit_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    _guard["unit"] = request.node.get_closest_marker("unit") is not None
-    yield
-    _guard["unit"] = False
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Refuse processes while a unit test runs."""
+    _guard["unit"] = item.get_closest_marker("unit") is not None
+    try:
+        return (yield)
+    finally:
+        _guard["unit"] = False
 
 
 @pytest.fixture(scope="session")
@@ -71,28 +87,29 @@ def no_ollama() -> Iterator[str]:
         yield f"127.0.0.1:{port}"
 
 
-@pytest.fixture(autouse=True)
-def _nothing_of_the_user(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, no_ollama: str
-) -> None:
-    for name in [name for name in os.environ if name.startswith("EVERTHREAD_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for name in ("LC_ALL", "LC_MESSAGES"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LANG", "C.UTF-8")
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
-    monkeypatch.setenv("OLLAMA_HOST", no_ollama)  # no model of the user's is asked, either
-    home = str(tmp_path_factory.getbasetemp() / "home")
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.setenv(name, home)
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_of_the_user(tmp_path_factory: pytest.TempPathFactory, no_ollama: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name in [name for name in os.environ if name.startswith("EVERTHREAD_")]:
+            monkeypatch.delenv(name)
+        for name in ("OPENAI_API_KEY", "LC_ALL", "LC_MESSAGES"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("LANG", "C.UTF-8")
+        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+        monkeypatch.setenv("OLLAMA_HOST", no_ollama)  # no model of the user's is asked, either
+        home = str(tmp_path_factory.getbasetemp() / "home")
+        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+            monkeypatch.setenv(name, home)
+        yield
 
 
-@pytest.fixture(autouse=True)
-def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _no_wait_for_the_disk() -> Iterator[None]:
     """Leave it to the operating system when to write to the disk: every test would wait for it several times."""
-    monkeypatch.setattr(bank_file, "SYNCHRONOUS", "OFF")
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(bank_file, "SYNCHRONOUS", "OFF")
+        monkeypatch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture
