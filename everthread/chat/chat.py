@@ -21,7 +21,7 @@ from everthread import factory
 from everthread.bank.line_validation import clean_line
 from everthread.bank.settings import remember_policy
 from everthread.chat.character import Character
-from everthread.chat.conversation import open_session
+from everthread.chat.conversation import Conversation, open_session
 from everthread.chat.end_dialogue import build_ending_reply, build_question, end_conversation, find_question
 from everthread.chat.goodbye import Question, Step, next_step
 from everthread.chat.prompt_builder import is_character_line
@@ -317,6 +317,16 @@ class Chat:
     def lines(self) -> list[Line]:
         """The conversation's lines that were not discarded, oldest first."""
         return self._conversation.lines
+
+    @property
+    def conversation(self) -> Conversation:
+        """The lines as they are stored, for changes that a group makes; as of the last `refresh`."""
+        return self._conversation
+
+    @property
+    def is_closed(self) -> bool:
+        """True after `close`."""
+        return self._closed
 
     @property
     def is_unanswered(self) -> bool:

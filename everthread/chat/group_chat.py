@@ -1,19 +1,22 @@
 """A group chat: several characters and one user. Each character has its own bank, with the lines said in its presence.
 
 A line is stored in one bank after the other. If one of them can't be written, the line is still stored in the others,
-and then the first error is raised.
+and then the first error is raised. A change of a line changes its copies in all banks in which it was heard, those of
+characters that have left included, unless their chats were closed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from everthread.chat.addressee import find_last_spoken, find_named
 from everthread.chat.character import is_same_name
 from everthread.chat.chat import Chat
+from everthread.chat.heard_lines import discard_copies, edit_copy, edit_line, store_copy, try_each
+from everthread.chat.line_copies import is_copy
 from everthread.chat.reply import Reply
-from everthread.errors import BadInput, EverthreadError, NotFound
-from everthread.types import Line
+from everthread.errors import BadInput, BadQuery, NotFound
+from everthread.types import Line, Receipt
 
 
 class GroupChat:
@@ -27,6 +30,7 @@ class GroupChat:
     def __init__(self, chats: Sequence[Chat]) -> None:
         """Begin with these characters. Raises BadInput if two share a name or a bank."""
         self._present: list[Chat] = []
+        self._former: list[Chat] = []  # of characters that have left
         for chat in chats:
             self.enter(chat)
 
@@ -48,16 +52,33 @@ class GroupChat:
                     "would remember what only the other heard; open a bank for each"
                 )
         self._present.append(chat)
+        self._former = [other for other in self._former if other is not chat]
 
     def leave(self, name: str) -> Chat:
         """Remove a character, which gets no further lines. Raises NotFound if it is not present."""
         chat = self.chat(name)
         self._present.remove(chat)
+        self._former.append(chat)
         return chat
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines of the conversation with their numbers, as the present character that heard most of it has them."""
+        return max((chat.lines for chat in self._present), key=len, default=[])
 
     def say(self, text: str) -> list[Line]:
         """Store what the user says in each bank, and return the lines. Raises the same errors as `Chat.add_line`."""
-        return _broadcast(self._present, lambda chat: chat.add_line(text, chat.character.person))
+        lines: list[Line] = []
+
+        def hear(chat: Chat) -> None:
+            if lines:
+                _hear(chat, lines[0])
+                lines.append(chat.lines[-1])
+            else:
+                lines.append(chat.add_line(text, chat.character.person))
+
+        try_each(self._present, hear)
+        return lines
 
     def reply(self, name: str) -> Generator[str]:
         """Stream a character's reply. When it ends, its text is stored in the other banks too, unless it was refused.
@@ -66,14 +87,112 @@ class GroupChat:
         chat.responder.participants = [name for name in self.names if name != chat.character.name]
         return self._stream(chat, chat.answer())
 
-    def _stream(self, chat: Chat, reply: Reply) -> Generator[str]:
+    def regenerate(self) -> Generator[str]:
+        """Stream another reply in place of the last one, in all banks.
+
+        Raises the same errors as `reply`, and BadQuery if the last line is no reply of a character that is present.
+        """
+        last = self.lines[-1] if self.lines else None
+        if last is None or last.role != "assistant":
+            raise BadQuery("there is no reply yet to regenerate; say something first")
+        chat = self.chat(last.speaker)
+        chat.responder.participants = [name for name in self.names if name != chat.character.name]
+        return self._stream(chat, chat.regenerate(), [last])
+
+    def _stream(self, chat: Chat, reply: Reply, replaced: Sequence[Line] = ()) -> Generator[str]:
         try:
             yield from reply
         finally:
             reply.stop()
             if (line := reply.line) is not None and not reply.refused:
-                others = [other for other in self._present if other is not chat]
-                _broadcast(others, lambda other: other.add_line(line.text, line.speaker, of_character=True))
+                self._each_other(
+                    chat,
+                    lambda other: _hear(other, line, replaced),
+                    lambda former: discard_copies(former.conversation, replaced),
+                )
+
+    # ------------------------------------------------------------------- changes
+
+    def undo(self) -> list[Line]:
+        """Discard the user's last line and all lines after it in all banks. Return them as `lines` had them."""
+        chat = next((chat for chat in self._present if chat.lines == self.lines), None)
+        removed = chat.undo() if chat else []
+        if chat and removed:
+            self._each_other(chat, lambda other: discard_copies(other.conversation, removed))
+        return removed
+
+    def edit(self, line: Line, text: str) -> None:
+        """Replace the text of a line, and discard the lines after it, in all banks. `reply` then answers it.
+
+        Args:
+            line: the line, as any of the banks has it.
+            text: the new text.
+
+        Raises:
+            NotFound: no character that is present heard the line.
+            EverthreadError: the same errors as `Chat.edit`.
+        """
+        chat, own = self._find_heard(line)
+        _, removed = edit_line(chat, own.seq, text, answer=False)
+        edited = chat.lines[-1]
+        self._each_other(
+            chat,
+            lambda other: edit_copy(other.conversation, removed, edited, other.character.person),
+            lambda former: edit_copy(former.conversation, removed, edited),
+        )
+
+    def correct(self, line: Line, text: str) -> list[Line]:
+        """Replace the text of a line in all banks in which it was heard, and nothing else. Return the new lines.
+
+        Raises the same errors as `Memory.correct`, and NotFound as `edit` does.
+        """
+        corrected: list[Line] = []
+
+        def act(chat: Chat, copy: Line) -> None:
+            corrected.append(chat.memory.correct(copy.seq, text))
+            chat.refresh()
+
+        self._each_copy(line, act)
+        return corrected
+
+    def forget(self, line: Line) -> list[Receipt]:
+        """Remove a line permanently from all banks in which it was heard. Return the receipt of each.
+
+        Raises the same errors as `Chat.forget`, and NotFound as `edit` does.
+        """
+        receipts: list[Receipt | None] = []
+        self._each_copy(line, lambda chat, copy: receipts.append(chat.forget(copy.seq)))
+        return [receipt for receipt in receipts if receipt is not None]
+
+    def _find_heard(self, line: Line) -> tuple[Chat, Line]:
+        """Return the first chat with a character that is present and heard a line, and its copy of the line."""
+        for chat in self._present:
+            if (copy := _find_copy(chat, line)) is not None:
+                return chat, copy
+        raise NotFound(f"no character that is present heard the line {line.seq}; `lines` has those that can be changed")
+
+    def _each_copy(self, line: Line, act: Callable[[Chat, Line], object]) -> None:
+        """Call a function with each chat in which a line was heard, and its copy."""
+        self._find_heard(line)
+        found = [(chat, _find_copy(chat, line)) for chat in self._list_open()]
+        try_each([(chat, copy) for chat, copy in found if copy is not None], lambda pair: act(*pair))
+
+    def _each_other(
+        self, chat: Chat, act: Callable[[Chat], object], act_on_former: Callable[[Chat], object] | None = None
+    ) -> None:
+        """Call a function with each other chat, and one with those of characters that have left (None: the same)."""
+
+        def follow(other: Chat) -> None:
+            other.refresh()
+            (act if other in self._present or act_on_former is None else act_on_former)(other)
+
+        try_each([other for other in self._list_open() if other is not chat], follow)
+
+    def _list_open(self) -> list[Chat]:
+        """List the chats of all characters, except those that have left and were closed."""
+        return [*self._present, *(chat for chat in self._former if not chat.is_closed)]
+
+    # ----------------------------------------------------------------- addressees
 
     def find_addressee(self, text: str) -> str:
         """Return the name of the character that should answer a text: the first it names, else the longest silent.
@@ -95,17 +214,14 @@ class GroupChat:
         raise NotFound(f"{name!r} is not present; present: {present}")
 
 
-def _broadcast(chats: Iterable[Chat], add: Callable[[Chat], Line]) -> list[Line]:
-    """Add a line to each chat; raise the first error after all have been tried."""
-    lines, errors = [], []
-    for chat in chats:
-        try:
-            lines.append(add(chat))
-        except EverthreadError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
-    return lines
+def _hear(chat: Chat, line: Line, replaced: Sequence[Line] = ()) -> None:
+    """Store a line that was said in another chat."""
+    chat.refresh()
+    store_copy(chat.conversation, line, chat.character.person, replaced)
+
+
+def _find_copy(chat: Chat, line: Line) -> Line | None:
+    return next((copy for copy in chat.lines if is_copy(copy, line)), None)
 
 
 def _count_lines_since_spoken(chat: Chat) -> int:

@@ -28,9 +28,10 @@ class LineCopy:
 
 
 def is_copy(line: Line, other: Line) -> bool:
-    """Return whether lines of two banks are copies of each other. Each bank has its own name for the user."""
+    """Return whether lines of two banks, in one group chat, are copies of each other. Each bank has its own name for
+    the user."""
     are_replies = line.role == other.role == "assistant"
-    return (line.session, line.said_at, line.role) == (other.session, other.said_at, other.role) and (
+    return (line.said_at, line.role) == (other.said_at, other.role) and (
         not are_replies or line.speaker == other.speaker
     )
 

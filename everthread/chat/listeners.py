@@ -5,7 +5,7 @@ Unlike `GroupChat`, which holds the open chats of a group, `Listeners` writes to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from everthread.bank.line_versions import get_recorded
@@ -14,12 +14,12 @@ from everthread.chat.character import is_same_name
 from everthread.chat.character_banks import character_name, person_name
 from everthread.chat.chat import Chat
 from everthread.chat.conversation import Conversation
-from everthread.chat.line_copies import find_copy, is_copy, read_listeners
+from everthread.chat.heard_lines import discard_copies, edit_copy, edit_line, store_copy, try_each
+from everthread.chat.line_copies import find_copy, read_listeners
 from everthread.chat.prompt_builder import is_character_line
-from everthread.chat.reminders import Reminders
 from everthread.chat.reply import Reply
-from everthread.common.keys import META_HEARD, SESSION_GROUP, SESSION_HEARD_BY
-from everthread.errors import BadInput, EverthreadError
+from everthread.common.keys import SESSION_GROUP, SESSION_HEARD_BY
+from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.types import JSONValue, Line, Metadata
 
@@ -100,15 +100,11 @@ class Listeners:
 
         Returns the reply of the chat's character, and raises errors, as `Chat.edit` does.
         """
-        chat.refresh()
-        before = list(chat.lines)
-        reply = chat.edit(seq, text, answer=answer)
-        remaining = {line.seq for line in chat.lines}
-        removed = [line for line in before if line.seq not in remaining]
+        reply, removed = edit_line(chat, seq, text, answer=answer)
         edited = chat.lines[-1]
         self._each_other(
-            lambda memory: _edit_copy(memory, removed, edited, is_present=True),
-            lambda memory: _edit_copy(memory, removed, edited, is_present=False),
+            lambda memory: edit_copy(Conversation(memory, edited.session), removed, edited, _person(memory)),
+            lambda memory: edit_copy(Conversation(memory, edited.session), removed, edited),
         )
         self._record(chat.session)
         if reply is not None:
@@ -118,7 +114,7 @@ class Listeners:
     def undo(self, chat: Chat) -> None:
         """Discard the user's last line and all lines after it in all banks. Raises the same errors as `Chat.undo`."""
         removed = chat.undo()
-        self._each_other(lambda memory: _discard_copies(memory, chat.session, removed))
+        self._each_other(lambda memory: discard_copies(Conversation(memory, chat.session), removed))
 
     def branch(self, chat: Chat, seq: int) -> None:
         """Continue from a line, which may be a discarded one, in all banks.
@@ -132,7 +128,7 @@ class Listeners:
         def follow(memory: Memory) -> None:
             copy = find_copy(memory.store, memory.bank, line) if line else None
             if copy is None:
-                _discard_copies(memory, chat.session, removed)
+                discard_copies(Conversation(memory, chat.session), removed)
             else:
                 Conversation(memory, chat.session).branch(copy.seq)
 
@@ -148,8 +144,8 @@ class Listeners:
         """
         if line.retracted_at is None:
             self._each_other(
-                lambda memory: _store_copy(memory, line, replaced),
-                lambda memory: _discard_copies(memory, line.session, replaced),
+                lambda memory: store_copy(Conversation(memory, line.session), line, _person(memory), replaced),
+                lambda memory: discard_copies(Conversation(memory, line.session), replaced),
             )
             self._record(line.session)
 
@@ -157,7 +153,7 @@ class Listeners:
         """Call a function with each other member, and one with each former member (None: the same)."""
         self._drop_forgotten()
         former = {memory.bank for memory in self._former}
-        _try_each(
+        try_each(
             [*self._others, *self._former],
             lambda memory: (act_on_former or act if memory.bank in former else act)(memory),
         )
@@ -183,74 +179,12 @@ class Listeners:
             if any(found.metadata.get(name) != value for name, value in changes.items()):
                 memory.set_session(session, metadata=changes)
 
-        _try_each(self._members, record)
+        try_each(self._members, record)
 
 
 def _name(memory: Memory) -> str:
     return character_name(memory.settings())
 
 
-def _store_copy(memory: Memory, line: Line, replaced: Sequence[Line] = ()) -> None:
-    """Store a copy of a line, in place of the copies of those that it replaces."""
-    conversation = Conversation(memory, line.session)
-    _replace_from(memory, conversation, _find_first(conversation, replaced), line)
-
-
-def _edit_copy(memory: Memory, removed: Sequence[Line], edited: Line, *, is_present: bool) -> None:
-    """Edit the copy of a line as the line was edited, and discard the lines after it.
-
-    Without a copy the line is heard for the first time, by a character that takes part.
-    """
-    conversation = Conversation(memory, edited.session)
-    start = _find_first(conversation, removed)
-    if any(is_copy(line, removed[0]) for line in conversation.lines[start : start + 1]):
-        discarded = conversation.lines[start:]
-        conversation.edit(start, edited.text, edited.said_at, _copied_metadata(edited))
-        _discard_reminders(memory, conversation, discarded)
-    else:
-        _replace_from(memory, conversation, start, edited if is_present else None)
-
-
-def _discard_copies(memory: Memory, session: str, removed: Sequence[Line]) -> None:
-    """Discard the copies of lines that were discarded, and what was said after the first of them."""
-    conversation = Conversation(memory, session)
-    _replace_from(memory, conversation, _find_first(conversation, removed), None)
-
-
-def _find_first(conversation: Conversation, lines: Sequence[Line]) -> int:
-    """Return the position of the first copy of one of the lines; without copies, the position after the last line."""
-    copies = (n for n, line in enumerate(conversation.lines) if any(is_copy(line, other) for other in lines))
-    return next(copies, len(conversation.lines))
-
-
-def _replace_from(memory: Memory, conversation: Conversation, start: int, line: Line | None) -> None:
-    """Discard the lines from a position on, and store a copy of a line in their place, if one is given."""
-    discarded = conversation.lines[start:]
-    if line is None:
-        conversation.truncate(start)
-    else:
-        speaker = line.speaker if line.role == "assistant" else person_name(memory.settings())
-        copy = conversation.new_line(line.text, speaker, line.role, line.said_at, _copied_metadata(line))
-        conversation.add(copy, replacing=discarded, defer_embedding=True)
-    _discard_reminders(memory, conversation, discarded)
-
-
-def _copied_metadata(line: Line) -> dict[str, JSONValue]:
-    return {META_HEARD: True} if line.role == "assistant" else {}
-
-
-def _discard_reminders(memory: Memory, conversation: Conversation, removed: Sequence[Line]) -> None:
-    if removed:
-        Reminders(memory).record(conversation.lines, removed)
-
-
-def _try_each(memories: Iterable[Memory], act: Callable[[Memory], None]) -> None:
-    """Call a function with each memory; raise the first error after all have been tried."""
-    errors = []
-    for memory in memories:
-        try:
-            act(memory)
-        except EverthreadError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
+def _person(memory: Memory) -> str:
+    return person_name(memory.settings())

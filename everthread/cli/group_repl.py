@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+
 from everthread.chat.character import is_same_name
 from everthread.chat.chat import Chat
 from everthread.chat.group_chat import GroupChat
-from everthread.cli.repl_text import (
-    QUIT_WORDS,
-    describe,
-    goodbye_text,
-    is_command,
-    problem,
-    reply_notice,
-    shorten,
-    unescape,
-)
+from everthread.cli import repl_text
+from everthread.cli.answers import QuitRequested, YesNoQuestions
+from everthread.cli.repl_text import describe, format_lines, is_command, parse_seq, problem, shorten, unescape
 from everthread.cli.screen import Screen, open_screen
 from everthread.errors import EverthreadError
+from everthread.types import Line
+
+DEFAULT_LINES = 10  # that /lines shows
 
 
 class GroupChatRepl:
@@ -27,7 +25,19 @@ class GroupChatRepl:
         self.absent: dict[str, Chat] = {}  # characters that left, by their case-folded names
         chats = [group.chat(name) for name in group.names]
         self.words = chats[0].words
+        self.questions = YesNoQuestions(self.screen, self.words)
         self.incognito = all(chat.incognito for chat in chats)
+        self.commands: dict[str, Callable[[str], None]] = {
+            "/next": self.let_speak,
+            "/leave": self.leave,
+            "/enter": self.enter,
+            "/lines": self.show_lines,
+            "/again": self.regenerate,
+            "/edit": self.edit,
+            "/correct": self.correct,
+            "/undo": self.undo,
+            "/forget": self.forget,
+        }
 
     def run(self) -> None:
         """Read and answer until the user quits."""
@@ -39,11 +49,13 @@ class GroupChatRepl:
                 text = self.ask_message().strip()
             except (EOFError, KeyboardInterrupt):
                 text = "/quit"
-            if text.lower() in QUIT_WORDS:
-                self.screen.say(f"\n{goodbye_text(self.words, self.incognito)}")
-                return
             try:
+                if text.lower() in repl_text.QUIT_WORDS:
+                    raise QuitRequested
                 self.handle(text)
+            except QuitRequested:
+                self.screen.say(f"\n{repl_text.goodbye_text(self.words, self.incognito)}")
+                return
             except EverthreadError as error:
                 self.screen.say(self.words("terminal.failed", error=describe(error, self.words)), "error")
             except KeyboardInterrupt:
@@ -58,30 +70,40 @@ class GroupChatRepl:
     def handle(self, text: str) -> None:
         """Run a command, or say a text and let a character answer. Raises EverthreadError."""
         name, _, argument = (part.strip() for part in text.partition(" "))
-        name = name.lower()
-        if name == "/leave":
-            self.check_present(argument)
-            chat = self.group.leave(argument)
-            self.absent[chat.character.name.casefold()] = chat
-            self.screen.say(self.words("terminal.has_left", name=chat.character.name))
-        elif name == "/enter":
-            if argument.casefold() not in self.absent:
-                absent = ", ".join(self.absent) or self.words("problem.none_absent")
-                raise problem("has_not_left", self.words, name=argument, absent=absent)
-            self.group.enter(self.absent.pop(argument.casefold()))
-            self.screen.say(self.words("terminal.is_back", name=self.group.names[-1]))
-        elif name == "/next":
-            if argument:
-                self.check_present(argument)
-            self.stream(argument or self.find_addressee(""))
-        elif is_command(text):
-            known = name in ("/help", "/")
+        if is_command(text):
+            if (command := self.commands.get(name.lower())) is not None:
+                command(argument)
+                return
+            known = name.lower() in ("/help", "/")
             unknown = "" if known else self.words("terminal.unknown_group_command", name=shorten(name))
             self.screen.say(self.words.paragraph(unknown, self.words("terminal.group_help")))
         elif text:
             addressee = self.find_addressee(text)
             self.group.say(unescape(text))
-            self.stream(addressee)
+            self.reply(addressee)
+
+    # ------------------------------------------------------------------ characters
+
+    def let_speak(self, name: str) -> None:
+        """Let a character speak; without a name, the one that is silent for longest."""
+        if name:
+            self.check_present(name)
+        self.reply(name or self.find_addressee(""))
+
+    def leave(self, name: str) -> None:
+        """Remove a character."""
+        self.check_present(name)
+        chat = self.group.leave(name)
+        self.absent[chat.character.name.casefold()] = chat
+        self.screen.say(self.words("terminal.has_left", name=chat.character.name))
+
+    def enter(self, name: str) -> None:
+        """Bring back a character that has left."""
+        if name.casefold() not in self.absent:
+            absent = ", ".join(self.absent) or self.words("problem.none_absent")
+            raise problem("has_not_left", self.words, name=name, absent=absent)
+        self.group.enter(self.absent.pop(name.casefold()))
+        self.screen.say(self.words("terminal.is_back", name=self.group.names[-1]))
 
     def check_present(self, name: str) -> None:
         """Raise BadQuery if no character of this name is present."""
@@ -95,10 +117,86 @@ class GroupChatRepl:
             raise problem("none_present", self.words)
         return self.group.find_addressee(text)
 
-    def stream(self, name: str) -> None:
+    # ----------------------------------------------------------------------- lines
+
+    def show_lines(self, argument: str) -> None:
+        """Show the last lines, with the numbers that the other commands take."""
+        count = parse_seq(argument, self.words) if argument else DEFAULT_LINES
+        if count < 1:
+            raise problem("invalid_count", self.words, text=argument)
+        rows = format_lines(self.group.lines[-count:], self.words)
+        self.screen.say("\n".join(rows) or self.words("terminal.nothing_said"))
+
+    def edit(self, argument: str) -> None:
+        """Replace a line for all that heard it; a line of the user's gets a reply."""
+        lines = self.group.lines
+        seq, text = repl_text.parse_edit(argument, lines, self.words)
+        line = self.find_line(seq, "not_here", seq=seq)
+        if not self.questions.confirm_discarding(seq, lines):
+            self.screen.say(self.words("terminal.nothing_changed"))
+            return
+        self.group.edit(line, text)
+        if line.role == "user":
+            self.reply(self.find_addressee(text))
+        else:
+            self.screen.say(self.words("terminal.edited"))
+
+    def correct(self, argument: str) -> None:
+        """Replace the text of a line for all that heard it, and change nothing else."""
+        seq, text = repl_text.parse_correction(argument, self.incognito, self.words)
+        self.group.correct(self.find_line(seq, "no_line", text=seq), text)
+        corrected = format_lines([line for line in self.group.lines if line.text == text][-1:], self.words)
+        self.screen.say("\n".join([self.words("terminal.corrected"), *corrected]))
+
+    def undo(self, argument: str) -> None:
+        """Take back the user's last message and what followed, for all that heard it."""
+        removed = format_lines(self.group.undo(), self.words)
+        taken_back = "\n".join([self.words("terminal.taken_back"), *removed])
+        self.screen.say(taken_back if removed else self.words("terminal.nothing_to_undo"))
+
+    def forget(self, argument: str) -> None:
+        """Remove a line, or the user's last one and those after it, permanently from all banks that have it."""
+        scope, answer = self.questions.parse_forget(argument)
+        if scope == "last":
+            lines = self.group.lines[repl_text.last_user_position(self.group.lines) :]
+        else:
+            lines = [self.find_line(parse_seq(scope, self.words), "no_line_to_forget", text=scope)]
+        if not lines:
+            raise problem("nothing_to_forget", self.words)
+        if not self.questions.confirm_forgetting(lines, answer):
+            self.screen.say(self.words("terminal.nothing_forgotten"))
+            return
+        for line in reversed(lines):
+            self.group.forget(line)
+        self.screen.say(self.words("terminal.lines_forgotten", number=len(lines)))
+
+    def find_line(self, number: int, missing: str, **values: object) -> Line:
+        """Return the line with a number; without one, raise the problem of this name."""
+        for line in self.group.lines:
+            if line.seq == number:
+                return line
+        raise problem(missing, self.words, **values)
+
+    # --------------------------------------------------------------------- replies
+
+    def reply(self, name: str) -> None:
+        """Let a character reply, and show that."""
+        self.stream(name, self.group.reply(name))
+
+    def regenerate(self, argument: str) -> None:
+        """Replace the last reply by another of the same character; reply to a message that has none."""
+        lines = self.group.lines
+        if not any(line.role == "user" for line in lines):
+            raise problem("no_reply", self.words)
+        if lines[-1].role == "user":
+            self.reply(self.find_addressee(lines[-1].text))
+            return
+        self.check_present(lines[-1].speaker)
+        self.stream(lines[-1].speaker, self.group.regenerate())
+
+    def stream(self, name: str, reply: Generator[str]) -> None:
         """Show a character's reply as it arrives. Ctrl-C stops it, and the text so far is saved."""
         chat = self.group.chat(name)
-        reply = self.group.reply(name)
         try:
             with self.screen.reply(chat.character.name) as write:
                 for piece in reply:
@@ -106,7 +204,7 @@ class GroupChatRepl:
         except KeyboardInterrupt:
             self.screen.write(f"\n{self.words('terminal.group_stopped')}")
         else:
-            notice = reply_notice(chat.last_reply, self.words) if chat.last_reply else ""
+            notice = repl_text.reply_notice(chat.last_reply, self.words) if chat.last_reply else ""
             self.screen.write(f"\n{notice}" if notice else "")
         finally:
             reply.close()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import dropwhile
 
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
 from everthread.chat.character import DEFAULT_CHARACTER, EDITABLE_FIELDS
@@ -14,8 +13,8 @@ from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_consent
 from everthread.chat.reply import Reply
 from everthread.cli import completion, repl_text, why
-from everthread.cli.answers import read_answer
-from everthread.cli.repl_text import Problem, format_line, is_command, parse_seq, problem, shorten, unescape
+from everthread.cli.answers import QuitRequested, YesNoQuestions
+from everthread.cli.repl_text import Problem, is_command, parse_seq, problem, shorten, unescape
 from everthread.cli.screen import Screen, open_screen
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import EverthreadError, LLMUnavailable, NotFound
@@ -24,10 +23,6 @@ from everthread.types import EndResult, Filter, Line
 MAX_HISTORY_LINES = 200  # of the user, that the arrow keys bring back
 DEFAULT_LINES = 10  # that /lines shows
 MAX_HELP_COLUMNS = 100
-
-
-class _QuitRequested(Exception):
-    """The user quits instead of answering a question. Nothing is changed."""
 
 
 class ChatRepl:
@@ -51,6 +46,7 @@ class ChatRepl:
         """
         self.chat, self.can_save, self.interactive = chat, can_save, interactive
         self.words, self.screen = chat.words, screen or open_screen()
+        self.questions = YesNoQuestions(self.screen, self.words)
         self.ended_session = ""  # the session that was ended and remembered last
         self.ending_shown = False  # whether the end of a conversation was reported
         self.commands: dict[str, Callable[[str], str]] = {
@@ -91,7 +87,7 @@ class ChatRepl:
             try:
                 if text:
                     self.handle(text)
-            except _QuitRequested:
+            except QuitRequested:
                 self.say(f"\n{repl_text.goodbye_text(self.words, self.chat.incognito)}")
                 return
 
@@ -190,9 +186,6 @@ class ChatRepl:
 
     # ------------------------------------------------------------------ commands
 
-    def list_lines(self, lines: Iterable[Line]) -> list[str]:
-        return [format_line(line, self.words) for line in lines]
-
     def show_lines(self, argument: str) -> str:
         if argument == "all":
             lines = list(self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True))
@@ -201,7 +194,7 @@ class ChatRepl:
             if count < 1:
                 raise self.problem("invalid_count", text=argument)
             lines = self.chat.lines[-count:]
-        return "\n".join(self.list_lines(lines)) or self.words("terminal.nothing_said")
+        return "\n".join(repl_text.format_lines(lines, self.words)) or self.words("terminal.nothing_said")
 
     def regenerate(self, argument: str) -> str:
         if not any(line.role == "user" for line in self.chat.lines):
@@ -211,9 +204,9 @@ class ChatRepl:
 
     def edit(self, argument: str) -> str:
         """Replace line 12 in "/edit 12 TEXT", the user's last line in "/edit TEXT"."""
-        seq, text = self.parse_edit(argument)
+        seq, text = repl_text.parse_edit(argument, self.chat.lines, self.words)
         old_lines = self.chat.lines
-        if self.interactive and not self.confirm_discarding(seq):
+        if self.interactive and not self.questions.confirm_discarding(seq, old_lines):
             return self.words("terminal.nothing_changed")
         try:
             reply = self.chat.edit(seq, text)
@@ -227,45 +220,19 @@ class ChatRepl:
             return self.words("terminal.discarded", number=len(discarded), seq=discarded[-1].seq)
         return self.words("terminal.edited") if reply is None else ""
 
-    def parse_edit(self, argument: str) -> tuple[int, str]:
-        """Return the number of the line that `edit` replaces, and its new text."""
-        first, _, rest = argument.partition(" ")
-        if repl_text.is_seq(first):
-            seq, text = parse_seq(first, self.words), rest.strip()
-            if not text:
-                raise self.problem("edit_line", seq=seq)
-            return seq, text
-        user_lines = [line for line in self.chat.lines if line.role == "user"]
-        if not argument:
-            raise self.problem("edit_what")
-        if not user_lines:
-            raise self.problem("nothing_to_edit")
-        return user_lines[-1].seq, argument
-
-    def confirm_discarding(self, seq: int) -> bool:
-        """Return whether to discard the lines after a line; ask if lines of the user are among them."""
-        later = list(dropwhile(lambda line: line.seq != seq, self.chat.lines))[1:]
-        if not any(line.role == "user" for line in later):
-            return True
-        return self.ask_yes_no(self.words("terminal.would_discard", number=len(later), seq=seq))
-
     def correct(self, argument: str) -> str:
         """Replace the text of a line, of this conversation or an earlier one: /correct 12 TEXT."""
-        first, _, text = argument.partition(" ")
-        if not text.strip():
-            raise self.problem("correct_what")
-        if self.chat.incognito:
-            raise self.problem("correct_incognito")
+        seq, text = repl_text.parse_correction(argument, self.chat.incognito, self.words)
         try:
-            line = self.chat.memory.correct(parse_seq(first, self.words), text.strip())
+            line = self.chat.memory.correct(seq, text)
         except NotFound:
-            raise self.problem("no_line", text=first) from None
+            raise self.problem("no_line", text=seq) from None
         self.chat.refresh()
-        return "\n".join([self.words("terminal.corrected"), *self.list_lines([line])])
+        return "\n".join([self.words("terminal.corrected"), *repl_text.format_lines([line], self.words)])
 
     def undo(self, argument: str) -> str:
         if removed := self.chat.undo():
-            return "\n".join([self.words("terminal.taken_back"), *self.list_lines(removed)])
+            return "\n".join([self.words("terminal.taken_back"), *repl_text.format_lines(removed, self.words)])
         return self.words("terminal.nothing_to_undo")
 
     def branch(self, argument: str) -> str:
@@ -279,24 +246,23 @@ class ChatRepl:
         if [line.seq for line in self.chat.lines] == old_seqs:
             return self.words("terminal.nothing_changed")
         last = self.chat.lines[-1:]  # with a new number, if the line was discarded
-        rows = [self.words("terminal.continuing"), *self.list_lines(last)]
-        rows += [self.words("terminal.discarded_lines"), *self.list_lines(discarded)] if discarded else []
+        rows = [self.words("terminal.continuing"), *repl_text.format_lines(last, self.words)]
+        rows += (
+            [self.words("terminal.discarded_lines"), *repl_text.format_lines(discarded, self.words)]
+            if discarded
+            else []
+        )
         if self.chat.is_unanswered and self.chat.llm:
             rows.append(self.words("terminal.unanswered"))
         return "\n".join(rows)
 
     def forget(self, argument: str) -> str:
         """Remove lines permanently: /forget 12, last or session. Asks first, unless a yes or no follows."""
-        scope, _, answer = argument.partition(" ")
-        if answer and self.parse_yes_no(answer) is None:
-            raise self.problem("forget_answer", answer=shorten(answer), scope=scope, **self.yes_and_no)
-        if not scope:
-            raise self.problem("forget_what")
+        scope, answer = self.questions.parse_forget(argument)
         if scope == "session":
             return self.forget_session(answer)
         lines = self.find_lines_to_forget(scope)
-        question = self.words("terminal.forget_line" if len(lines) == 1 else "terminal.forget_lines")
-        if not self.confirm("\n".join([*self.list_lines(lines), question]), answer):
+        if not self.questions.confirm_forgetting(lines, answer):
             return self.words("terminal.nothing_forgotten")
         for line in reversed(lines):
             self.chat.forget(line.seq)
@@ -305,7 +271,7 @@ class ChatRepl:
     def find_lines_to_forget(self, scope: str) -> list[Line]:
         """Return the line with the number `scope`, or for "last" the user's last line and those after it."""
         if scope == "last":
-            if lines := self.chat.lines[_last_user_position(self.chat) :]:
+            if lines := self.chat.lines[repl_text.last_user_position(self.chat.lines) :]:
                 return lines
             raise self.problem("nothing_to_forget")
         seq, chat = parse_seq(scope, self.words), self.chat
@@ -317,23 +283,19 @@ class ChatRepl:
     def forget_session(self, answer: str) -> str:
         """Forget this conversation, or the one that has just ended if nothing has been said since."""
         if not self.chat.lines and self.ended_session:
-            if not self.confirm(self.words("terminal.forget_ended"), answer):
+            if not self.questions.confirm(self.words("terminal.forget_ended"), answer):
                 return self.words("terminal.nothing_forgotten")
             receipt = self.chat.memory.forget(session=self.ended_session)
             self.ended_session = ""
             return self.words("terminal.lines_forgotten", number=receipt.lines)
         if not self.chat.lines:
             raise self.problem("empty_conversation")
-        if not self.confirm(self.words("chat.forget"), answer):
+        if not self.questions.confirm(self.words("chat.forget"), answer):
             return self.words("terminal.nothing_forgotten")
         ending = self.chat.end(remember=False)
         if ending.receipt is None:
             return self.words("terminal.incognito_forgotten")
         return self.words("terminal.conversation_forgotten", number=ending.receipt.lines)
-
-    def confirm(self, question: str, answer: str) -> bool:
-        """Return whether the answer given with a command is a yes; without one, ask."""
-        return bool(self.parse_yes_no(answer)) if answer else self.ask_yes_no(question)
 
     def change_setting(self, argument: str) -> str:
         """Change a field of the character: /set location the harbour. Without an argument, list the fields."""
@@ -381,7 +343,7 @@ class ChatRepl:
                     return self.words.paragraph(farewell, repl_text.ending_message(ending, self.words))
             except EverthreadError as error:  # such as no answer; the conversation can be resumed
                 self.say(f"\n{self.words('terminal.not_ended', error=error)}")
-            except _QuitRequested:
+            except QuitRequested:
                 pass  # the user quits without an answer; the conversation can be resumed
         if self.ending_shown and not chat.lines and not chat.incognito:
             return self.words("terminal.farewell_short")
@@ -401,9 +363,9 @@ class ChatRepl:
 
     def end(self, argument: str) -> str:
         """End the conversation, by the answer in "/end no" if there is one."""
-        remember = self.parse_consent(argument)
+        remember = self.questions.parse(argument, parse_consent)
         if argument and remember is None:
-            raise self.problem("end_answer", answer=shorten(argument), **self.yes_and_no)
+            raise self.problem("end_answer", answer=shorten(argument), **self.questions.yes_and_no)
         had_lines = bool(self.chat.lines)
         if (ending := self.end_conversation(remember)) is None:
             return self.words("terminal.nothing_forgotten")
@@ -421,43 +383,11 @@ class ChatRepl:
             ending = chat.end()
             if ending.remembered is not None:
                 return ending
-            remember = self.ask_yes_no(ending.question, self.parse_consent)
+            remember = self.questions.ask(ending.question, parse_consent)
         stored = chat.memory.lines(Filter(session=chat.session), limit=1, include_retracted=True)
-        if not remember and any(stored) and not self.ask_yes_no(self.words("chat.forget")):
+        if not remember and any(stored) and not self.questions.ask(self.words("chat.forget")):
             return None
         return chat.end(remember)
-
-    # ------------------------------------------------------------------- answers
-
-    @property
-    def yes_and_no(self) -> dict[str, str]:
-        """The words for yes and no, by the placeholders for them."""
-        return {name: self.words(f"terminal.{name}") for name in ("yes", "no")}
-
-    def parse_yes_no(self, answer: str) -> bool | None:
-        """Read a yes or a no, also as one letter of the language."""
-        return read_answer(answer, self.words)
-
-    def parse_consent(self, answer: str) -> bool | None:
-        """Read an answer to the question whether to remember, also as one letter of the language."""
-        return read_answer(answer, self.words, parse_consent)
-
-    def ask_yes_no(self, question: str, parse: Callable[[str], bool | None] | None = None) -> bool:
-        """Ask a question until the answer is a yes or a no. Raises BadQuery if there is no answer."""
-        answer = None
-        while answer is None:
-            try:
-                typed = self.screen.ask(
-                    self.words("terminal.yes_or_no", question=question, **self.yes_and_no), "question"
-                )
-            except (EOFError, KeyboardInterrupt):
-                raise self.problem("no_answer") from None
-            if typed.strip().lower() in repl_text.QUIT_WORDS:
-                raise _QuitRequested
-            if is_command(typed.strip()):
-                raise self.problem("command_as_answer")
-            answer = (parse or self.parse_yes_no)(typed)
-        return answer
 
 
 def _load_history(chat: Chat) -> None:
@@ -470,8 +400,3 @@ def _load_history(chat: Chat) -> None:
     for line in chat.memory.lines(Filter(speaker=chat.character.person), after=max(0, last - 2 * MAX_HISTORY_LINES)):
         with suppress(UnicodeEncodeError):  # the terminal can't show the line
             readline.add_history(next(filter(None, line.text.splitlines())))
-
-
-def _last_user_position(chat: Chat) -> int:
-    positions = (position for position, line in enumerate(chat.lines) if line.role == "user")
-    return max(positions, default=len(chat.lines))

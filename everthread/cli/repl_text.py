@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
@@ -78,6 +79,45 @@ def problem(name: str, words: Wording, /, **values: object) -> Problem:
 
 class Problem(BadQuery):
     """A command can't be done. Its text is in the language of the conversation."""
+
+
+def parse_edit(argument: str, lines: Sequence[Line], words: Wording) -> tuple[int, str]:
+    """Return the number of the line that "/edit 12 TEXT" replaces, for "/edit TEXT" the user's last one, and the text.
+
+    Raises:
+        Problem: the text is missing, or the user has said nothing.
+    """
+    first, _, rest = argument.partition(" ")
+    if is_seq(first):
+        seq, text = parse_seq(first, words), rest.strip()
+        if not text:
+            raise problem("edit_line", words, seq=seq)
+        return seq, text
+    if not argument:
+        raise problem("edit_what", words)
+    position = last_user_position(lines)
+    if position == len(lines):
+        raise problem("nothing_to_edit", words)
+    return lines[position].seq, argument
+
+
+def parse_correction(argument: str, incognito: bool, words: Wording) -> tuple[int, str]:
+    """Return the number of the line and its new text in "/correct 12 TEXT".
+
+    Raises:
+        Problem: one of them is missing or invalid, or the conversation is in incognito.
+    """
+    first, _, text = argument.partition(" ")
+    if not text.strip():
+        raise problem("correct_what", words)
+    if incognito:
+        raise problem("correct_incognito", words)
+    return parse_seq(first, words), text.strip()
+
+
+def last_user_position(lines: Sequence[Line]) -> int:
+    """Return the position of the user's last line; the number of lines if there is none."""
+    return max((position for position, line in enumerate(lines) if line.role == "user"), default=len(lines))
 
 
 # --------------------------------------------------------------------------- texts
@@ -208,6 +248,11 @@ def format_line(line: Line, words: Wording) -> str:
     """Return a line as one row of a list."""
     discarded = f"{words('terminal.discarded_mark')} " if line.retracted_at else ""
     return f"{line.seq:>6}  {discarded}{line.speaker}: {shorten(line.text)}"
+
+
+def format_lines(lines: Iterable[Line], words: Wording) -> list[str]:
+    """Return lines as rows of a list."""
+    return [format_line(line, words) for line in lines]
 
 
 def shorten(text: str, length: int = MAX_ROW_CHARS) -> str:

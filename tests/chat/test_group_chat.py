@@ -9,7 +9,7 @@ from hardship import PATIENCE
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.group_chat import GroupChat
-from everthread.errors import BadInput, BadLine, LLMUnavailable, NotFound, StoreUnavailable
+from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.base import PreparedLine
@@ -201,6 +201,91 @@ def test_two_groups_on_one_store_are_separate(make: Make) -> None:
     for name, text in (("Captain", "treasure"), ("Cook", "treasure")):
         assert text in heard(first.chat(name))[0][1]
     assert [len(heard(scene.chat(name))) for scene in (first, second) for name in scene.names] == [1, 1, 1, 1]
+
+
+# ----------------------------------------------------------------------------- changes
+
+
+def test_taking_back_a_message_takes_it_back_for_all_that_heard_it(make: Make) -> None:
+    captain, cook, mate = make("Captain", ["North."]), make("Cook", ["Soup."]), make("Mate", person="Mrs. Bligh")
+    scene = GroupChat([captain, cook, mate])
+    scene.say("Hello.")
+    scene.say("Where to?")
+    get_reply_text(scene, "Captain")
+    scene.leave("Mate")
+    get_reply_text(scene, "Cook")
+    assert [line.text for line in scene.undo()] == ["Where to?", "North.", "Soup."]
+    assert [heard(chat)[-1][1] for chat in (captain, cook, mate)] == ["Hello."] * 3
+    assert [line.text for line in scene.undo()] == ["Hello."]
+    assert (scene.undo(), heard(mate)) == ([], [])
+
+
+def test_an_edited_line_is_edited_for_all_that_heard_it_and_what_followed_is_discarded(make: Make) -> None:
+    captain, cook, mate = make("Captain", ["North.", "South."]), make("Cook", person="Nora"), make("Mate")
+    scene = GroupChat([captain, cook])
+    scene.say("Hello.")
+    said = scene.say("Where to?")
+    get_reply_text(scene, "Captain")
+    scene.enter(mate)
+    scene.leave("Cook")
+    scene.edit(said[1], "Where from?")
+    assert heard(captain) == [("Ann", "Hello."), ("Ann", "Where from?")]
+    assert heard(cook) == [("Nora", "Hello."), ("Nora", "Where from?")]
+    assert heard(mate) == [("Ann", "Where from?")]  # hears it for the first time
+    assert get_reply_text(scene, "Captain") == "South."
+    assert (heard(mate)[-1], len(heard(cook))) == (("Captain", "South."), 2)
+
+
+def test_another_reply_replaces_the_last_one_in_all_banks(make: Make) -> None:
+    captain, cook = make("Captain", ["North.", "South."]), make("Cook")
+    scene = GroupChat([captain, cook])
+    with pytest.raises(BadQuery, match="no reply yet"):
+        scene.regenerate()
+    scene.say("Where to?")
+    get_reply_text(scene, "Captain")
+    assert "".join(scene.regenerate()) == "South."
+    assert heard(captain) == heard(cook) == [("Ann", "Where to?"), ("Captain", "South.")]
+    scene.leave("Captain")
+    with pytest.raises(NotFound, match="'Captain' is not present"):
+        scene.regenerate()
+
+
+def test_a_line_is_corrected_and_forgotten_in_all_banks(make: Make, tmp_path: Path) -> None:
+    captain, cook = make("Captain", ["North."]), make("Cook", person="Nora")
+    scene = GroupChat([captain, cook])
+    said = scene.say("The password is swordfish.")
+    get_reply_text(scene, "Captain")
+    assert [line.speaker for line in scene.correct(said[0], "The gate is open.")] == ["Ann", "Nora"]
+    for chat in (captain, cook):
+        assert [line.text for line in chat.lines] == ["The gate is open.", "North."]
+    scene.leave("Captain")
+    receipts = scene.forget(scene.lines[0])
+    assert [receipt.lines for receipt in receipts] == [2, 2], "the line and its correction, in each bank"
+    assert heard(captain) == heard(cook) == [("Captain", "North.")]
+    assert all(b"swordfish" not in path.read_bytes() for path in tmp_path.iterdir())
+    with pytest.raises(NotFound, match="no character that is present heard the line"):
+        scene.forget(said[0])
+
+
+def test_incognito_lines_are_changed_without_being_written(make: Make) -> None:
+    captain, cook = make("Captain", ["North.", "South."], incognito=True), make("Cook", incognito=True)
+    scene = GroupChat([captain, cook])
+    scene.say("Where to?")
+    get_reply_text(scene, "Captain")
+    "".join(scene.regenerate())
+    scene.edit(cook.lines[0], "Where from?")
+    assert [[line.text for line in chat.lines] for chat in (captain, cook)] == [["Where from?"]] * 2
+    assert scene.forget(captain.lines[0]) == []
+    assert (captain.lines, cook.lines, heard(captain), heard(cook)) == ([], [], [], [])
+
+
+def test_a_character_that_has_left_and_was_closed_is_not_changed(make: Make) -> None:
+    captain, cook = make("Captain"), make("Cook")
+    scene = GroupChat([captain, cook])
+    scene.say("Hello.")
+    scene.leave("Cook").close()
+    assert [line.text for line in scene.undo()] == ["Hello."]
+    assert heard(captain) == []
 
 
 # ------------------------------------------------------------------------- who is there

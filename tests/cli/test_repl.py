@@ -510,6 +510,51 @@ def test_in_a_group_chat_the_named_character_answers_and_absent_ones_hear_nothin
         assert "A secret." not in texts(other)
 
 
+def test_in_a_group_chat_lines_are_changed_for_all_that_heard_them(memory: Memory, tmp_path: Path) -> None:
+    with Memory.open("cook", store=tmp_path / "other", embedder=memory.embedder) as other:
+        chats = [
+            Chat(bank, Character(name, person="Alice"), ScriptedLLM([f"{name} {n}." for n in range(9)]))
+            for bank, name in ((memory, "Captain"), (other, "Cook"))
+        ]
+        typed = [
+            *(
+                "/again",
+                "/undo",
+                "Cook, is dinner ready?",
+                "/again",
+                "Captain?",
+                "/lines",
+                "/undo",
+                "/edit Cook, soup?",
+            ),
+            *("/correct 99 x", "/correct {first}", "/edit 99 x", "/forget 99", "/forget", "/lines x", "/leave Cook"),
+            *("/correct {first} Cook, is soup ready?", "/lines", "/forget last", "no", "/forget last yes", "quit"),
+        ]
+        waiting, screen = iter(typed), list[str]()
+
+        def read(prompt: str) -> str:
+            screen.append("> ")
+            first = chats[0].lines[0].seq if chats[0].lines else 0
+            return next(waiting).format(first=first)
+
+        GroupChatRepl(GroupChat(chats), Screen(read, screen.append)).run()
+        shown = [answer.strip() for answer in "".join(screen).split("> ")[1:]]
+        assert "no reply yet to regenerate" in shown[0]
+        assert shown[1:5] == ["There is nothing to take back.", "Cook: Cook 0.", "Cook: Cook 1.", "Captain: Captain 0."]
+        said = ["Alice: Cook, is dinner ready?", "Cook: Cook 1.", "Alice: Captain?", "Captain: Captain 0."]
+        assert [row.split("  ")[-1] for row in shown[5].splitlines()] == said
+        assert [row.split("  ")[-1] for row in shown[6].splitlines()] == ["taken back:", *said[2:]]
+        assert shown[7] == "Cook: Cook 2."
+        assert all(answer.startswith("That could not be done: ") for answer in shown[8:14])
+        assert shown[15].endswith("Alice: Cook, is soup ready?")
+        assert [row.split("  ")[-1] for row in shown[16].splitlines()] == [
+            "Alice: Cook, is soup ready?",
+            "Cook: Cook 2.",
+        ]
+        assert shown[18:20] == ["nothing was forgotten", "forgotten: 2 lines"]
+        assert texts(memory) == texts(other) == []
+
+
 # ------------------------------------------------------------------ odd arguments
 
 ODD = [
