@@ -116,7 +116,7 @@ def parse_correction(argument: str, incognito: bool, words: Wording) -> tuple[in
 
 
 def last_user_position(lines: Sequence[Line]) -> int:
-    """Return the position of the user's last line; the number of lines if there is none."""
+    """Return the position of the user's last line; the number of lines if the user said nothing."""
     return max((position for position, line in enumerate(lines) if line.role == "user"), default=len(lines))
 
 

@@ -217,9 +217,10 @@ def test_in_json_a_reply_includes_the_recalled_context(run: Run) -> None:
 
 def test_in_json_a_goodbye_asks_for_consent_and_the_next_line_answers(run: Run) -> None:
     with llm_server("Aye.") as server:
-        typed = "I planted ferns.\nbye\nno\n"
-        _, asked, ended = answers(run("--recipe", "packabby", "--json", "-m", f"{server.url}#m", stdin=typed))
+        typed = "I planted ferns.\nbye\nno\nyes\n"
+        _, asked, again, ended = answers(run("--recipe", "packabby", "--json", "-m", f"{server.url}#m", stdin=typed))
     assert asked == {"reply": f"Goodbye! {QUESTION}", "question": QUESTION, "remembered": None}
+    assert again == {"reply": again["question"], "question": load_wording()("chat.forget"), "remembered": None}
     assert ended == {"reply": "It is forgotten.", "question": None, "remembered": False}
 
 
