@@ -31,7 +31,7 @@ MISNAMED_TABLE = re.compile(r"^[ \t]*\[recipe\.(\w+)\]", re.MULTILINE)  # no TOM
 MIN_NAME_SIMILARITY = 0.75  # ratio of Ratcliff and Obershelp from which an unknown name counts as a misspelling
 
 
-LANGUAGES = ("en", "de", "fr", "es", "zh", "ja")  # of the terminal and of text messages; zh is simplified Chinese
+LANGUAGES = ("en", "de", "fr", "es", "zh", "ja")  # of the terminal and of messages; zh is simplified Chinese
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,9 @@ class Config:
     sms_number: str = ""  # the sender of these messages; "" means the number that the user wrote to
     sms_language: str = "en"  # of the bot's own text messages, until the person chooses another
     sms_url: str = ""  # the webhook's public address, exactly as configured at Twilio: https://bot.example.com/sms
+    telegram_token: str = field(default="", repr=False)  # of a bot, from BotFather; "" disables the Telegram bot
+    telegram_language: str = "en"  # of the bot's own texts, for people whose app has another language than ours
+    telegram_url: str = "https://api.telegram.org"  # of the Bot API; another one for a Bot API server of your own
 
 
 RENAMED_SETTINGS = {  # by their names in version 0.1.0
@@ -236,7 +239,7 @@ def _number(value: object, least: int, description: str) -> int:
     return number
 
 
-LANGUAGE_SETTINGS = ("language", "sms_language")
+LANGUAGE_SETTINGS = ("language", "sms_language", "telegram_language")
 
 
 def _check_language(value: str) -> None:

@@ -44,7 +44,7 @@ from everthread.recipes.base import Recipe
 from everthread.scribes.base import Scribe
 from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter
-from everthread.types import EndResult, JSONValue, Line, NewLine, Receipt, Role, Sampling, now
+from everthread.types import EndResult, JSONValue, Line, Metadata, NewLine, Receipt, Role, Sampling, now
 
 
 class Chat:
@@ -183,12 +183,29 @@ class Chat:
         self.refresh()
         if (closing := self._reply_to_goodbye(text, key)) is not None:
             return closing
+        self.hear(text, key)
+        return self._answer(replaces=None)
+
+    def hear(
+        self, text: str, key: str | None = None, *, speaker: str | None = None, metadata: Metadata | None = None
+    ) -> Line:
+        """Save a text as a user's line, after the greeting if it is the bank's first one; `answer` replies to it.
+
+        Args:
+            text: what the user says.
+            key: as for `reply`.
+            speaker: the name of the user; default: the person's.
+            metadata: of the line.
+
+        Raises the same errors as `reply`.
+        """
+        self.refresh()
         self.responder.check_fits()
-        new_line = replace(self._build_line(text, self.character.person, "user"), key=key)
+        new_line = self._build_line(text, speaker or self.character.person, "user", metadata)
+        new_line = replace(new_line, key=key)
         clean_line(new_line, self._now())
         self._save_greeting(new_line)
-        self._conversation.add(new_line, defer_embedding=True)
-        return self._answer(replaces=None)
+        return self._conversation.add(new_line, defer_embedding=True)
 
     def answer(self) -> Reply:
         """Return the character's reply to the last line, or a further one. Raises BadQuery if nothing was said, or the
@@ -525,5 +542,5 @@ class Chat:
             greeting = self._build_line(text, self.character.name, "assistant", {META_GREETING: True})
             self._conversation.add(replace(greeting, said_at=first_line.said_at), defer_embedding=True)
 
-    def _build_line(self, text: str, speaker: str, role: Role, metadata: dict[str, JSONValue] | None = None) -> NewLine:
+    def _build_line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
         return self._conversation.new_line(text, speaker, role, self._now(), metadata or {})

@@ -93,7 +93,7 @@ class Conversation:
         said_at = new.said_at or now()
         clean = clean_line(replace(new, parent=None), said_at)
         seq = min([0, *(line.seq for line in self.lines)]) - 1
-        return Line(seq, self.session, clean.role, clean.speaker, clean.text, said_at, metadata=clean.metadata)
+        return Line(seq, self.session, clean.role, clean.speaker, clean.text, said_at, None, clean.metadata, clean.key)
 
     def edit(self, position: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
         """Replace the text of the line at a position, and discard those after it; return the new line, which is pinned

@@ -43,10 +43,17 @@ LAZY_COMMANDS = {
     "serve": "everthread.cli.serve",
     "search": "everthread.cli.search",
     "sessions": "everthread.cli.sessions",
+    "telegram": "everthread.cli.telegram",
     "title": "everthread.cli.sessions",
     "write": "everthread.cli.write",
 }
-EXTRAS = {"accounts": "server", "db": "postgres", "mcp": "mcp", "serve": "server"}  # command -> the extra that it needs
+EXTRAS = {
+    "accounts": "server",
+    "db": "postgres",
+    "mcp": "mcp",
+    "serve": "server",
+    "telegram": "server",
+}  # command -> the extra that it needs
 
 
 class Group(click.Group):

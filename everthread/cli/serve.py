@@ -7,7 +7,7 @@ import sys
 import threading
 import webbrowser
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 import click
@@ -24,6 +24,7 @@ from everthread.server.settings import Settings
 from everthread.server.sms.twilio import get_host
 
 DEFAULT_PORT = 7391
+MESSAGE_SETTINGS = [setting.name for setting in fields(Settings) if setting.name.startswith(("sms_", "telegram_"))]
 UNENCRYPTED = "Passwords and texts are not encrypted on their way: for https, put a reverse proxy in front of it."
 
 
@@ -122,10 +123,7 @@ def _build_settings(host: str, key_required: bool) -> Settings:
         proxy_origins=tuple(filter(None, (origin.strip().lower() for origin in configured.proxy_origins.split(",")))),
         proxy_max_body_bytes=configured.proxy_max_body_bytes,
     )
-    texts = {
-        name: getattr(configured, name)
-        for name in ("sms_token", "sms_account", "sms_number", "sms_language", "sms_url")
-    }
+    texts = {name: getattr(configured, name) for name in MESSAGE_SETTINGS}
     return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
 
 

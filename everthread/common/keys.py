@@ -45,8 +45,11 @@ SETTING_ASKED_AT = "goodbye"  # the number of the goodbye that the pending quest
 SETTING_FORGET_ASKED_AT = "goodbye_no"  # the number of that goodbye, once a no is to be confirmed
 SETTING_RESPONSES = "everthread.responses"  # [[id of a response without a line, number of the line that it answers], …]
 SETTING_SMS = "sms"  # the state of the text-message conversation, as JSON
+SETTING_TELEGRAM = "telegram"  # the state of the conversation on Telegram, as JSON
 SETTING_CHUNKS = "everthread.goodai"  # the state of the chunk index, as JSON
 SETTING_DELETED_EVENTS = "everthread.deleted_events"  # hashes of the ids of ADK's events that are not to be added again
 
 # Settings that mean something only where the bank is: an export leaves them out, and an import ignores them.
-LOCAL_SETTINGS = frozenset((SETTING_HOME, SETTING_RECALL_FROM, SETTING_RESPONSES, SETTING_SMS, SETTING_CHUNKS))
+LOCAL_SETTINGS = frozenset(
+    (SETTING_HOME, SETTING_RECALL_FROM, SETTING_RESPONSES, SETTING_SMS, SETTING_TELEGRAM, SETTING_CHUNKS)
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -60,11 +61,14 @@ from everthread.server.routes import (
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms import webhook
+from everthread.server.telegram import service
 from everthread.server.workers.bank_leases import BankLeases, get_socket_path
 from everthread.server.workers.worker_proxy import WorkerProxyMiddleware
 
 if TYPE_CHECKING:
     from everthread.server.people.openid_sign_in import OpenIDSignIn
+
+log = logging.getLogger("everthread.server")
 
 STORING_PATIENCE_S = 10.0  # at shutdown, for what passed through the proxy
 VECTORS_PATIENCE_S = 10.0  # at shutdown, for the batch of lines that is being embedded
@@ -86,7 +90,8 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
         closes: whether the app closes the store.
 
     Raises:
-        ConfigError: for invalid settings of text messages, of the proxy, or of the provider where people sign in.
+        ConfigError: for invalid settings of text messages, of Telegram, of the proxy, or of the provider where people
+            sign in.
     """
     settings = settings or Settings()
     app = FastAPI(
@@ -105,6 +110,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     app.state.closes_store = closes
     _add_routes(app)
     app.state.sms = webhook.install(app, app.state.conversations, settings)
+    app.state.telegram = service.install(app.state.conversations, settings)
     app.state.openid = _add_openid(app, settings)
     problems.install(app)
     openapi.install(app)
@@ -217,12 +223,13 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = app.state.settings.max_threads
     warm_up = threading.Thread(target=_warm_up, args=[app], name="everthread warm-up", daemon=True)
     warm_up.start()
+    _start_telegram(app)
     try:
         async with nullcontext() if app.state.mcp is None else app.state.mcp.run():
             yield
     finally:
-        if app.state.sms is not None:
-            await run_in_threadpool(app.state.sms.close)
+        for channel in filter(None, (app.state.sms, app.state.telegram)):
+            await run_in_threadpool(channel.close)
         await app.state.proxied_conversations.tasks.finish(STORING_PATIENCE_S)
         await run_in_threadpool(app.state.import_runs.close)
         await run_in_threadpool(app.state.conversations.close)
@@ -235,6 +242,15 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if app.state.closes_store:
             app.state.services.store.close()
         await run_in_threadpool(warm_up.join)  # a process that ends while a model is being loaded aborts
+
+
+def _start_telegram(app: FastAPI) -> None:
+    """Start the Telegram bot if there is one, unless another worker runs it."""
+    if app.state.telegram is not None:
+        try:
+            app.state.telegram.start()
+        except ConfigError as error:
+            log.info("the Telegram bot is not started here: %s", error)
 
 
 def _warm_up(app: FastAPI) -> None:

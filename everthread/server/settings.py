@@ -41,3 +41,6 @@ class Settings:
     sms_number: str = ""  # the number that sends them; empty: the one that received the message
     sms_language: str = "en"  # of the bot's own messages, until the person chooses another
     sms_url: str = ""  # the address that Twilio calls
+    telegram_token: str = field(default="", repr=False)  # of a bot; empty: no Telegram bot
+    telegram_language: str = "en"  # of the bot's own texts, for people whose app has another one
+    telegram_url: str = "https://api.telegram.org"  # of the Bot API

@@ -27,6 +27,7 @@ WRITTEN_BY_0_1_0 = {
     "SETTING_OFFERS": "offers",
     "SETTING_ASKED_AT": "goodbye",
     "SETTING_SMS": "sms",
+    "SETTING_TELEGRAM": "telegram",
     "SETTING_CHUNKS": "everthread.goodai",
 }
 ADDED_SINCE = {

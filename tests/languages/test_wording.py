@@ -38,17 +38,31 @@ MODULES = (  # with everything in them that people read
     "server/messaging/conversation.py",
     "server/sms/channel.py",
     "server/sms/webhook.py",
+    "server/messaging/live_conversation.py",
+    "server/telegram/bot.py",
+    "server/telegram/buttons.py",
+    "server/telegram/commands.py",
+    "server/telegram/explanation.py",
+    "server/telegram/outbox.py",
 )
 SPOKEN_ELSEWHERE = {  # names of commands, logs, and errors of the API
+    "Telegram can't be reached: %s",
+    "a message could not be handled: %s",
     "a message could not be stored: %s",
+    "a reply could not be given again: %s",
+    "a reply could not be sent: %s",
+    "a reply was rejected by Telegram: %s",
     "a text message could not be answered: %s",
+    "an answer could not be sent: %s",
     "everthread sms",
+    "everthread telegram",
     "forget everything",
     "forget me",
     "invalid message: expected a MessageSid, and a number in From",
     "the body is not an application/x-www-form-urlencoded form in UTF-8",
     "this request was not signed by Twilio for this address; see sms_url",
     "tab: complete",
+    "the Telegram bot does not run: %s",
 }
 
 
@@ -155,7 +169,15 @@ def is_wording(function: ast.expr) -> bool:
 
 def test_every_text_is_asked_for_somewhere() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.glob("c*/*.py"))
-    computed = ("help.", "message.", "sms.", "time.", "chat.", "demo.")  # by names that the code puts together
+    computed = (
+        "help.",
+        "message.",
+        "sms.",
+        "telegram.",
+        "time.",
+        "chat.",
+        "demo.",
+    )  # by names that the code puts together
     for key in flatten(ENGLISH):
         if not key.startswith(computed):
             assert f'"{key}"' in source or f"'{key}'" in source or f'"{key.partition(".")[2]}"' in source, key

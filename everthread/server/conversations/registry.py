@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -212,7 +211,9 @@ class ConversationRegistry:
             self._replies.stop(conversation)
         return self.get_state(memory, session)
 
-    def reply_detached(self, chat: Chat, act: Callable[[Chat], Reply]) -> Reply:
+    def reply_detached(
+        self, chat: Chat, act: Callable[[Chat], Reply], on_piece: Callable[[str], object] | None = None
+    ) -> Reply:
         """Make a chat that was not opened here reply, and read the reply to its end.
 
         Forgetting in its bank stops the reply, and is complete when this returns. Errors of the model are logged.
@@ -220,6 +221,7 @@ class ConversationRegistry:
         Args:
             chat: the chat.
             act: makes it reply.
+            on_piece: called with each piece of the reply as it arrives. It must return quickly.
 
         Raises:
             Problem: 409 if another worker holds the bank for too long.
@@ -234,7 +236,7 @@ class ConversationRegistry:
                         self.open_conversations.attach(conversation)
                     reply = act(chat)
                     conversation.stream = stream = ReplyStream(reply)
-                self._replies.finish(conversation, stream, reply, lambda: deque(reply, 0).clear())
+                self._replies.finish(conversation, stream, reply, lambda: _read(reply, on_piece))
                 return reply
             finally:
                 with self._lock:
@@ -530,3 +532,10 @@ class ConversationRegistry:
         if confirm_forget:
             chat.withdraw_no()
         return chat.next_step(text) in ("confirm", "forget")
+
+
+def _read(reply: Reply, on_piece: Callable[[str], object] | None) -> None:
+    """Read a reply to its end."""
+    for piece in reply:
+        if on_piece is not None:
+            on_piece(piece)

@@ -25,6 +25,7 @@ class Channel:
             no opt-out.
         own_texts: the names of the texts that it takes from the languages' table of its name; "stopped", "started" and
             "help" answer the commands. All others are those of the table "message".
+        hashes_ids: whether the keys of lines contain a hash of the message's id instead of the id.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Channel:
     max_messages: int
     find_command: Callable[[str], Command | None] = find_forget_request
     own_texts: frozenset[str] = frozenset()
+    hashes_ids: bool = True
 
     def get_bank(self, person: str) -> str:
         """Return the id of a person's bank."""
@@ -40,7 +42,7 @@ class Channel:
 
     def make_key(self, message_id: str) -> str:
         """Return the key of the line of a message."""
-        return f"{self.name}:{hash_id(message_id)}"
+        return f"{self.name}:{hash_id(message_id) if self.hashes_ids else message_id}"
 
     def render_text(
         self, name: str, number: int, language: str = DEFAULT_LANGUAGE, characters: Sequence[str] = ()

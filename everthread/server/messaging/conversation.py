@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from everthread.bank.line_keys import find_by_key
 from everthread.bank.line_versions import get_recorded
 from everthread.bank.settings import remember_policy
 from everthread.chat.character_banks import character_name
@@ -99,11 +100,12 @@ class MessageConversation:
             command = "start"
         if command in ("start", "help"):
             return () if message.is_answered else (("started" if command == "start" else "help", 0),)
-        parts = self._answer_text(message, command)
+        if (parts := self._answer_request(message, command)) is None:
+            parts = self._converse(message)
         return () if self.store.has_opted_out(message.person) else parts  # in the meantime
 
-    def _answer_text(self, message: Message, command: Command | None) -> AnswerParts:
-        """Answer a message that is conversation or a request to be forgotten."""
+    def _answer_request(self, message: Message, command: Command | None) -> AnswerParts | None:
+        """Answer a request, a goodbye, or the answer to a question; return None for any other message."""
         memory = self._get_memory(message.person)
         if command == "forget me":
             return self._ask_to_forget(memory)
@@ -113,13 +115,18 @@ class MessageConversation:
             return self._end_group(memory) if request.is_end else self._begin_group(message.person, request.names)
         group = self._load_group(memory)
         answer = self._answer_question if group else self._answer_goodbye
-        if memory is not None and (parts := self._answer_forget(memory, message.text) or answer(memory, message.text)):
+        if memory is not None and (parts := self._answer_forget(memory, message.text) or answer(memory, message)):
             return parts
         if command == "forget everything":
             return self._ask_to_forget(memory)
         if not message.text.strip():
             return (("pictures" if message.has_pictures else "nothing", 0),)
-        memory = memory or self.services.get_memory(self.channel.get_bank(message.person), create=True)
+        return None
+
+    def _converse(self, message: Message) -> AnswerParts:
+        """Answer a message that is conversation."""
+        memory = self._create_memory(message.person)
+        group = self._load_group(memory)
         parts = self._talk_in_group(memory, group, message) if group else self._talk(memory, message)
         return (*parts, ("pictures", 0)) if message.has_pictures else parts
 
@@ -135,10 +142,14 @@ class MessageConversation:
         bank = self.channel.get_bank(person)
         return self.services.get_memory(bank) if self.services.store.exists(bank) else None
 
+    def _create_memory(self, person: str) -> Memory:
+        """Return the memory of the person's bank, which is created if it does not exist."""
+        return self.services.get_memory(self.channel.get_bank(person), create=True)
+
     # -------------------------------------------------------------------- language
 
     def _set_language(self, person: str, language: str) -> AnswerParts:
-        memory = self.services.get_memory(self.channel.get_bank(person), create=True)
+        memory = self._create_memory(person)
         self._save_state(memory, replace(self._load_state(memory), language=language))
         return (("language", 0),)
 
@@ -213,7 +224,7 @@ class MessageConversation:
 
     def _begin_group(self, person: str, asked: Sequence[str]) -> AnswerParts:
         """Begin a conversation with several characters, or list those that there are."""
-        home = self.services.get_memory(self.channel.get_bank(person), create=True)
+        home = self._create_memory(person)
         if remember_policy(home.settings()) is False:
             return (("private-group", 0),)
         if not (names := find_members(home, asked)):
@@ -275,19 +286,19 @@ class MessageConversation:
             return state.with_question("remember", state.session)
         return state.without_question()
 
-    def _answer_question(self, memory: Memory, text: str) -> AnswerParts:
-        """Answer a yes or no to a question about a conversation; () for any other text."""
+    def _answer_question(self, memory: Memory, message: Message) -> AnswerParts:
+        """Answer a yes or no to a question about a conversation; () for any other message."""
         pending = QUESTIONS.get(self._load_state(memory).ask, "")
-        step = next_step(text, name="", pending=pending, has_spoken=False, policy=None, ends_conversation=False)
+        step = next_step(message.text, name="", pending=pending, has_spoken=False, policy=None, ends_conversation=False)
         return self._answer_step(memory, step)
 
     # --------------------------------------------------------------------- talking
 
-    def _answer_goodbye(self, memory: Memory, text: str) -> AnswerParts:
-        """Answer a goodbye, or a yes or no to a question about a conversation; () for any other text."""
+    def _answer_goodbye(self, memory: Memory, message: Message) -> AnswerParts:
+        """Answer a goodbye, or a yes or no to a question about a conversation; () for any other message."""
         chat, remember = self._open_chat(memory), remember_policy(memory.settings())
         step: Step = next_step(
-            text,
+            message.text,
             name=chat.character.name,
             pending=QUESTIONS.get(self._load_state(memory).ask, ""),
             has_spoken=any(line.role == "user" for line in chat.lines),
@@ -295,11 +306,18 @@ class MessageConversation:
         )
         if step not in ("ask", "part"):  # an unclear answer gets a reply, and the question is repeated after it
             return self._answer_step(memory, step)
-        if remember is False:
+        if not chat.incognito:
+            speaker, key = message.speaker or chat.character.person, self.channel.make_key(message.id)
+            chat.add_line(message.text, speaker, key=key)
+        return self._part(chat)
+
+    def _part(self, chat: Chat) -> AnswerParts:
+        """End a conversation; ask whether to remember it, unless the bank's setting says so."""
+        memory = chat.memory
+        if chat.incognito:
             self._private.pop(memory.bank, None)
             return (("goodbye", 0),)
-        chat.add_line(text, chat.character.person)
-        if remember:
+        if remember_policy(memory.settings()):
             chat.end(True)
             return (("goodbye", 0),)
         memory.end(chat.session, self._now())
@@ -319,14 +337,13 @@ class MessageConversation:
         self._save_state(memory, replace(state, owed=()))
         return (*before.owed, *parts, *question)
 
-    def _reply(self, chat: Chat, message: Message) -> AnswerParts:
+    def _reply(self, chat: Chat, message: Message, on_piece: Callable[[str], object] | None = None) -> AnswerParts:
         """Return the reply to a message, perhaps with the greeting before it.
 
         A message may already be stored, if its process ended before the reply was complete.
         """
-        memory = chat.memory
-        key = self.channel.make_key(message.id)
-        user_line = memory.store.get_by_key(memory.bank, [key]).get(key)
+        memory, key = chat.memory, self.channel.make_key(message.id)
+        user_line = self._find_user_line(chat, key)
         if user_line is not None and (saved_reply := find_answer(memory, user_line)):
             return (self._make_part(memory, saved_reply),)
         has_greeting = user_line is None and bool(chat.greeting)
@@ -335,7 +352,7 @@ class MessageConversation:
             return chat.reply(message.text, key) if user_line is None else chat.answer()
 
         try:
-            reply = self.conversations.reply_detached(chat, act)
+            reply = self.conversations.reply_detached(chat, act, on_piece)
         except (EverthreadError, Problem) as error:  # Problem: another worker holds the bank
             log.warning("a message could not be stored: %s", type(error).__name__)
             return (("unkept", 0),)
@@ -344,6 +361,14 @@ class MessageConversation:
         greeting = (self._make_part(memory, chat.lines[0]),) if has_greeting else ()
         part = self._make_part(memory, reply.line) if reply.line else self._hold(memory, reply.text)
         return (*greeting, part)
+
+    def _find_user_line(self, chat: Chat, key: str) -> Line | None:
+        """Return the line with a key, also one that was said in incognito or retracted, or None."""
+        memory = chat.memory
+        unwritten = next((line for line in chat.lines if line.key == key and line.seq < 0), None)
+        if unwritten is not None:
+            return unwritten
+        return find_by_key(memory.store, memory.bank, key) or memory.store.get_by_key(memory.bank, [key]).get(key)
 
     def _make_part(self, memory: Memory, line: Line) -> AnswerPart:
         """Return a line as a part of an answer; an unwritten one by its text."""
@@ -378,7 +403,7 @@ class MessageConversation:
 
     def render_messages(self, person: str, parts: AnswerParts) -> list[str]:
         """Render the messages of an answer, without those whose lines no longer exist."""
-        return [text for part in parts for text in self.channel.split(self._get_text(person, part))]
+        return [text for part in parts for text in self.channel.split(self.render_part(person, part))]
 
     def save_owed(self, person: str, parts: AnswerParts) -> None:
         """Save parts that could not be sent; they precede the next answer. Raises StoreError."""
@@ -386,7 +411,8 @@ class MessageConversation:
             state = self._load_state(memory)
             self._save_state(memory, replace(state, owed=(*state.owed, *parts)))
 
-    def _get_text(self, person: str, part: AnswerPart) -> str:
+    def render_part(self, person: str, part: AnswerPart) -> str:
+        """Render a part of an answer; "" if its line no longer exists."""
         kind, number = part
         if kind == HELD_PART:
             return self._unwritten.get(number)
@@ -428,16 +454,22 @@ class MessageConversation:
     def _open_chat(self, memory: Memory, session: str | None = None) -> Chat:
         """Return a chat of the bank: with this session, or with the current one."""
         language = self._get_language(memory)
-        if session is None and remember_policy(memory.settings()) is False:
+        incognito = self._load_state(memory).incognito or remember_policy(memory.settings()) is False
+        if session is None and incognito:
             private = self._private.get(memory.bank)
             if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
                 private.responder.llm, private.responder.words = self.services.llm, load_wording(language)
                 return private
-        worker = self.conversations.get_scribe_worker(memory)
         chat = Chat(
-            memory, llm=self.services.llm, session=session, clock=self._clock, scribe_worker=worker, language=language
+            memory,
+            llm=self.services.llm,
+            session=session,
+            incognito=incognito and session is None,
+            clock=self._clock,
+            scribe_worker=self.conversations.get_scribe_worker(memory),
+            language=language,
         )
-        if chat.incognito:
+        if chat.incognito and session is None:
             self._private[memory.bank] = chat
             while len(self._private) > MAX_PRIVATE_CHATS:
                 self._private.popitem(last=False)

@@ -6,8 +6,10 @@ word for word, although its text is stored only in the bank.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
+
+from everthread.types import Metadata
 
 LINE_PART, HELD_PART = "line", "said"  # kinds of parts: a line of the bank, and a text that is held in memory
 GROUP_LINE_PART = "line:"  # the beginning of a kind: a line of the bank named after it, with its speaker's name
@@ -27,6 +29,8 @@ class Message:
     text: str
     has_pictures: bool = False
     is_answered: bool = False  # the text is a command that the carrier has answered
+    speaker: str = ""  # the name of the sender; "": the name that the character has for the person
+    metadata: Metadata = field(default_factory=dict)  # of the line
 
 
 def hash_id(message_id: str) -> str:

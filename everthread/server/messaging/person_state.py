@@ -19,6 +19,7 @@ class PersonState:
     settled: int = 0  # no question is asked about sessions up to this line
     owed: AnswerParts = ()  # parts that could not be sent in time
     language: str = ""  # that the person has chosen for the bot's own texts
+    incognito: bool = False  # nothing is written until the person ends it
     group: tuple[str, ...] = ()  # the banks of the characters of a conversation with several
     talk: str = ""  # the session of that group
 
@@ -34,9 +35,10 @@ class PersonState:
     def save(self, memory: Memory, setting: str) -> None:
         """Write the state to a setting of a bank. Raises StoreUnavailable."""
         question: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
-        language: dict[str, JSONValue] = {"language": self.language} if self.language else {}
+        chosen: dict[str, JSONValue] = {"language": self.language, "incognito": self.incognito}
+        chosen = {name: value for name, value in chosen.items() if value}
         group: dict[str, JSONValue] = {"group": self.group, "talk": self.talk} if self.group else {}
-        memory.set_setting(setting, {**question, "settled": self.settled, "owed": self.owed, **language, **group})
+        memory.set_setting(setting, {**question, "settled": self.settled, "owed": self.owed, **chosen, **group})
 
     def with_question(self, question: str, session: str = "") -> PersonState:
         """Return the state after a question was asked, perhaps again."""

@@ -1,0 +1,258 @@
+"""Conversations on a channel that shows a reply while it is written, and where people change what was said.
+
+A message is stored when it arrives, and answered later, so that several messages in a row get one reply. Each line has
+the key of its message; a message that is delivered again, or edited, is recognised by it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from everthread.bank.line_versions import get_recorded
+from everthread.chat import character_library
+from everthread.chat.character import DEFAULT_CHARACTER, is_same_name
+from everthread.chat.chat import Chat
+from everthread.chat.conversation import current_session
+from everthread.chat.reply import Reply
+from everthread.common.keys import META_GREETING
+from everthread.errors import EverthreadError, NotFound
+from everthread.memory import Memory
+from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S
+from everthread.server.messaging.conversation import MessageConversation
+from everthread.server.messaging.group import list_characters
+from everthread.server.messaging.message import AnswerPart, AnswerParts, Message
+from everthread.server.problems import Problem
+from everthread.types import Filter, Line
+
+log = logging.getLogger("everthread.server")
+
+OnPiece = Callable[[str], object]  # called with each piece of a reply
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The outcome of a message.
+
+    Attributes:
+        parts: the bot's answer, or the greeting before the reply.
+        needs_reply: the message is stored, and `LiveConversation.reply` answers it.
+        discarded: the numbers of replies that were discarded, because the message was edited.
+    """
+
+    parts: AnswerParts = ()
+    needs_reply: bool = False
+    discarded: tuple[int, ...] = ()
+
+
+class LiveConversation(MessageConversation):
+    """Runs the conversations of such a channel. The caller handles one message of a person at a time."""
+
+    # -------------------------------------------------------------- what people say
+
+    def receive(self, message: Message) -> Received:
+        """Answer a request, or store a message for `reply`.
+
+        Raises:
+            EverthreadError: if the message can't be stored.
+        """
+        parts = self._answer_request(message, self.channel.find_command(message.text))
+        if parts is not None:
+            return Received(parts)
+        memory = self._create_memory(message.person)
+        if self._load_group(memory) is not None:
+            return Received(self._converse(message))
+        pictures: AnswerParts = (("pictures", 0),) if message.has_pictures else ()
+        return Received((*self._hear(memory, message), *pictures), needs_reply=True)
+
+    def _hear(self, memory: Memory, message: Message) -> AnswerParts:
+        """Store a message, unless it is stored already; return the greeting if it was stored with it."""
+        state, last = self._load_state(memory), current_session(memory.sessions(), self._now())
+        chat, key = self._open_chat(memory), self.channel.make_key(message.id)
+        if self._find_user_line(chat, key) is not None:
+            return ()
+        continues_turn, has_greeting = chat.is_unanswered, bool(chat.greeting)
+        chat.hear(message.text, key, speaker=message.speaker or None, metadata=message.metadata)
+        if not continues_turn:
+            self._save_state(memory, self._with_due_question(memory, state, last))
+        return (self._make_part(memory, chat.lines[0]),) if has_greeting else ()
+
+    def reply(self, message: Message, on_piece: OnPiece) -> AnswerParts:
+        """Answer a stored message, with those before it that have no answer yet.
+
+        Args:
+            message: the last one of them.
+            on_piece: called with each piece of the reply as it arrives. It must return quickly.
+
+        Returns:
+            The reply, and perhaps the question whether to remember the previous conversation; nothing if everything was
+            forgotten in the meantime.
+        """
+        if (memory := self._get_memory(message.person)) is None:
+            return ()
+        chat = self._open_chat(memory)
+        line = self._find_user_line(chat, self.channel.make_key(message.id))
+        if line is None or line.retracted_at is not None:
+            return ()
+        if line.seq > 0 and line.session != chat.session:  # an hour has passed since
+            chat = self._open_chat(memory, line.session)
+        parts = self._reply(chat, message, on_piece)
+        if self._get_memory(message.person) is None:
+            return ()
+        question: AnswerParts = (("remember?", 0),) if self._load_state(memory).ask == "remember" else ()
+        return (*parts, *question)
+
+    def end(self, person: str) -> AnswerParts:
+        """End the conversation, or the one with several characters; ask for consent to remember it if it is due."""
+        memory = self._get_memory(person)
+        if memory is not None and self._load_group(memory) is not None:
+            return self._end_group(memory)
+        chat = self._open_chat(memory) if memory is not None else None
+        if chat is None or not any(line.role == "user" for line in chat.lines):
+            return (("no-conversation", 0),)
+        return self._part(chat)
+
+    def ask_to_forget(self, person: str) -> AnswerParts:
+        """Ask whether to forget everything."""
+        return self._ask_to_forget(self._get_memory(person))
+
+    def set_language(self, person: str, language: str) -> None:
+        """Set the language of the bot's own texts."""
+        self._set_language(person, language)
+
+    def switch_incognito(self, person: str) -> AnswerParts:
+        """Begin or end incognito, in which nothing is written. At its end, the lines said in it are dropped."""
+        memory = self._create_memory(person)
+        state = replace(self._load_state(memory), incognito=not self._load_state(memory).incognito)
+        self._private.pop(memory.bank, None)
+        self._unwritten.drop_bank(memory.bank)
+        self._save_state(memory, state)
+        return (("incognito-on" if state.incognito else "incognito-off", 0),)
+
+    # ------------------------------------------------------------ changing the lines
+
+    def edit(self, message: Message) -> Received:
+        """Change the line of a message that its sender has edited. An unknown or forgotten one changes nothing.
+
+        If nothing was said after it, its reply is discarded, and the message needs another one.
+
+        Raises:
+            EverthreadError: if the change can't be stored.
+        """
+        if (memory := self._get_memory(message.person)) is None:
+            return Received()
+        chat = self._open_chat(memory)
+        line = self._find_user_line(chat, self.channel.make_key(message.id))
+        if line is None or line.retracted_at is not None:
+            return Received()
+        if line.text == message.text:  # delivered again, perhaps before it was answered
+            return Received(needs_reply=chat.is_unanswered and chat.lines[-1].seq == line.seq)
+        following = [later for later in chat.lines if later.position > line.position and later.seq != line.seq]
+        if line.seq < 0:
+            following = chat.lines[chat.lines.index(line) + 1 :]
+        if not message.text.strip():  # the caption of a picture was removed
+            if line.seq > 0:
+                memory.retract(line.seq)
+            return Received()
+        is_current = any(line.seq == current.seq for current in chat.lines)
+        if not is_current or any(later.role == "user" for later in following):
+            if line.seq > 0:
+                memory.correct(line.seq, message.text)
+            return Received()
+        with self.conversations.leases.hold(memory.bank, MESSAGE_LEASE_TIMEOUT_S):
+            chat.edit(line.seq, message.text, answer=False)
+        return Received(needs_reply=True, discarded=tuple(reply.seq for reply in following))
+
+    def can_regenerate(self, person: str, seq: int) -> bool:
+        """Return whether a line is the last reply of the current conversation."""
+        memory, lines = self.read(person)
+        last = lines[-1] if memory is not None and lines else None
+        return (
+            last is not None and last.seq == seq and last.role == "assistant" and not last.metadata.get(META_GREETING)
+        )
+
+    def regenerate(self, person: str, seq: int, on_piece: OnPiece) -> AnswerPart | None:
+        """Give the last reply again.
+
+        Args:
+            person: the person.
+            seq: the number of the reply.
+            on_piece: as for `reply`.
+
+        Returns:
+            The new reply; None if the given one is not the last line of the conversation.
+        """
+        memory = self._get_memory(person)
+        if memory is None or not self.can_regenerate(person, seq):
+            return None
+        chat = self._open_chat(memory)
+        try:
+            reply = self.conversations.reply_detached(chat, Chat.regenerate, on_piece)
+        except (EverthreadError, Problem) as error:
+            log.warning("a reply could not be given again: %s", type(error).__name__)
+            return "failed", 0
+        return self._make_reply_part(memory, reply)
+
+    def _make_reply_part(self, memory: Memory, reply: Reply) -> AnswerPart:
+        if not reply.text:
+            return "failed", 0
+        return self._make_part(memory, reply.line) if reply.line else self._hold(memory, reply.text)
+
+    def correct_reply(self, person: str, seq: int, text: str) -> AnswerPart | None:
+        """Replace the text of a reply. Returns the new line; None if there is no such reply or the text is blank."""
+        if (memory := self._get_memory(person)) is None or not text.strip():
+            return None
+        try:
+            return self._make_part(memory, memory.correct(seq, text))
+        except NotFound:
+            return None
+
+    def forget_turn(self, person: str, seq: int) -> list[Line]:
+        """Forget a reply and the messages that it answers, for good. Returns the forgotten lines."""
+        memory = self._get_memory(person)
+        line = get_recorded(memory.store, memory.bank, seq) if memory is not None else None
+        if memory is None or line is None:
+            return []
+        turn = [line]
+        for earlier in reversed(list(memory.lines(Filter(session=line.session)))):
+            if earlier.position >= line.position:
+                continue
+            if earlier.role != "user":
+                break
+            turn.append(earlier)
+        with self.conversations.pause_bank(memory.bank, timeout_s=MESSAGE_LEASE_TIMEOUT_S):
+            for said in turn:
+                memory.forget(seq=said.seq)
+        return turn
+
+    def read(self, person: str) -> tuple[Memory | None, list[Line]]:
+        """Return the memory of the person's bank, if there is one, and the lines of the current conversation."""
+        memory = self._get_memory(person)
+        return memory, self._open_chat(memory).lines if memory else []
+
+    # ---------------------------------------------------------------- the character
+
+    def list_characters(self, person: str) -> list[str]:
+        """List the names of the characters that a person can talk with, the present one first."""
+        return list_characters(self._create_memory(person))
+
+    def choose_character(self, person: str, name: str) -> bool:
+        """Make another character of the gallery that of the person's bank. Returns False if it is unknown."""
+        memory = self._create_memory(person)
+        found = next((known for known in list_characters(memory) if is_same_name(known, name)), None)
+        if found is None:
+            return False
+        if not is_same_name(found, list_characters(memory)[0]):
+            is_default = found == DEFAULT_CHARACTER.name and found not in character_library.list_names()
+            self._open_chat(memory).character = DEFAULT_CHARACTER if is_default else character_library.load(found)
+        return True
+
+    def get_language(self, person: str) -> str:
+        """Return the language of the bot's own texts for a person."""
+        return self._get_language(self._get_memory(person))
+
+    def has_question(self, person: str) -> bool:
+        """Return whether the bot waits for a yes or a no."""
+        memory = self._get_memory(person)
+        return memory is not None and bool(self._load_state(memory).ask)

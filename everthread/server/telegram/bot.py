@@ -1,0 +1,247 @@
+"""The bot: stores what people write, answers it, and passes commands and presses on.
+
+The messages of one chat are handled in order, those of several chats at once. A message is stored when it arrives; the
+reply follows when the person has written nothing more for a moment, one for all messages until then.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from everthread.config import LANGUAGES
+from everthread.errors import ConfigError, EverthreadError
+from everthread.languages.wording import DEFAULT_LANGUAGE, load_wording
+from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.messaging.live_conversation import LiveConversation, Received
+from everthread.server.messaging.message import Message
+from everthread.server.messaging.message_store import MessageStore
+from everthread.server.messaging.person_queues import PersonQueues
+from everthread.server.problems import Problem
+from everthread.server.telegram.bot_api import BotAPI, BotAPIError, BotAPIUnavailable
+from everthread.server.telegram.buttons import Buttons
+from everthread.server.telegram.channel import TELEGRAM
+from everthread.server.telegram.chat_store import ChatStore
+from everthread.server.telegram.commands import Commands, describe_commands
+from everthread.server.telegram.live_message import EDIT_INTERVAL_S
+from everthread.server.telegram.outbox import Outbox
+from everthread.server.telegram.polling import Done, UpdatePoller
+from everthread.server.telegram.updates import Pressed, Said, read_update
+
+log = logging.getLogger("everthread.server")
+
+TURN_DELAY_S = 2.0  # after a message, in which another one belongs to the same turn
+CLOSE_TIMEOUT_S = 5.0  # for replies in progress when the bot stops
+MAX_CONNECT_DELAY_S = 60.0  # between two attempts to reach Telegram at the start
+MAX_GREETED_STRANGERS = 1024  # who get no second line; they are stored nowhere
+
+
+class TelegramBot:
+    """One bot. `start` runs it in threads of its own, until `close`."""
+
+    def __init__(
+        self,
+        conversations: ConversationRegistry,
+        api: BotAPI,
+        file: Path,
+        language: str = DEFAULT_LANGUAGE,
+        *,
+        turn_delay_s: float = TURN_DELAY_S,
+        edit_interval_s: float = EDIT_INTERVAL_S,
+    ) -> None:
+        """Open the bot's state.
+
+        Args:
+            conversations: those of the server.
+            api: the bot's API, which is closed with the bot.
+            file: of `ChatStore` and `MessageStore`.
+            language: of the bot's own texts, for people whose app has none that they exist in.
+            turn_delay_s: seconds after a message in which another one belongs to the same turn.
+            edit_interval_s: seconds between two edits of a reply that is being written.
+        """
+        self.chats, self._messages = ChatStore(file), MessageStore(file, TELEGRAM.name)
+        self._api, self._conversations, self._turn_delay_s = api, conversations, turn_delay_s
+        self._closing = threading.Event()
+        self._conversation = LiveConversation(TELEGRAM, conversations, self._messages, language=language)
+        self._outbox = Outbox(api, self._conversation, self.chats, self._closing, edit_interval_s)
+        self._commands = Commands(self._conversation, self._outbox)
+        self._buttons = Buttons(self._conversation, self._outbox, self.chats)
+        self._queues = PersonQueues("everthread telegram")
+        self._turns: dict[int, object] = {}  # by chat: the turn that is to be answered
+        self._replying: set[int] = set()  # chats
+        self._strangers: OrderedDict[int, None] = OrderedDict()  # who were greeted
+        self._name = ""
+        self._poller = UpdatePoller(api, self._handle)
+        # A request for updates can't be interrupted. It has no effect if the process ends.
+        self._thread = threading.Thread(target=self._run, name="everthread telegram", daemon=True)
+
+    def start(self) -> None:
+        """Begin to fetch and to answer messages."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Fetch no more messages, finish or stop the replies in progress, and close the bot's state.
+
+        Messages without an answer get it after the next start.
+        """
+        self._closing.set()
+        self._poller.stop()
+        deadline = time.monotonic() + CLOSE_TIMEOUT_S
+        while self._replying and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for chat in list(self._replying):
+            self._conversations.drop_events(TELEGRAM.get_bank(str(chat)))  # which stops its reply
+        self._queues.close()
+        self._messages.close()
+        self.chats.close()
+        self._api.close()
+
+    # ------------------------------------------------------------------- fetching
+
+    def _run(self) -> None:
+        if not self._connect():
+            return
+        for chat, _ in self.chats.list_pending():
+            self._schedule(chat)
+        self._poller.run()
+
+    def _connect(self) -> bool:
+        """Ask Telegram for the bot's name until it answers, and set its commands. Return whether that succeeded."""
+        delay_s = 0.5
+        while not self._closing.is_set():
+            try:
+                self._name = self._api.get_name()
+                for language in (None, *LANGUAGES):
+                    self._api.set_commands(describe_commands(load_wording(language or DEFAULT_LANGUAGE)), language)
+                return True
+            except ConfigError as error:
+                log.error("the Telegram bot does not run: %s", error)
+                return False
+            except (BotAPIError, BotAPIUnavailable) as error:
+                log.warning("Telegram can't be reached: %s", error)
+            self._closing.wait(delay_s)
+            delay_s = min(2 * delay_s, MAX_CONNECT_DELAY_S)
+        return False
+
+    def _handle(self, update: Mapping[str, Any], done: Done) -> None:
+        """Handle an update after the earlier ones of its chat."""
+        event = read_update(update, self._name)
+        if event is None:
+            done(True)
+        else:
+            self._queues.enqueue(str(event.chat), lambda: self._handle_event(event, done))
+
+    def _handle_event(self, event: Said | Pressed, done: Done) -> None:
+        is_handled = False
+        try:
+            if isinstance(event, Said):
+                self._receive(event)
+            elif self.chats.is_claimed(event.chat):
+                self._buttons.press(event)
+            is_handled = True
+        except (BotAPIError, BotAPIUnavailable) as error:  # what it did is done
+            log.warning("an answer could not be sent: %s", error)
+            is_handled = True
+        except (EverthreadError, Problem) as error:
+            log.error("a message could not be handled: %s", type(error).__name__)
+        finally:
+            done(is_handled)
+
+    # ------------------------------------------------------------------ receiving
+
+    def _receive(self, said: Said) -> None:
+        if not self.chats.is_claimed(said.chat):
+            self._meet(said)
+        elif said.is_edited:
+            self._continue(said, self._conversation.edit(_make_message(said)))
+        elif said.is_addressed and not isinstance(self._messages.lease(said.id), tuple):
+            self._answer(said)
+            self._messages.save_answer(said.id, ())
+
+    def _meet(self, said: Said) -> None:
+        """Begin a chat by its invitation; a stranger gets one line."""
+        name, code = said.command
+        if said.is_edited or not said.is_addressed:
+            return
+        if name == "start" and code and self.chats.claim(said.chat, code):
+            if (language := _choose_language(said.language)) is not None:
+                self._conversation.set_language(str(said.chat), language)
+            self._commands.welcome(said.chat)
+        elif said.chat not in self._strangers:
+            self._strangers[said.chat] = None
+            while len(self._strangers) > MAX_GREETED_STRANGERS:
+                self._strangers.popitem(last=False)
+            words = load_wording(_choose_language(said.language) or self._conversation.language)
+            self._outbox.send_text(said.chat, words("telegram.stranger"))
+
+    def _answer(self, said: Said) -> None:
+        """Run a command, or store a message."""
+        if said.command[0]:
+            self._commands.run(said)
+        elif not self._buttons.correct(said):
+            self._continue(said, self._conversation.receive(_make_message(said)))
+
+    def _continue(self, said: Said, received: Received) -> None:
+        """Answer a message that was stored or edited, now or at the end of the turn."""
+        self.chats.release(said.chat, received.discarded)
+        if received.needs_reply:
+            self.chats.set_pending(said.chat, said.message)
+            self._schedule(said.chat)
+        self._outbox.send_parts(said.chat, received.parts)
+
+    # ------------------------------------------------------------------- replying
+
+    def _schedule(self, chat: int) -> None:
+        """Reply in a chat once nothing more was written for a moment."""
+        self._turns[chat] = turn = object()
+
+        def begin() -> None:
+            with suppress(RuntimeError):  # the bot was closed in the meantime
+                self._queues.enqueue(str(chat), lambda: self._reply(chat, turn))
+
+        timer = threading.Timer(self._turn_delay_s, begin)
+        timer.daemon = True
+        timer.start()
+
+    def _reply(self, chat: int, turn: object) -> None:
+        """Reply to the last message of a turn, unless another one has followed."""
+        pending = self.chats.get_pending(chat)
+        if self._turns.get(chat) is not turn or pending is None or self._closing.is_set():
+            return
+        del self._turns[chat]
+        self._replying.add(chat)
+        try:
+            self._show_reply(chat, pending)
+            self.chats.set_pending(chat, None)
+        except BotAPIError as error:
+            log.warning("a reply was rejected by Telegram: %s", error)
+            self.chats.set_pending(chat, None)
+        except BotAPIUnavailable as error:
+            log.warning("a reply could not be sent: %s", error)
+            self._schedule(chat)
+        finally:
+            self._replying.discard(chat)
+
+    def _show_reply(self, chat: int, message: int) -> None:
+        replaced = self.chats.list_free(chat)
+        with self._outbox.open_live(chat, replaced) as live:
+            parts = self._conversation.reply(Message(f"{chat}:{message}", str(chat), ""), live.add)
+            if parts:
+                self._outbox.finish_live(chat, live, parts[0], replaced)
+        self._outbox.send_parts(chat, parts[1:])
+
+
+def _make_message(said: Said) -> Message:
+    return Message(said.id, str(said.chat), said.text, said.has_media, speaker=said.speaker, metadata=said.metadata)
+
+
+def _choose_language(code: str) -> str | None:
+    """Return the language of the bot's texts for that of an app, such as "pt-br", or None."""
+    language = code.partition("-")[0].lower()
+    return language if language in LANGUAGES else None

@@ -1,0 +1,125 @@
+"""Handles the buttons below the bot's messages: another reply, a correction, forgetting, yes and no, a character."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from everthread.server.messaging.live_conversation import LiveConversation
+from everthread.server.messaging.message import LINE_PART, Message
+from everthread.server.telegram.bot_api import BotAPIError, BotAPIUnavailable, retry
+from everthread.server.telegram.channel import TELEGRAM
+from everthread.server.telegram.chat_store import ChatStore
+from everthread.server.telegram.outbox import AGAIN, CHARACTER, CORRECT, FORGET, FORGET_NOW, KEEP, SAY, Outbox
+from everthread.server.telegram.updates import Pressed, Said
+
+
+class Buttons:
+    """Handles presses. Its methods raise the same errors as those of `LiveConversation` and `Outbox`."""
+
+    def __init__(self, conversation: LiveConversation, outbox: Outbox, chats: ChatStore) -> None:
+        self._conversation, self._outbox, self._chats = conversation, outbox, chats
+
+    def press(self, pressed: Pressed) -> None:
+        """Handle a press."""
+        kind, _, value = pressed.data.partition(":")
+        number = int(value) if value.isdecimal() else 0
+        if kind == AGAIN:
+            self._regenerate(pressed, number)
+        elif kind == CORRECT:
+            self._ask_for_correction(pressed, number)
+        elif kind == FORGET:
+            self._ask_to_forget(pressed, number)
+        elif kind == FORGET_NOW:
+            self._forget(pressed, number)
+        elif kind == KEEP:
+            self._confirm(pressed)
+            self._outbox.replace_text(pressed.chat, pressed.message, (("spared", 0),))
+        elif kind == SAY:
+            self._answer_question(pressed, value)
+        elif kind == CHARACTER:
+            self._choose_character(pressed, number)
+
+    def _confirm(self, pressed: Pressed, text: str = "") -> None:
+        """Confirm a press, with a notice if there is a text. If that fails, the press takes effect nevertheless."""
+        with suppress(BotAPIError, BotAPIUnavailable):
+            self._outbox.api.answer_press(pressed.id, text)
+
+    def _refuse(self, pressed: Pressed) -> None:
+        """Tell that a button has no effect any more."""
+        self._confirm(pressed, self._outbox.words(pressed.chat)("telegram.too-late"))
+
+    def _regenerate(self, pressed: Pressed, seq: int) -> None:
+        chat, person = pressed.chat, str(pressed.chat)
+        if not self._conversation.can_regenerate(person, seq):
+            self._refuse(pressed)
+            return
+        self._confirm(pressed)
+        messages = self._chats.list_sent(chat, seq) or [pressed.message]
+        with self._outbox.open_live(chat, messages) as live:
+            part = self._conversation.regenerate(person, seq, live.add)
+            is_given = part is not None and part[0] != "failed"
+            self._outbox.finish_live(chat, live, part if part and is_given else (LINE_PART, seq), messages)
+        if part is not None and not is_given:
+            self._outbox.send_parts(chat, (part,))
+
+    def _ask_for_correction(self, pressed: Pressed, seq: int) -> None:
+        self._confirm(pressed)
+        question = self._outbox.words(pressed.chat)("telegram.correct?")
+        sent = self._outbox.send_text(pressed.chat, question, asks_for_reply=True)
+        self._chats.save_sent(pressed.chat, sent, seq, "correct")
+
+    def correct(self, said: Said) -> bool:
+        """Correct a reply if a message answers the request to do so. Return whether it does."""
+        seq = None if said.reply_to is None else self._chats.find_correction(said.chat, said.reply_to)
+        if seq is None or said.reply_to is None:
+            return False
+        chat, part = said.chat, self._conversation.correct_reply(str(said.chat), seq, said.text)
+        if part is None:
+            self._outbox.send_text(chat, self._outbox.words(chat)("telegram.too-late"))
+            return True
+        messages = self._chats.list_sent(chat, seq)
+        with self._outbox.open_live(chat, messages) as live:
+            self._outbox.finish_live(chat, live, part, messages)
+        for message in (said.reply_to, said.message):
+            self._delete(chat, message)
+        return True
+
+    def _ask_to_forget(self, pressed: Pressed, seq: int) -> None:
+        self._confirm(pressed)
+        words = self._outbox.words(pressed.chat)
+        buttons = [[(words("telegram.yes"), f"{FORGET_NOW}:{seq}"), (words("telegram.no"), f"{KEEP}:{seq}")]]
+        self._outbox.send_text(pressed.chat, words("telegram.forget-these?"), buttons)
+
+    def _forget(self, pressed: Pressed, seq: int) -> None:
+        """Forget a reply with the messages that it answers, also in the chat, and give a receipt."""
+        self._confirm(pressed)
+        chat, sent = pressed.chat, self._chats.list_sent(pressed.chat, seq)
+        forgotten = self._conversation.forget_turn(str(chat), seq)
+        own_key = f"{TELEGRAM.name}:{chat}:"
+        said = [int(line.key.removeprefix(own_key)) for line in forgotten if line.key and line.key.startswith(own_key)]
+        receipt = self._outbox.words(chat)("telegram.forgotten", number=len(forgotten))
+        self._outbox.edit_text(chat, pressed.message, receipt)
+        for message in (*sent, *said):
+            self._delete(chat, message)
+        self._chats.remove_sent(chat, sent)
+
+    def _delete(self, chat: int, message: int) -> None:
+        retry(lambda: self._outbox.api.delete(chat, message), self._outbox.closing)
+
+    def _answer_question(self, pressed: Pressed, answer: str) -> None:
+        """Answer the pending question as if the person had written yes or no."""
+        if not self._conversation.has_question(str(pressed.chat)):
+            self._refuse(pressed)
+            return
+        self._confirm(pressed)
+        message = Message(f"press:{pressed.id}", str(pressed.chat), answer, speaker=pressed.speaker)
+        self._outbox.replace_text(pressed.chat, pressed.message, self._conversation.receive(message).parts)
+
+    def _choose_character(self, pressed: Pressed, index: int) -> None:
+        known = self._conversation.list_characters(str(pressed.chat))
+        if index >= len(known) or not self._conversation.choose_character(str(pressed.chat), known[index]):
+            self._refuse(pressed)
+            return
+        self._confirm(pressed)
+        text = self._outbox.words(pressed.chat)("telegram.character", name=known[index])
+        self._outbox.edit_text(pressed.chat, pressed.message, text)

@@ -1,0 +1,107 @@
+"""Sends the parts of answers with the buttons that belong to them, and records which messages show which line."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from everthread.languages.wording import Wording, load_wording
+from everthread.server.messaging.live_conversation import LiveConversation
+from everthread.server.messaging.message import LINE_PART, AnswerPart, AnswerParts
+from everthread.server.telegram.bot_api import BotAPI, Keyboard, retry
+from everthread.server.telegram.channel import TELEGRAM
+from everthread.server.telegram.chat_store import ChatStore
+from everthread.server.telegram.live_message import EDIT_INTERVAL_S, GROUP_EDIT_INTERVAL_S, LiveMessage
+
+AGAIN, CORRECT, FORGET, FORGET_NOW, KEEP, SAY, CHARACTER = (
+    "again", "correct", "forget", "forget-now", "keep", "say", "character",
+)  # fmt: skip
+YES, NO = "yes", "no"
+QUESTIONS = frozenset({"forget?", "remember?", "remember-this?", "drop?"})
+
+
+class Outbox:
+    """Sends to all chats. Thread-safe.
+
+    Each method that sends raises BotAPIError if Telegram rejects a message, and BotAPIUnavailable if Telegram can't be
+    reached for two minutes.
+    """
+
+    def __init__(
+        self, api: BotAPI, conversation: LiveConversation, chats: ChatStore, closing: threading.Event, interval_s: float
+    ) -> None:
+        """Create an outbox.
+
+        Args:
+            api: the bot's API.
+            conversation: renders the parts.
+            chats: records the messages.
+            closing: set when the bot stops.
+            interval_s: seconds between two edits of one message.
+        """
+        self.api, self.closing = api, closing
+        self._conversation, self._chats, self._interval_s = conversation, chats, interval_s
+
+    def words(self, chat: int) -> Wording:
+        """Return the words of a chat's language."""
+        return load_wording(self._conversation.get_language(str(chat)))
+
+    def render(self, chat: int, part: AnswerPart) -> str:
+        """Return the text of a part; "" if its line no longer exists."""
+        return self._conversation.render_part(str(chat), part)
+
+    def send_text(self, chat: int, text: str, keyboard: Keyboard = (), *, asks_for_reply: bool = False) -> list[int]:
+        """Send a text with buttons below it, and return the ids of its messages."""
+        sent = []
+        parts = TELEGRAM.split(text)
+        for part in parts:
+            is_last = part is parts[-1]
+            sent.append(self._send_one(chat, part, keyboard if is_last else (), asks_for_reply and is_last))
+        return sent
+
+    def _send_one(self, chat: int, text: str, keyboard: Keyboard, asks_for_reply: bool) -> int:
+        return retry(lambda: self.api.send_text(chat, text, keyboard, asks_for_reply=asks_for_reply), self.closing)
+
+    def send_parts(self, chat: int, parts: AnswerParts) -> None:
+        """Send the parts of an answer, except a line that is shown already."""
+        for part in parts:
+            if part[0] == LINE_PART and self._chats.list_sent(chat, part[1]):
+                continue
+            sent = self.send_text(chat, self.render(chat, part), self._make_keyboard(chat, part, is_reply=False))
+            if part[0] == LINE_PART:
+                self._chats.save_sent(chat, sent, part[1])
+
+    def replace_text(self, chat: int, message: int, parts: AnswerParts) -> None:
+        """Show the first part in place of a message, and send the others."""
+        if parts:
+            keyboard = self._make_keyboard(chat, parts[0], is_reply=False)
+            self.edit_text(chat, message, self.render(chat, parts[0]), keyboard)
+            self.send_parts(chat, parts[1:])
+
+    def edit_text(self, chat: int, message: int, text: str, keyboard: Keyboard = ()) -> None:
+        """Replace the text of a message, and the buttons below it."""
+        retry(lambda: self.api.edit_text(chat, message, text, keyboard), self.closing)
+
+    def open_live(self, chat: int, replaces: Sequence[int]) -> LiveMessage:
+        """Return the messages of a reply in a chat, in place of others."""
+        interval_s = self._interval_s * (GROUP_EDIT_INTERVAL_S / EDIT_INTERVAL_S if chat < 0 else 1)
+        return LiveMessage(self.api, chat, TELEGRAM.split, self.closing, replaces=replaces, interval_s=interval_s)
+
+    def finish_live(self, chat: int, live: LiveMessage, part: AnswerPart, replaces: Sequence[int]) -> None:
+        """Show a finished reply."""
+        if not (text := self.render(chat, part)):
+            return
+        messages = live.finish(text, self._make_keyboard(chat, part, is_reply=True))
+        self._chats.remove_sent(chat, replaces)
+        if part[0] == LINE_PART:
+            self._chats.save_sent(chat, messages, part[1])
+
+    def _make_keyboard(self, chat: int, part: AnswerPart, *, is_reply: bool) -> Keyboard:
+        """Return the buttons below a part: those of a reply, a yes and a no below a question, or none."""
+        kind, number = part
+        if kind == LINE_PART and is_reply:
+            return [[("↻", f"{AGAIN}:{number}"), ("✎", f"{CORRECT}:{number}"), ("✕", f"{FORGET}:{number}")]]
+        if kind in QUESTIONS:
+            words = self.words(chat)
+            return [[(words("telegram.yes"), f"{SAY}:{YES}"), (words("telegram.no"), f"{SAY}:{NO}")]]
+        return ()

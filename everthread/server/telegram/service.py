@@ -1,0 +1,74 @@
+"""Runs the bot of a store in one process, beside the server or alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from everthread.errors import ConfigError
+from everthread.server import server_db
+from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.settings import Settings
+from everthread.server.telegram.bot import TelegramBot
+from everthread.server.telegram.bot_api import BotAPI
+
+try:
+    import fcntl
+except ImportError:  # Windows, where there is one worker
+    fcntl = None  # type: ignore[assignment]
+
+LOCK_NAME = "telegram.lock"  # next to server.sqlite
+
+
+class TelegramService:
+    """The bot, and the lock by which only one process runs it: Telegram passes updates on to one at a time."""
+
+    def __init__(self, conversations: ConversationRegistry, settings: Settings) -> None:
+        """Open the bot's state.
+
+        Args:
+            conversations: those of the process.
+            settings: with the bot's token.
+
+        Raises:
+            ConfigError: for an invalid token.
+        """
+        self._file = server_db.get_path(conversations.services.store)
+        self._lock: int | None = None
+        self.api = BotAPI(settings.telegram_token.strip(), settings.telegram_url.strip().rstrip("/"))
+        self._bot = TelegramBot(conversations, self.api, self._file, settings.telegram_language)
+
+    def start(self) -> None:
+        """Run the bot in threads of its own.
+
+        Raises:
+            ConfigError: if another process runs it.
+        """
+        self._lock = _lock(self._file.with_name(LOCK_NAME))
+        self._bot.start()
+
+    def close(self) -> None:
+        """Stop the bot, and let another process run it."""
+        self._bot.close()
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def install(conversations: ConversationRegistry, settings: Settings) -> TelegramService | None:
+    """Return the bot if there is a token. Raises ConfigError for an invalid one."""
+    return TelegramService(conversations, settings) if settings.telegram_token else None
+
+
+def _lock(path: Path) -> int:
+    """Lock a file, which is created if it is missing, and return its descriptor, which unlocks it when it is closed."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ConfigError(
+            f"another process runs the Telegram bot of {path.parent}; it is `everthread serve` or `everthread telegram`"
+        ) from None
+    return descriptor

@@ -1,0 +1,108 @@
+"""Reads Telegram's updates: messages, edited messages, and presses of buttons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from everthread.types import Metadata
+
+MEDIA = ("photo", "video", "voice", "audio", "sticker", "document", "animation", "video_note", "location", "contact")
+_COMMAND = re.compile(r"/([a-z]{1,32})(?:@(\w+))?(?:\s+(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of a person, perhaps an edited one."""
+
+    chat: int
+    message: int
+    text: str  # without the bot's name at its beginning
+    speaker: str  # in a group, the sender's name, else ""
+    language: str  # the code of the language of the sender's app, such as "de" or "pt-br"
+    reply_to: int | None
+    has_media: bool
+    is_edited: bool
+    is_group: bool
+    is_addressed: bool  # in a group: it mentions the bot, answers it, or is a command of its own
+
+    @property
+    def id(self) -> str:
+        """The id of the message among all chats."""
+        return f"{self.chat}:{self.message}"
+
+    @property
+    def metadata(self) -> Metadata:
+        """The metadata of the message's line."""
+        return {} if self.reply_to is None else {"reply_to": str(self.reply_to)}
+
+    @property
+    def command(self) -> tuple[str, str]:
+        """The command that the message is, without the slash, and what follows it; two empty texts for none."""
+        match = _COMMAND.fullmatch(self.text.strip())
+        return (match[1].lower(), (match[3] or "").strip()) if match else ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """A press of a button below a message of the bot."""
+
+    id: str
+    chat: int
+    message: int
+    data: str
+    speaker: str
+    is_group: bool
+
+
+def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | None:
+    """Read an update.
+
+    Args:
+        update: as Telegram sends it.
+        bot_name: the bot's user name, without the @.
+
+    Returns:
+        The message or the press; None for anything else, such as a message of a channel or of another bot.
+    """
+    if (press := update.get("callback_query")) is not None:
+        return _read_press(press)
+    message = update.get("edited_message") or update.get("message") or {}
+    sender = message.get("from") or {}
+    if not message or not sender or sender.get("is_bot"):
+        return None
+    is_group = message["chat"].get("type") != "private"
+    answered = message.get("reply_to_message") or {}
+    text = str(message.get("text") or message.get("caption") or "")
+    mention = re.compile(rf"@{re.escape(bot_name)}\b", re.IGNORECASE | re.ASCII)
+    answers_bot = str((answered.get("from") or {}).get("username", "")).lower() == bot_name.lower()
+    own_text = mention.sub("", text, count=1).strip() if mention.match(text.lstrip()) else text
+    return Said(
+        chat=int(message["chat"]["id"]),
+        message=int(message["message_id"]),
+        text=own_text,
+        speaker=_full_name(sender) if is_group else "",
+        language=str(sender.get("language_code", "")),
+        reply_to=int(answered["message_id"]) if answered else None,
+        has_media=any(kind in message for kind in MEDIA),
+        is_edited="edited_message" in update,
+        is_group=is_group,
+        is_addressed=not is_group or answers_bot or mention.search(text) is not None,
+    )
+
+
+def _read_press(press: Mapping[str, Any]) -> Pressed | None:
+    message = press.get("message") or {}
+    if not message or not press.get("data"):
+        return None
+    is_group = message["chat"].get("type") != "private"
+    speaker = _full_name(press.get("from") or {}) if is_group else ""
+    ids = int(message["chat"]["id"]), int(message["message_id"])
+    return Pressed(str(press["id"]), *ids, str(press["data"]), speaker, is_group)
+
+
+def _full_name(user: Mapping[str, Any]) -> str:
+    names = (str(user.get(name) or "").strip() for name in ("first_name", "last_name"))
+    return " ".join(filter(None, names))
