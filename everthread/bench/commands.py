@@ -520,10 +520,11 @@ def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:
 @bench.command("import")
 @click.option("--conversations", type=click.IntRange(1), default=1000, show_default=True)
 @click.option("--messages", type=click.IntRange(1), help="Of all conversations. Default: 30 of each.")
+@click.option("--service", type=click.Choice(list(history.SERVICES)), default="chatgpt", show_default=True)
 @json_option
-def import_(conversations: int, messages: int | None, as_json: bool) -> None:
-    """Import a synthetic export of ChatGPT twice, without vectors, and measure time and memory."""
-    result = history.measure_import(conversations, messages or 30 * conversations, show_step)
+def import_(conversations: int, messages: int | None, service: str, as_json: bool) -> None:
+    """Import a synthetic export of a service twice, without vectors, and measure time and memory."""
+    result = history.measure_import(service, conversations, messages or 30 * conversations, show_step)
     show(asdict(result), history.table(result), as_json)
 
 

@@ -1,7 +1,7 @@
-"""Measures the import of a history from another service: a synthetic export of ChatGPT, imported twice.
+"""Measures the import of a history from another service: a synthetic export of ChatGPT or Telegram, imported twice.
 
-One reply in eight was regenerated. The import stores no vectors: a model takes far longer, and lines are found by
-their words until it is done. Each import runs in a process of its own, whose memory is measured.
+One reply of ChatGPT in eight was regenerated. The import stores no vectors: a model takes far longer, and lines are
+found by their words until it is done. Each import runs in a process of its own, whose memory is measured.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -51,10 +52,11 @@ class HistoryResult:
     again: ImportRun
 
 
-def measure_import(conversations: int, messages: int, progress: Callable[[str], None]) -> HistoryResult:
+def measure_import(service: str, conversations: int, messages: int, progress: Callable[[str], None]) -> HistoryResult:
     """Write an export, and import it twice into the same bank.
 
     Args:
+        service: one of `SERVICES`.
         conversations: the number of conversations.
         messages: the number of messages of all of them.
         progress: called with a description of each step.
@@ -62,7 +64,7 @@ def measure_import(conversations: int, messages: int, progress: Callable[[str], 
     with tempfile.TemporaryDirectory(prefix="everthread-bench-") as folder:
         path = Path(folder, "export.zip")
         progress(f"writing {conversations:,} conversations")
-        size = write_export(path, conversations, messages // conversations)
+        size = SERVICES[service](path, conversations, messages // conversations)
         runs: list[ImportRun] = []
         for name in ("first", "second"):
             progress(f"{name} import")
@@ -89,6 +91,33 @@ def write_export(path: Path, conversations: int, messages: int) -> int:
     return size
 
 
+def write_telegram_export(path: Path, conversations: int, messages: int) -> int:
+    """Write the chats of an account as Telegram does; see `write_export`."""
+    size = 0
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("result.json", "w", force_zip64=True) as file,
+    ):
+        for text in _format_account(conversations, messages):
+            size += file.write(text.encode())
+    return size
+
+
+def _format_account(conversations: int, messages: int) -> Iterator[str]:
+    """Yield the JSON of an account in parts."""
+    yield '{"about": "", "chats": {"list": ['
+    for number in range(conversations):
+        chat = {"name": f"Chat {number}", "type": "private_group", "id": number + 1}
+        yield f'{"," if number else ""}{json.dumps(chat)[:-1]}, "messages": ['
+        for index, line in enumerate(_build_lines(number, messages)):
+            yield f"{',' if index else ''}{json.dumps(_build_message(index, line))}"
+        yield "]}"
+    yield "]}}"
+
+
+SERVICES = {"chatgpt": write_export, "telegram": write_telegram_export}
+
+
 def import_once(path: str, folder: str) -> None:
     """Import an export into the bank of a folder, and print the `ImportRun` as JSON."""
     import resource
@@ -106,10 +135,23 @@ def import_once(path: str, folder: str) -> None:
     print(json.dumps({"lines": result["read"], "added": result["added"], **times, "peak_mib": peak}))
 
 
+def _build_lines(number: int, messages: int) -> Iterator[NewLine]:
+    """Yield the lines of a conversation."""
+    sessions = -(-messages // synthetic.SESSION_LINES)
+    return islice((line for part in range(sessions) for line in synthetic.session(number * sessions + part)), messages)
+
+
+def _build_message(index: int, line: NewLine) -> dict[str, Any]:
+    """Build a message with the fields that Telegram writes."""
+    seconds = str(int(line.said_at.timestamp())) if line.said_at else "0"
+    sender = {"from": line.speaker, "from_id": f"user{line.role}"}
+    words = {"text": line.text, "text_entities": [{"type": "plain", "text": line.text}]}
+    return {"id": index, "type": "message", "date_unixtime": seconds, **sender, **words}
+
+
 def _build_conversation(number: int, messages: int) -> dict[str, Any]:
     """Build a conversation in which the person and ChatGPT take turns."""
-    sessions = -(-messages // synthetic.SESSION_LINES)
-    lines = [line for part in range(sessions) for line in synthetic.session(number * sessions + part)][:messages]
+    lines = list(_build_lines(number, messages))
     nodes: dict[str, dict[str, Any]] = {"root": {"id": "root", "message": None, "parent": None, "children": []}}
     shown = "root"
     for index, line in enumerate(lines):

@@ -212,11 +212,12 @@ class BankWriter:
         self._before = memory.stats()
         self._last_times = {session.id: session.last_at for session in memory.sessions()}
         self._own_sessions = frozenset(self._last_times)
+        self._ends = {each.id: each.last_at for each in source.contents.conversations if each.last_at is not None}
 
     def write(self, lines: Sequence[NewLine]) -> None:
-        """Store lines; of an export, whole conversations."""
+        """Store lines; of an export, a batch of `batch_conversations`."""
         if self._source.is_export:
-            store_conversations(self.memory, lines, self._last_times)
+            store_conversations(self.memory, lines, self._last_times, self._ends)
             for session, at in find_last_times(lines).items():
                 self._last_times[session] = max(at, self._last_times.get(session, at))
         else:

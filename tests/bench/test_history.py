@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from everthread.bench.history import HistoryResult, ImportRun, import_once, table, write_export
+from everthread.bench.history import SERVICES, HistoryResult, ImportRun, import_once, table
 
 
+@pytest.mark.parametrize("service", SERVICES)
 def test_an_export_of_any_size_is_written_and_imported_completely_and_then_not_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], service: str
 ) -> None:
     path = tmp_path / "export.zip"
-    size = write_export(path, conversations=3, messages=9)
+    size = SERVICES[service](path, 3, 9)
     runs = []
     for _ in range(2):
         import_once(str(path), str(tmp_path / "store"))

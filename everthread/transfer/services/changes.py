@@ -20,14 +20,17 @@ BATCH_LINES = 4096  # written together: the fewer batches, the less often the in
 
 
 def batch_conversations(lines: Iterable[NewLine]) -> Iterator[list[NewLine]]:
-    """Yield the lines of whole conversations, in batches of about `BATCH_LINES`.
+    """Yield the lines of conversations, in batches of about `BATCH_LINES`. Only a linear conversation is divided.
 
     A line that an earlier export in the same import has begins a batch, so that the changes since are applied to it.
     """
     batch: list[NewLine] = []
     keys: set[str | None] = set()
+    is_tree = False
     for line in lines:
-        if line.key in keys or (len(batch) >= BATCH_LINES and line.session != batch[-1].session):
+        is_next = bool(batch) and line.session != batch[-1].session
+        is_tree = (is_tree and not is_next) or line.parent is not None or line.retracted_at is not None
+        if line.key in keys or (len(batch) >= BATCH_LINES and (is_next or not is_tree)):
             yield batch
             batch, keys = [], set()
         batch.append(line)
@@ -36,17 +39,20 @@ def batch_conversations(lines: Iterable[NewLine]) -> Iterator[list[NewLine]]:
         yield batch
 
 
-def store_conversations(memory: Memory, lines: Sequence[NewLine], last_times: Mapping[str, datetime]) -> None:
-    """Store the lines of whole conversations that are new to the bank, and apply the service's changes to the others.
+def store_conversations(
+    memory: Memory, lines: Sequence[NewLine], last_times: Mapping[str, datetime], ends: Mapping[str, datetime]
+) -> None:
+    """Store the lines of a batch that are new to the bank, and apply the service's changes to the others.
 
     Args:
         memory: the bank.
         lines: the lines, each with a key.
         last_times: the time of the last line of each conversation that the bank has. An export that ends earlier is
             older than the bank and changes none of its lines.
+        ends: the time of the last line of each conversation in the export, of which the batch may have a part.
     """
     stored = memory.store.get_by_key(memory.bank, [line.key or "" for line in lines])
-    newer = _find_newer(lines, last_times)
+    newer = _find_newer(lines, last_times, ends)
     known = [(line, stored[line.key]) for line in lines if line.key in stored and line.session in newer]
     switched: set[str | None] = set()
     for line, existing in known:
@@ -81,14 +87,19 @@ def find_last_times(lines: Sequence[NewLine]) -> dict[str, datetime]:
     return newest
 
 
-def _find_newer(lines: Sequence[NewLine], last_times: Mapping[str, datetime]) -> set[str | None]:
+def _find_newer(
+    lines: Sequence[NewLine], last_times: Mapping[str, datetime], ends: Mapping[str, datetime]
+) -> set[str | None]:
     """Return the conversations of which the export is at least as new as the bank."""
     newest = find_last_times(lines)
-    return {
-        line.session
-        for line in lines
-        if (last := last_times.get(line.session or "")) is None or newest.get(line.session or "", last) >= last
-    }
+    newer: set[str | None] = set()
+    for session in {line.session for line in lines}:
+        name = session or ""
+        known = [at for times in (newest, ends) if (at := times.get(name)) is not None]
+        last = last_times.get(name)
+        if last is None or max(known, default=last) >= last:
+            newer.add(session)
+    return newer
 
 
 def _was_hidden(existing: Line) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from everthread.errors import BadFile
 from everthread.transfer.files import describe_json
 from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message
 from everthread.transfer.services.fields import Record
+from everthread.transfer.services.message_spool import MessageSpool, SpoolFile
 from everthread.types import JSONValue, Metadata
 
 NO_WORDS = "messages without words"  # kinds of skipped entries that several services have
@@ -18,7 +19,6 @@ NOTICES = "notices"
 DELETED = "deleted messages"
 CALLS = "calls"
 REACTIONS = "reactions"
-_FIRST = datetime.min.replace(tzinfo=UTC)
 
 # Returns the message of an entry, the kind of an entry that is no message, or None if it only belongs to another entry.
 Converter = Callable[[Record], Message | str | None]
@@ -27,11 +27,16 @@ Converter = Callable[[Record], Message | str | None]
 class Collector:
     """Collects messages, counts the other entries, and names those that can't be read."""
 
-    def __init__(self, may_be_reversed: bool = False) -> None:
-        """Begin without entries. They come from the first to the last, or perhaps the other way round."""
+    def __init__(self, may_be_reversed: bool = False, file: SpoolFile | None = None) -> None:
+        """Begin without entries.
+
+        Args:
+            may_be_reversed: whether they may come from the last to the first.
+            file: the file of the messages, which several collectors may share.
+        """
         self._may_be_reversed = may_be_reversed
         self._count = 0
-        self._messages: dict[object, Message] = {}
+        self._messages = MessageSpool(file)
         self._skipped = Counter[str]()
         self._broken: list[tuple[int, object]] = []
 
@@ -45,30 +50,16 @@ class Collector:
         if isinstance(converted, str):
             self._skipped[converted] += 1
         elif converted is not None:
-            self._messages[self._count if converted.id is None else converted.id] = converted
+            self._messages.add(converted)
 
     def fill(self, conversation: Conversation) -> Iterator[Entry]:
         """Yield a conversation with the messages in order of time, and the entries that can't be read."""
-        yield replace(conversation, messages=self._sort(), skipped=self._skipped)
+        self._messages.sort(self._may_be_reversed)
+        yield replace(conversation, messages=self._messages, skipped=self._skipped)
         for number, entry in self._broken:
             name = f"{conversation.title or conversation.id}, message {number}"
             reason = str(entry) if isinstance(entry, BadFile) else f"expected an object, got {describe_json(entry)}"
             yield BrokenConversation(name, reason)
-
-    def _sort(self) -> list[Message]:
-        """Return the messages in order of time. A message without a time stays after the one before it."""
-        messages = list(self._messages.values())
-        if self._may_be_reversed and messages and _time_of(messages[0]) >= _time_of(messages[-1]):
-            messages.reverse()
-        timed, last = list[tuple[datetime, Message]](), _FIRST
-        for message in messages:
-            last = message.said_at or last
-            timed.append((last, message))
-        return [message for _, message in sorted(timed, key=lambda pair: pair[0])]
-
-
-def _time_of(message: Message) -> datetime:
-    return message.said_at or _FIRST
 
 
 def fill_conversation(conversation: Conversation, entries: Iterable[object], convert: Converter) -> Iterator[Entry]:

@@ -22,7 +22,7 @@ from typing import IO
 
 from everthread.errors import BadFile
 from everthread.transfer.files import file_error, parse_json
-from everthread.transfer.services.json_stream import read_elements, read_head, read_members
+from everthread.transfer.services.json_stream import read_elements, read_head, read_members, read_nested
 
 MAX_UNPACKED_BYTES = 20 * 10**9  # of the files of an archive, and of those in it
 MAX_RATIO = 200  # of the unpacked size to the archive's; text rarely exceeds 20
@@ -131,6 +131,19 @@ class ExportFile:
         """
         with self.open() as file:
             yield from read_members(file, lists)
+
+    def nested(self, lists: Collection[str], inner: str) -> Iterator[tuple[dict[str, object], Iterator[object]]]:
+        """Yield each object of some lists, as its members before a list in it, and the elements of that list.
+
+        Args:
+            lists: the paths of lists of objects, names with dots between them.
+            inner: the name of the list in each object, whose elements are read before the next object.
+
+        Raises:
+            BadFile: the file is not JSON, or not an object.
+        """
+        with self.open() as file:
+            yield from read_nested(file, lists, inner)
 
     def rows(self) -> Iterator[tuple[str, object]]:
         """Yield the place and the value of each row of JSON Lines; the value of a row that is not JSON is a BadFile.

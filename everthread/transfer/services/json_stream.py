@@ -67,11 +67,20 @@ class JSONStream:
         Raises:
             ValueError: it is not a list, or not JSON.
         """
+        for _ in self.places():
+            yield self.value()
+
+    def places(self) -> Iterator[None]:
+        """Yield at the place of each element of the next value, which is a list. The caller reads the element.
+
+        Raises:
+            ValueError: it is not a list, or not JSON.
+        """
         self._expect("[")
         if self._take("]"):
             return
         while True:
-            yield self.value()
+            yield
             if self._take("]"):
                 return
             self._expect(",")
@@ -173,6 +182,55 @@ def _walk(stream: JSONStream, prefix: str, lists: Collection[str]) -> Iterator[t
             yield path, stream.value()
 
 
+def read_nested(
+    file: IO[bytes], lists: Collection[str], inner: str
+) -> Iterator[tuple[dict[str, object], Iterator[object]]]:
+    """Yield each object of some lists, as its members before a list in it, and the elements of that list.
+
+    Args:
+        file: the JSON.
+        lists: the paths of lists of objects, names with dots between them.
+        inner: the name of the list in each object, whose elements the caller reads before the next object.
+
+    Raises:
+        ValueError: the text is not JSON, or not an object.
+        RecursionError: it is nested too deeply.
+    """
+    return _walk_nested(JSONStream(file), "", lists, inner)
+
+
+def _walk_nested(
+    stream: JSONStream, prefix: str, lists: Collection[str], inner: str
+) -> Iterator[tuple[dict[str, object], Iterator[object]]]:
+    for name in stream.members():
+        path, begin = f"{prefix}{name}", stream.peek()
+        if begin == "[" and path in lists:
+            for _ in stream.places():
+                yield from _open_object(stream, inner)
+        elif begin == "{" and any(each.startswith(f"{path}.") for each in lists):
+            yield from _walk_nested(stream, f"{path}.", lists, inner)
+        else:
+            stream.skip()
+
+
+def _open_object(stream: JSONStream, inner: str) -> Iterator[tuple[dict[str, object], Iterator[object]]]:
+    if stream.peek() != "{":
+        stream.skip()
+        return
+    members: dict[str, object] = {}
+    is_open = False
+    for name in stream.members():
+        if name != inner or stream.peek() != "[":
+            members[name] = stream.value()
+            continue
+        is_open, elements = True, stream.elements()
+        yield members, elements
+        for _ in elements:  # that the caller left
+            pass
+    if not is_open:
+        yield members, iter(())
+
+
 def read_head(file: IO[bytes]) -> object:
     """Return the beginning of JSON, as far as it is JSON; see `ExportFile.head`."""
     stream = JSONStream(file)
@@ -197,18 +255,28 @@ def _read_members(stream: JSONStream, members: dict[str, object], depth: int) ->
             raise ValueError("the head ends here")
         begin = stream.peek()
         if begin == "[":
-            elements: list[object] = []
-            members[name] = elements
-            for element in stream.elements():
-                if not elements:
-                    elements.append(element)
-                elif stream.chars_read > MAX_HEAD_CHARS:
-                    raise ValueError("the head ends here")
+            members[name] = elements = list[object]()
+            _read_first(stream, elements, depth)
         elif begin == "{" and depth < MAX_HEAD_DEPTH:
             members[name] = inner = dict[str, object]()
             _read_members(stream, inner, depth + 1)
         else:
             members[name] = stream.value()
+
+
+def _read_first(stream: JSONStream, elements: list[object], depth: int) -> None:
+    """Fill `elements` with the first one of the next value, and move over the others."""
+    for _ in stream.places():
+        if stream.chars_read > MAX_HEAD_CHARS:
+            raise ValueError("the head ends here")
+        if stream.peek() == "{" and depth < MAX_HEAD_DEPTH:
+            inner = dict[str, object]()
+            elements += [] if elements else [inner]
+            _read_members(stream, inner, depth + 1)
+        elif elements:
+            stream.skip()
+        else:
+            elements.append(stream.value())
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -20,6 +20,7 @@ from everthread.transfer.bank_file import SessionLabel
 from everthread.transfer.files import PLACEHOLDER_TIME, KeyGenerator, hash_parts
 from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.export import open_export
+from everthread.transfer.services.message_spool import MessageSpool
 from everthread.transfer.services.order import Placed, order_messages
 from everthread.transfer.services.registry import UNIQUE_IDS, load_reader
 from everthread.types import JSONValue, NewLine, NewUnit, Role
@@ -82,27 +83,30 @@ def read_lines(
     with open_export(paths, left_out) as export:
         for service in services:
             for entry in load_reader(service).read(export, options):
-                read = _read_entry(service, entry, options, findings)
-                if not isinstance(read, BrokenConversation):
-                    yield from read
-                elif options.strict:
-                    raise BadFile(f"conversation {read.name!r}: {read.reason}", path=paths[0])
-                else:
-                    findings.broken[_number_name(read.name, findings.broken)] = read.reason
+                for read in _read_entry(service, entry, options, findings):
+                    if isinstance(read, NewLine):
+                        yield read
+                    elif options.strict:
+                        raise BadFile(f"conversation {read.name!r}: {read.reason}", path=paths[0])
+                    else:
+                        findings.broken[_number_name(read.name, findings.broken)] = read.reason
 
 
 def _read_entry(
     service: str, entry: Entry, options: ReadOptions, findings: Findings
-) -> list[NewLine] | BrokenConversation:
-    """Return the lines of an entry, and note what was found; or what is wrong with it."""
+) -> Iterator[NewLine | BrokenConversation]:
+    """Yield the lines of an entry, and note what was found; or what is wrong with it."""
     try:
         if isinstance(entry, NewUnit):
             findings.units += [check_unit(entry)] if _is_unit_chosen(entry, options, findings) else []
-            return []
-        return _convert(service, entry, options, findings) if isinstance(entry, Conversation) else entry
+        elif isinstance(entry, BrokenConversation):
+            yield entry
+        elif _is_chosen(service, entry, options, findings):
+            is_linear = isinstance(entry.messages, MessageSpool)
+            yield from (_stream if is_linear else _convert)(service, entry, options, findings)
     except BadInput as error:
         name = (entry.title or entry.id) if isinstance(entry, Conversation) else "a fact or a note"
-        return BrokenConversation(name, str(error))
+        yield BrokenConversation(name, str(error))
 
 
 def _number_name(name: str, used: Collection[str]) -> str:
@@ -116,22 +120,49 @@ def _convert(service: str, conversation: Conversation, options: ReadOptions, fin
     Raises:
         BadInput: a bank can't store one.
     """
-    if not _is_chosen(service, conversation, options, findings):
-        return []
     skipped = Counter(conversation.skipped)
     located = [_localize(message, options.tz) for message in conversation.messages]
-    placed = order_messages(located, skipped)
-    lines = _build_lines(service, conversation, placed, options)
-    if lines:
+    lines = _build_lines(service, conversation, order_messages(located, skipped), options)
+    _note(service, conversation, bool(lines), skipped, options, findings)
+    return lines
+
+
+def _stream(
+    service: str, conversation: Conversation, options: ReadOptions, findings: Findings
+) -> Iterator[NewLine | BrokenConversation]:
+    """Yield the lines of a linear conversation, one in memory at a time, and what is wrong with the others."""
+    builder = _LineBuilder(service, conversation, options)
+    is_empty, said_at = True, None
+    for number, message in enumerate(conversation.messages, 1):
+        try:
+            line = builder.build(_localize(message, options.tz), None, said_at)
+        except BadInput as error:
+            yield BrokenConversation(f"{conversation.title or conversation.id}, message {number}", str(error))
+            continue
+        is_empty, said_at = False, line.said_at
+        yield line
+    _note(service, conversation, not is_empty, conversation.skipped, options, findings)
+
+
+def _note(
+    service: str,
+    conversation: Conversation,
+    has_lines: bool,
+    skipped: Counter[str],
+    options: ReadOptions,
+    findings: Findings,
+) -> None:
+    """Note what was found in a conversation apart from its lines."""
+    if has_lines:
         metadata = {"source": service, **{name: _clean(value) for name, value in conversation.metadata.items()}}
         title = " ".join(replace_unstorable(conversation.title or "")[0].split())[:MAX_TITLE_CHARS]
-        findings.sessions[lines[0].session or ""] = SessionLabel(title or None, check_session_metadata(metadata) or {})
+        label = SessionLabel(title or None, check_session_metadata(metadata) or {})
+        findings.sessions[_name_session(service, conversation)] = label
     else:
-        skipped["empty conversations"] += 1
+        findings.skipped["empty conversations"] += 1
     if conversation.owner is not None:
         findings.owners[options.me or conversation.owner] += 1
     findings.skipped += skipped
-    return lines
 
 
 def _is_chosen(service: str, conversation: Conversation, options: ReadOptions, findings: Findings) -> bool:
@@ -151,7 +182,7 @@ def _is_chosen(service: str, conversation: Conversation, options: ReadOptions, f
 
 def _name_session(service: str, conversation: Conversation) -> str:
     """Return the id of a conversation's session, which no other service's conversation has."""
-    return conversation.id if service in UNIQUE_IDS else f"{service}:{conversation.id}"
+    return _limit(conversation.id if service in UNIQUE_IDS else f"{service}:{conversation.id}")
 
 
 def _is_unit_chosen(unit: NewUnit, options: ReadOptions, findings: Findings) -> bool:
@@ -170,59 +201,69 @@ def _build_lines(
     service: str, conversation: Conversation, placed: Sequence[Placed], options: ReadOptions
 ) -> list[NewLine]:
     """Return the lines of messages in their order. Raises BadLine if a bank can't store one."""
-    session = _limit(_name_session(service, conversation))
-    keys = _make_keys(service, conversation, placed)
-    times: list[datetime | None] = []
+    builder = _LineBuilder(service, conversation, options)
     lines: list[NewLine] = []
     is_linear = all(place.parent is None for place in placed)
-    for index, (place, key) in enumerate(zip(placed, keys, strict=True)):
-        message, parent = place.message, place.parent
-        before = index - 1 if is_linear and index else parent
-        said_at = message.said_at or _find_time(conversation, times, before, options.tz)
-        times.append(said_at)
-        speaker, role = _name_speaker(message, conversation, options)
+    for index, place in enumerate(placed):
+        before = index - 1 if is_linear and index else place.parent
+        said_at = None if before is None else lines[before].said_at
+        lines.append(builder.build(place.message, None if place.parent is None else lines[place.parent].key, said_at))
+    return lines
+
+
+class _LineBuilder:
+    """Builds the lines of a conversation from its messages, one after the other."""
+
+    def __init__(self, service: str, conversation: Conversation, options: ReadOptions) -> None:
+        self._conversation, self._options = conversation, options
+        self._session = _name_session(service, conversation)
+        namespace = conversation.id if conversation.namespace is None else conversation.namespace
+        self._key_prefix, self._keys = f"{service}:{namespace}", KeyGenerator()
+
+    def build(self, message: Message, parent: str | None, before: datetime | None) -> NewLine:
+        """Return the line of a message.
+
+        Args:
+            message: the message.
+            parent: the key of the line that it follows.
+            before: the time of the line before it.
+
+        Raises:
+            BadLine: a bank can't store it.
+        """
+        said_at = message.said_at or self._find_time(before)
+        speaker, role = _name_speaker(message, self._conversation, self._options)
         line = NewLine(
             replace_unstorable(message.text)[0],
             speaker,
             role,
             said_at,
-            session,
+            self._session,
             message.metadata,
-            None if parent is None else keys[parent],
-            key,
+            parent,
+            self._make_key(message),
             retracted_at=None if message.shown else said_at or PLACEHOLDER_TIME,
             undated=said_at is None,
         )
         clean_line(line, PLACEHOLDER_TIME)
-        lines.append(line)
-    return lines
+        return line
 
+    def _find_time(self, before: datetime | None) -> datetime | None:
+        """Return the time of a message without one: just after the line before it, or else its conversation's."""
+        if before is not None:
+            try:
+                return before + _MICROSECOND
+            except OverflowError:  # the last moment of the year 9999
+                return before
+        started_at = self._conversation.started_at
+        return started_at if started_at is None or started_at.tzinfo else started_at.replace(tzinfo=self._options.tz)
 
-def _find_time(
-    conversation: Conversation, times: Sequence[datetime | None], before: int | None, tz: tzinfo
-) -> datetime | None:
-    """Return the time of a message without one: just after the message before it, or else its conversation's."""
-    if before is not None and (earlier := times[before]) is not None:
-        try:
-            return earlier + _MICROSECOND
-        except OverflowError:  # the last moment of the year 9999
-            return earlier
-    started_at = conversation.started_at
-    return started_at if started_at is None or started_at.tzinfo else started_at.replace(tzinfo=tz)
-
-
-def _make_keys(service: str, conversation: Conversation, placed: Sequence[Placed]) -> list[str]:
-    """Return the key of each message: from its id, or else from its time, its speaker and its text."""
-    generator = KeyGenerator()
-    namespace = conversation.id if conversation.namespace is None else conversation.namespace
-    keys: list[str] = []
-    for place in placed:
-        message = place.message
+    def _make_key(self, message: Message) -> str:
+        """Return the key of a message: from its id, or else from its time, its speaker and its text."""
         if (name := message.id) is None:
             said_at = message.said_at and message.said_at.isoformat()
-            name = generator.next_key(said_at, message.speaker, message.text, timed=said_at is not None)
-        keys.append(_limit(f"{service}:{namespace}:{name}"))
-    return keys
+            name = self._keys.next_key(said_at, message.speaker, message.text, timed=said_at is not None)
+        return _limit(f"{self._key_prefix}:{name}")
 
 
 def _limit(name: str) -> str:

@@ -25,6 +25,7 @@ from everthread.transfer.services.entries import (
 )
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_record, get_records, get_text, parse_epoch, parse_iso
+from everthread.transfer.services.message_spool import SpoolFile
 from everthread.types import JSONValue
 
 ME = "Me"  # the owner of an export that does not name them, as signal-export writes it
@@ -88,6 +89,7 @@ class _Backup:
         self._names: dict[str, str] = {}  # recipient -> name
         self._ids: dict[str, str] = {}  # recipient -> the id that it has in all exports
         self._recipients: dict[str, str] = {}  # chat -> recipient
+        self._file = SpoolFile()
         self._chats: dict[str, Collector] = {}
 
     def add(self, row: Record) -> None:
@@ -99,7 +101,10 @@ class _Backup:
         elif chat := get_record(row, "chat"):
             self._recipients[get_id(chat, "id")] = get_id(chat, "recipientId")
         elif item := get_record(row, "chatItem"):
-            self._chats.setdefault(get_id(item, "chatId"), Collector()).add(item, self._convert_item)
+            chat_id = get_id(item, "chatId")
+            if chat_id not in self._chats:
+                self._chats[chat_id] = Collector(file=self._file)
+            self._chats[chat_id].add(item, self._convert_item)
 
     def conversations(self) -> Iterator[Entry]:
         """Yield the chats with their messages."""

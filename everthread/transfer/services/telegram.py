@@ -54,10 +54,8 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
         if _is_account(file):
             person = get_record(file.head, "personal_information")
             owner = f"{get_text(person, 'first_name')} {get_text(person, 'last_name')}".strip()
-            for name, value in file.members(*CHAT_LISTS):
-                if name in CHAT_LISTS:
-                    chat = get_record(value)
-                    yield from convert_chat(chat, get_list(chat, "messages"), options.tz, owner or None)
+            for chat, messages in file.nested(CHAT_LISTS, "messages"):
+                yield from convert_chat(chat, messages, options.tz, owner or None)
         elif _is_chat(head := get_record(file.head)):
             yield from convert_chat(head, file.items("messages"), options.tz)
 

@@ -8,6 +8,7 @@ import pytest
 from everthread.memory import Memory
 from everthread.transfer.importing import check_compatible, check_file, import_lines
 from transfer.services.chatgpt_export import START, conversation, node, save_zip
+from transfer.services.messenger_exports import telegram_message, to_json
 
 Conversation = dict[str, Any]
 
@@ -97,3 +98,25 @@ def test_what_the_bank_retracted_stays_retracted_and_what_it_forgot_comes_back(m
     memory.forget(seq=2)
     assert bring(memory, tmp_path, talk) == 1
     assert texts(memory) == ["ask", "old"]
+
+
+def test_a_long_chat_is_stored_in_parts_and_changed_as_a_whole(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everthread.transfer.services.changes.BATCH_LINES", 2)
+    messages = [telegram_message(number) for number in range(1, 8)]
+
+    def bring_chat(*own: dict[str, Any]) -> list[int]:
+        batches: list[int] = []
+        path = tmp_path / "result.json"
+        chat = {"name": "Bob", "type": "personal_chat", "id": 9}
+        path.write_bytes(to_json({"chats": {"list": [{**chat, "id": 8, "messages": []}, {**chat, "messages": own}]}}))
+        import_lines(memory, check_file(path), batches.append)
+        return batches
+
+    assert bring_chat(*messages) == [2, 2, 2, 1]
+    edited = telegram_message(1, text="Edited.")
+    assert bring_chat(edited, *messages[1:-1]) == [2, 2, 2], "an older export"
+    assert "Edited." not in texts(memory)
+    bring_chat(edited, *messages[1:])
+    assert ("Edited." in texts(memory), len(texts(memory))) == (True, 7)

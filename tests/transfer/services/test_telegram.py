@@ -115,3 +115,18 @@ def test_all_chats_of_an_account_are_read(tmp_path: Path) -> None:
 def test_an_edited_text_is_corrected_by_a_later_export(tmp_path: Path) -> None:
     keys = [read_chat(tmp_path, telegram_message(1, text=words))[0][0].key for words in ("Hi", "Hello")]
     assert keys == ["telegram:8:1"] * 2
+
+
+def test_a_message_that_a_bank_cannot_store_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    messages = [telegram_message(1), telegram_message(2, text="x" * 4_000_001), telegram_message(3)]
+    path = save_files(tmp_path / "export.zip", {"result.json": to_json(telegram_export(messages))})
+    source = check_file(path)
+    assert [line.text for line in source.read()] == [text(1), text(3)]
+    assert list(source.contents.broken) == ["Bob, message 2"]
+
+
+def test_members_after_the_messages_of_a_chat_and_other_values_among_chats_are_passed_over(tmp_path: Path) -> None:
+    chat = {"name": "Bob", "type": "personal_chat", "id": 9, "messages": [telegram_message(1)], "draft": [1]}
+    files = {"result.json": to_json({"chats": {"list": [chat, 7, {**chat, "id": 10, "messages": None}], "x": 1}})}
+    lines, _ = read_files(tmp_path, files)
+    assert [(line.session, line.text) for line in lines] == [("telegram:9", text(1))]
