@@ -1,3 +1,4 @@
+import asyncio
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +89,21 @@ def test_the_client_of_mem0_works_unchanged(
         client.add("I play chess", user_id="a/b")
         client.reset()
         assert client.users()["results"] == []
+        asyncio.run(use_async_client(mem0, key, url))
+
+
+async def use_async_client(mem0: Any, key: str, url: str) -> None:
+    async with httpx.AsyncClient() as connection:
+        client = mem0.AsyncMemoryClient(api_key=key, host=url, client=connection)
+        number = (await client.add("I play tennis", user_id="nora"))["results"][0]["id"]
+        await client.update(number, text="I play padel")
+        found = await client.search("Do I play padel?", filters={"user_id": "nora"}, threshold=0.0)
+        assert [(record["id"], record["memory"]) for record in found["results"]] == [(number, "I play padel")]
+        assert (await client.get_all(filters={"user_id": "nora"}))["count"] == 1
+        assert [event["event"] for event in await client.history(number)] == ["ADD", "UPDATE"]
+        await client.delete(number)
+        await client.delete_all(user_id="nora")
+        assert (await client.users())["results"] == []
 
 
 def test_a_key_of_mem0_is_ignored_where_none_is_needed(call: Call) -> None:
