@@ -11,10 +11,12 @@ import pytest
 from everthread import Chat, Filter, Memory, NewLine
 from everthread.common.keys import META_UNDATED
 from everthread.errors import BadLine, NotFound
+from everthread.stores.base import Store
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.transfer import exporting, importing
 from everthread.transfer.copy_bank import copy_bank
+from everthread.types import NewUnit
 
 CALL = {"tool_call": {"name": "weather", "city": "Lisbon"}}
 
@@ -70,6 +72,19 @@ def test_a_wordless_line_is_retracted_and_forgotten_like_any_other(talk: Memory)
     assert isinstance(store, SQLiteStore)
     assert not any(b"tool_call" in path.read_bytes() for path in store.folder.iterdir())
     assert talk.store.check(talk.bank) == []
+
+
+def test_a_retracted_wordless_line_leaves_the_units_around_it(any_store: Store) -> None:
+    memory = Memory.open("units", store=any_store, embedder=HashEmbedder(64))
+    memory.observe("How is the weather?", session="s")
+    call = memory.observe("", session="s", metadata=CALL)
+    sunny = memory.observe("It is sunny.", session="s")
+    memory.add_unit(NewUnit("summary", "It was sunny.", 1, 3, sunny.said_at, metadata={"session": "s"}))
+    memory.retract(call.seq)
+    assert [unit.text for unit in memory.units("summary")] == ["It was sunny."]
+    assert memory.jobs() == []
+    memory.retract(sunny.seq)
+    assert memory.units("summary") == []
 
 
 def test_a_session_can_consist_of_wordless_lines(memory: Memory) -> None:

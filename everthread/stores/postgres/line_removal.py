@@ -75,18 +75,24 @@ def replace_lines(
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
-    """Retract a line without updating summaries and pins; its text stays."""
+    """Retract a line without updating summaries and pins; its text stays.
+
+    No unit derives from a line without words, so those around it stay.
+    """
     remove_from_indexes(db, bank, [seq])
-    units.retract(db, bank, seq, at)
     with db.pipeline():
         db.execute(
             """UPDATE everthread.bank SET retracted = retracted + (SELECT count(*) FROM everthread.line
                WHERE line.bank_id = %s AND seq = %s AND text <> '') WHERE bank_id = %s""",
             (bank, seq, bank),
         )
-        db.execute(
-            "UPDATE everthread.line SET retracted_at = %s, gist = NULL WHERE bank_id = %s AND seq = %s", (at, bank, seq)
+        line = db.execute(
+            """UPDATE everthread.line SET retracted_at = %s, gist = NULL WHERE bank_id = %s AND seq = %s
+               RETURNING text <> ''""",
+            (at, bank, seq),
         )
+    if any(has_words for (has_words,) in line):
+        units.retract(db, bank, seq, at)
 
 
 def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> tuple[list[int], Collection[str]]:

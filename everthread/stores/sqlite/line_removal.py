@@ -48,13 +48,18 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
 
 
 def retract_lines_only(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
-    """Retract lines and units without updating summaries and pins; see `update_summaries_and_pins`."""
+    """Retract lines and units without updating summaries and pins; see `update_summaries_and_pins`.
+
+    No unit derives from a line without words, so those around it stay.
+    """
     remove_from_indexes(db, sorted(times))
     chosen = json.dumps(list(times))
     db.execute(f"UPDATE bank SET retracted = retracted + ({_COUNT_SAID})", (chosen,))
     for seq, at in times.items():
         db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (at, seq))
-    units.retract(db, times)
+    said = [seq for (seq,) in db.execute(f"SELECT seq FROM line WHERE text <> '' AND {_IS_CHOSEN_LINE}", (chosen,))]
+    if said:
+        units.retract(db, {seq: times[seq] for seq in said})
 
 
 def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:
