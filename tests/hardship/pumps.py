@@ -67,9 +67,10 @@ class Found:
 
 
 def modules() -> Iterator[ModuleType]:
-    """Import all modules of the package, except the benchmarks, which read their own data sets."""
+    """Import all modules of the package, except the benchmarks, which read their own data sets, and the store for
+    Strands, which is installed in an environment of its own."""
     for info in pkgutil.walk_packages(everthread.__path__, "everthread."):
-        if not info.name.startswith("everthread.bench") and not info.name.endswith("__main__"):
+        if not info.name.startswith(("everthread.bench", "everthread.compat.strands")) and "__main__" not in info.name:
             yield importlib.import_module(info.name)
 
 
