@@ -123,7 +123,8 @@ def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             browser = launch_firefox(playwright, tmp_path_factory.mktemp("firefox"))
         else:
             path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            # A GPU is emulated otherwise, which takes processor time.
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 
