@@ -27,6 +27,14 @@ PACKAGES = {  # imported by a test's module, directly or through modules of the 
     "fastapi": "server",
     "starlette": "server",
     "uvicorn": "server",
+    "agents": "sdk",
+    "google": "sdk",
+    "haystack": "sdk",
+    "langchain_core": "sdk",
+    "langgraph": "sdk",
+    "llama_index": "sdk",
+    "pydantic_ai": "sdk",
+    "strands": "sdk",
 }
 # Only at the left margin: what a condition or a function imports is not needed for loading a module.
 IMPORT = re.compile(r"^(?:from[ ]+([\w.]+)[ ]+)?import[ ]+(?:\(([^)]*)\)|([^\n#]+))", re.MULTILINE)
