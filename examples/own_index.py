@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from everthread import Line, Memory, Receipt
-from everthread.stores.base import PreparedLine, Scope
+from everthread.stores.base import PreparedLine, Scope, ScopeName
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Seqs, Vector, Vectors
 
@@ -85,7 +85,7 @@ class IndexedStore(SQLiteStore):
         self._remove_from_index(bank, [seq])
         return line
 
-    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+    def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
         receipt = super().forget(bank, scope, name, at)
         if scope == "bank":
             self.index.delete(bank)

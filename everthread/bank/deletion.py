@@ -1,4 +1,4 @@
-"""Checks the scope of a deletion, and passes it to the store: for a line, once for each of its versions.
+"""Checks the scope of a deletion, and passes it to the store: for lines, with all of their versions.
 
 `Store.forget` deletes, in one transaction, everything that depends on the deleted lines. The module `line_removal` of
 `stores.sqlite` and of `stores.postgres` does so:
@@ -19,19 +19,20 @@ keys. Finally the bytes of deleted rows are overwritten: in SQLite by `bank_file
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection
+from typing import Any
 
 from everthread.bank import validation
 from everthread.bank.line_versions import find_versions
 from everthread.bank.sharing import stop_sharing
 from everthread.errors import BadQuery
-from everthread.stores.base import Scope, Store
+from everthread.stores.base import Scope, ScopeName, Store
 from everthread.types import Receipt, now
 
 
 def parse_scope(
-    bank: str, seq: int | None, session: str | None, speaker: str | None, everything: bool
-) -> tuple[Scope, str | int | None]:
+    bank: str, seq: int | Collection[int] | None, session: str | None, speaker: str | None, everything: bool
+) -> tuple[Scope, ScopeName]:
     """Return the scope and the name for `Store.forget` from the arguments of `Memory.forget`.
 
     Raises:
@@ -41,7 +42,7 @@ def parse_scope(
     if sum(argument is not None for argument in (seq, session, speaker)) + everything != 1:
         raise BadQuery("forget takes exactly one of seq, session, speaker, everything=True")
     if seq is not None:
-        return "line", validation.check_seq(seq, bank)
+        return "line", _check_seqs(seq, bank)
     if session is not None:
         return "session", validation.check_filter_name(session, "session")
     if speaker is not None:
@@ -49,19 +50,22 @@ def parse_scope(
     return "bank", None
 
 
-def forget(store: Store, bank: str, scope: Scope, name: str | int | None) -> Receipt:
+def _check_seqs(seq: Any, bank: str) -> list[int]:
+    """Check the number of a line, or those of several. Raises BadQuery and NotFound."""
+    if isinstance(seq, Collection) and not isinstance(seq, str):
+        return sorted(validation.check_seqs(seq, "seq"))
+    return [validation.check_seq(seq, bank)]
+
+
+def forget(store: Store, bank: str, scope: Scope, name: ScopeName) -> Receipt:
     """Delete a scope. A line is deleted with its copies, the lines that it corrects, and its corrections. Other banks
     stop sharing a deleted bank.
-
-    Returns:
-        One receipt for all versions.
 
     Raises:
         NotFound: the bank has nothing of this name.
     """
     if scope == "bank":
         stop_sharing(store, bank)
-    versions = find_versions(store, bank, name) if scope == "line" and isinstance(name, int) else [name]
-    receipts = [store.forget(bank, scope, version, now()) for version in versions]
-    seqs = tuple(span for receipt in receipts for span in receipt.seqs)
-    return replace(receipts[-1], seqs=seqs, lines=sum(receipt.lines for receipt in receipts))
+    if name is not None and not isinstance(name, str):
+        name = sorted({version for seq in name for version in find_versions(store, bank, seq)})
+    return store.forget(bank, scope, name, now())

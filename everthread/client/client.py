@@ -1,8 +1,8 @@
 """A bank on a server, with the methods of `Memory`.
 
 The methods return the same types, raise the same errors and take the same arguments, so that a program can use either.
-Only `rerank` (of `recall` and `context`), `notes` and `count` (of `context`), `key` (of `correct`) and `speaker` (of
-`forget`) are missing.
+Only `rerank` (of `recall` and `context`), `notes` and `count` (of `context`), `key` (of `correct`), `speaker` and
+several lines (of `forget`) are missing.
 A write is performed only once, even if its response is lost and the request is repeated.
 """
 

@@ -60,6 +60,11 @@ class DocumentLines:
             undated=True,
         )
 
+    def find_all(self, document_ids: Iterable[str]) -> list[Line]:
+        """Return the lines of documents, in the order of the ids, without those that are not stored."""
+        found = map(self.find, document_ids)
+        return [line for line in found if line is not None]
+
     def find(self, document_id: str) -> Line | None:
         """Return the line of a document; None if it is not stored."""
         key, _ = replace_unstorable(f"{self._prefix}{document_id}")
@@ -84,17 +89,13 @@ class DocumentLines:
         except NotFound:  # as above
             return []
 
-    def forget(self, document_id: str) -> None:
-        """Delete a document, if it is stored, with its earlier versions."""
-        if (line := self.find(document_id)) is not None:
-            with suppress(NotFound):  # another process was faster
-                self._memory.forget(seq=line.seq)
-
-    def forget_all(self) -> None:
-        """Delete all documents: on this machine at once, on a server one by one."""
+    def forget(self, lines: Iterable[Line]) -> None:
+        """Delete documents, with their earlier versions: on this machine at once, on a server one by one."""
+        seqs = [line.seq for line in lines]
         if isinstance(self._memory, Memory):
-            with suppress(NotFound):
-                self._memory.forget(speaker=self._speaker)
+            with suppress(NotFound):  # another process was faster
+                self._memory.forget(seq=seqs)
             return
-        for line in list(self.read()):
-            self.forget(self.id_of(line))
+        for seq in seqs:
+            with suppress(NotFound):
+                self._memory.forget(seq=seq)

@@ -185,6 +185,7 @@ class UnitReplacement:
 
 
 Scope = Literal["line", "session", "speaker", "bank"]
+ScopeName = str | Sequence[int] | None  # of a session or a speaker; the numbers of lines; None for the bank
 ERASURE_UNFINISHED = (
     "bytes of forgotten lines may remain in the file; free disk space, close other readers of the bank, try again"
 )
@@ -353,8 +354,8 @@ class LineStore(Protocol):
             NotFound: the bank has no such line.
         """
 
-    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
-        """Delete a line, a session, the lines of a speaker, or the bank.
+    def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
+        """Delete lines, a session, the lines of a speaker, or the bank.
 
         In the same transaction the units that derive from deleted lines are deleted, their pins are removed, and a
         summary of the rest of each session is queued if the session had one. In SQLite no byte of a deleted line
@@ -364,7 +365,8 @@ class LineStore(Protocol):
         Args:
             bank: the bank.
             scope: what to delete.
-            name: the line's number, or the name of the session or the speaker; None for the bank.
+            name: the numbers of the lines, of which those that do not exist are skipped; or the name of the session or
+                the speaker; None for the bank.
             at: the time of the receipt.
 
         Raises:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from reprlib import repr as shortly
+
 from everthread.common.installation import upgrade_command
 from everthread.errors import BadLine, BankTooNew, NotFound
+from everthread.stores.base import Scope, ScopeName
 
 
 def unknown_parent_error(parent: int | str) -> BadLine:
@@ -14,6 +17,12 @@ def unknown_parent_error(parent: int | str) -> BadLine:
 def missing_line_error(bank: str, seq: int) -> NotFound:
     """Build the error for the correction of a missing line."""
     return NotFound(f"bank {bank!r} has no line {seq} to correct; it never existed, or it was retracted")
+
+
+def nothing_to_forget_error(bank: str, scope: Scope, name: ScopeName) -> NotFound:
+    """Build the error for the deletion of what does not exist."""
+    named = name if name is None or isinstance(name, str) or len(name) != 1 else name[0]
+    return NotFound(f"bank {bank!r} has no {scope} {shortly(named)}; nothing was forgotten")
 
 
 def missing_session_error(bank: str, session: str) -> NotFound:

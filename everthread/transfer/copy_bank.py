@@ -18,7 +18,7 @@ from everthread.common.keys import META_RECALLED, SETTING_CHUNKS
 from everthread.errors import StoreError
 from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
-from everthread.stores.base import Scope
+from everthread.stores.base import Scope, ScopeName
 from everthread.stores.shared_rows import to_new_line
 from everthread.types import Line, Session, Unit, now
 
@@ -65,8 +65,8 @@ def _last_seq(memory: Memory) -> int:
     return memory.store.corpus_stats(memory.bank).last_seq
 
 
-def _find_forgotten(source: Memory, target: Memory, last: int, copied: int) -> list[tuple[Scope, str | int]]:
-    """Find the sessions and lines of the target that the source has forgotten.
+def _find_forgotten(source: Memory, target: Memory, last: int, copied: int) -> list[tuple[Scope, ScopeName]]:
+    """Find the sessions and other lines of the target that the source has forgotten.
 
     The other lines of the target must equal the source's up to the number `copied`, and at least one must exist, so
     that nothing is written into an unrelated bank.
@@ -93,7 +93,8 @@ def _find_forgotten(source: Memory, target: Memory, last: int, copied: int) -> l
     remaining = {session.id for session in source.sessions()}
     sessions = dict.fromkeys(line.session for line in forgotten if line.session not in remaining)
     lines = [line.seq for line in forgotten if line.session in remaining]
-    return [*(("session", name) for name in sessions), *(("line", seq) for seq in lines)]
+    found: list[tuple[Scope, ScopeName]] = [("session", name) for name in sessions]
+    return [*found, ("line", lines)] if lines else found
 
 
 def _pair_by_seq(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple[Line | None, Line | None]]:

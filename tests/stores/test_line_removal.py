@@ -18,7 +18,7 @@ from hardship import forked
 from everthread import Memory, NewLine
 from everthread.chat import pins
 from everthread.common.keys import SETTING_PINNED
-from everthread.errors import NotFound
+from everthread.errors import BadQuery, NotFound
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
@@ -81,8 +81,20 @@ def test_retracting_a_line_queues_a_summary_of_the_rest_and_removes_its_pin(memo
 
 
 def test_forgetting_a_line_queues_a_summary_of_the_rest_and_removes_its_pin(memory: Memory) -> None:
-    memory.store.forget(memory.bank, "line", 2, NOON)
+    memory.store.forget(memory.bank, "line", [2], NOON)
     assert queue_and_pins(memory) == ([("a", 1, 3)], None)
+
+
+def test_several_lines_are_forgotten_with_their_corrections_and_one_receipt(memory: Memory) -> None:
+    correction = memory.correct(5, "Line five.")
+    receipt = memory.forget(seq=[5, 2, 77])
+    assert (receipt.seqs, receipt.lines) == (((2, 2), (5, correction.seq)), 3)
+    assert [line.seq for line in memory.lines(include_retracted=True)] == [1, 3, 4]
+    assert len(memory.store.receipts(memory.bank)) == 1
+    with pytest.raises(NotFound, match=r"has no line \[2, 5\]; nothing was forgotten"):
+        memory.forget(seq=[5, 2])
+    with pytest.raises(BadQuery, match=r"seq must be the seqs of lines, got \{'a'\}"):
+        memory.forget(seq={"a"})  # type: ignore[arg-type]
 
 
 def test_no_summary_of_a_forgotten_session_is_queued(memory: Memory) -> None:

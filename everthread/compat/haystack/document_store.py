@@ -203,18 +203,17 @@ class EverthreadDocumentStore:
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete documents, with their earlier versions; ids that are not stored are skipped."""
-        for document_id in document_ids:
-            self._lines.forget(document_id)
+        self._lines.forget(self._lines.find_all(document_ids))
 
     def delete_all_documents(self) -> None:
         """Delete all documents."""
-        self._lines.forget_all()
+        self._lines.forget(self._lines.read())
 
     def delete_by_filter(self, filters: Filters) -> int:
         """Delete the documents that filters allow, and return their number. Raises FilterError."""
-        ids = [self._lines.id_of(line) for line in self._read(filters)]
-        self.delete_documents(ids)
-        return len(ids)
+        lines = list(self._read(filters))
+        self._lines.forget(lines)
+        return len(lines)
 
     def update_by_filter(self, filters: Filters, meta: dict[str, Any]) -> int:
         """Set fields in the meta of the documents that filters allow.

@@ -137,17 +137,14 @@ class EverthreadVectorStore(VectorStore):
             StoreUnavailable: the bank can't be written.
         """
         _refuse_unknown("delete", kwargs)
-        if ids is None:
-            self._lines.forget_all()
-        for document_id in ids or ():
-            self._lines.forget(document_id)
+        self._lines.forget(self._lines.read() if ids is None else self._lines.find_all(ids))
         return True
 
     # ------------------------------------------------------------------ reading
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents with these ids, in the order of the ids, without those that are not stored."""
-        return [self._to_document(line) for each in ids if (line := self._lines.find(each)) is not None]
+        return [self._to_document(line) for line in self._lines.find_all(ids)]
 
     def similarity_search(
         self, query: str, k: int = 4, filter: Mapping[str, Any] | None = None, **kwargs: Any

@@ -18,9 +18,9 @@ import numpy as np
 
 from everthread.common.keys import SETTING_PINNED
 from everthread.common.timestamps import from_micros, to_micros
-from everthread.errors import NotFound
 from everthread.stores import pin_setting
-from everthread.stores.base import Scope
+from everthread.stores.base import Scope, ScopeName
+from everthread.stores.errors import nothing_to_forget_error
 from everthread.stores.postgres import evidence, postings, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection, Cursor
@@ -30,7 +30,7 @@ from everthread.stores.postings import count_lines
 from everthread.types import Receipt, now
 
 _IN_SCOPE = {
-    "line": "seq = %s",
+    "line": "seq = ANY(%s)",
     "session": "session = (SELECT number FROM everthread.session WHERE bank_id = line.bank_id AND session_id = %s)",
     "speaker": "speaker = ANY(SELECT number FROM everthread.speaker WHERE bank_id = line.bank_id AND name = %s)",
     "bank": "%s::text IS NULL",
@@ -95,7 +95,7 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
         units.retract(db, bank, seq, at)
 
 
-def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> tuple[list[int], Collection[str]]:
+def forget(db: Connection, bank: str, scope: Scope, name: ScopeName) -> tuple[list[int], Collection[str]]:
     """Delete the lines in scope and everything derived from them.
 
     Returns:
@@ -116,7 +116,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
         db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # foreign keys delete the rest
         return seqs, TABLES
     if not seqs:
-        raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
+        raise nothing_to_forget_error(bank, scope, name)
     with update_summaries_and_pins(db, bank, seqs):
         return seqs, _delete_rows(db, bank, seqs, rows)
 

@@ -28,6 +28,7 @@ from everthread.stores.base import (
     Postings,
     PreparedLine,
     Scope,
+    ScopeName,
     ScoringRows,
     Store,
     UnitCosines,
@@ -273,7 +274,7 @@ class PostgresStore(Store):
 
         return self._write(bank, write)
 
-    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+    def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
         number = uuid4()
 
         def write(db: Connection) -> tuple[Receipt, Collection[str]]:

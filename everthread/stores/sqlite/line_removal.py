@@ -18,16 +18,16 @@ from contextlib import contextmanager
 import numpy as np
 
 from everthread.common.keys import SETTING_PINNED
-from everthread.errors import NotFound
 from everthread.stores import pin_setting
-from everthread.stores.base import LINE_DTYPE, Scope
+from everthread.stores.base import LINE_DTYPE, Scope, ScopeName
+from everthread.stores.errors import nothing_to_forget_error
 from everthread.stores.postings import count_lines
 from everthread.stores.sqlite import column_blocks, evidence, postings, units
 from everthread.stores.sqlite import rows as bank_rows
 from everthread.types import now
 
 _IN_SCOPE = {
-    "line": "seq = ?",
+    "line": "seq IN (SELECT value FROM json_each(?))",
     "session": "session = (SELECT number FROM session WHERE session_id = ?)",
     "speaker": "speaker IN (SELECT number FROM speaker WHERE name = ?)",
 }
@@ -62,15 +62,16 @@ def retract_lines_only(db: sqlite3.Connection, times: Mapping[int, int]) -> None
         units.retract(db, {seq: times[seq] for seq in said})
 
 
-def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:
+def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: ScopeName) -> list[int]:
     """Delete the lines in scope and everything derived from them; return their numbers.
 
     Raises:
         NotFound: no line is in scope.
     """
-    seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_IN_SCOPE[scope]} ORDER BY seq", (name,))]
+    wanted = name if isinstance(name, str) else json.dumps(name)
+    seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_IN_SCOPE[scope]} ORDER BY seq", (wanted,))]
     if not seqs:
-        raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
+        raise nothing_to_forget_error(bank, scope, name)
     with update_summaries_and_pins(db, seqs):
         _delete_rows(db, seqs)
     return seqs

@@ -28,6 +28,7 @@ from everthread.stores.base import (
     Postings,
     PreparedLine,
     Scope,
+    ScopeName,
     ScoringRows,
     Store,
     UnitCosines,
@@ -286,7 +287,7 @@ class SQLiteStore(Store):
                 line_removal.retract(db, {seq: to_micros(at)})
             return parse_line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
 
-    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+    def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
         opened = self._bank(bank)
         if scope == "bank":
             seqs = opened.file.unlink(bank_rows.all_seqs) or []

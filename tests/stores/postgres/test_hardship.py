@@ -338,7 +338,7 @@ def test_an_error_leaves_no_open_transaction_and_a_usable_connection(store: Post
         with pytest.raises(StoreUnavailable, match="division by zero"), few.database.read_transaction("alice") as db:
             db.execute("SELECT 1/0").fetchone()
         with pytest.raises(NotFound), few.database.write_transaction("alice") as db:
-            line_removal.forget(db, "alice", "line", 77)
+            line_removal.forget(db, "alice", "line", [77])
         undone = pytest.raises(StoreUnavailable, match="rolled back this call")
         with (
             undone,

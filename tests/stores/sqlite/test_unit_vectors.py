@@ -129,7 +129,7 @@ def apply_step(store: SQLiteStore, what: str, *how: object) -> None:
     elif what == "retract":
         store.retract("b", how[0], NOON)  # type: ignore[arg-type]
     elif what == "forget":
-        store.forget("b", "line", how[0], NOON)  # type: ignore[arg-type]
+        store.forget("b", "line", [how[0]], NOON)  # type: ignore[list-item]
     elif what == "remove":
         rewrite(store, how[0], 0)  # type: ignore[arg-type]
     elif what == "drop":
