@@ -1,7 +1,4 @@
-"""Strands' memory store on a bank, used by Strands' own agent with a scripted model.
-
-Strands needs an older mcp than ours, and so an environment of its own: `make dropins` runs these tests there.
-"""
+"""Strands' memory store on a bank, used by Strands' own agent with a scripted model."""
 
 from __future__ import annotations
 
@@ -12,20 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from everthread import Memory
-from everthread.errors import StoreUnavailable
-from everthread.stores.sqlite.store import SQLiteStore
-from everthread.testing import HashEmbedder
-from everthread.types import Line
-
-pytest.importorskip("strands")
-
 from strands import Agent
 from strands.memory import AddMessagesContext, MemoryManager
 from strands.models import Model
 
+from everthread import Memory
 from everthread.compat.strands import EverthreadMemoryStore
+from everthread.errors import StoreUnavailable
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+from everthread.types import Line
 
 LISBON = "My sister Mia moved to Lisbon."
 QUESTION = "Where did my sister Mia move?"
