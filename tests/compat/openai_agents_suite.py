@@ -86,6 +86,8 @@ if __name__ == "__main__":
         "no:cacheprovider",
         "-p",
         "no:langsmith_plugin",
+        "-p",
+        "no:asyncio",
         f"--rootdir={source}",
     ]
     files = [str(source / suite) for suite in suites]

@@ -1,7 +1,5 @@
 """LangChain's own tests of a retriever and of a vector store, unchanged."""
 
-# mypy: allow-subclassing-any
-
 from __future__ import annotations
 
 from collections.abc import Iterator
