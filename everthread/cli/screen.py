@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from everthread.cli.sanitize import escape_control_chars
 from everthread.cli.terminal_markdown import MarkdownWriter
-from everthread.cli.wrapping import WordWrapper
+from everthread.cli.wrapping import WordWrapper, wrap
 
 Read = Callable[[str], str]  # shows a prompt and returns a typed line, without its line ending
 Write = Callable[[str], None]  # shows text, without adding a line ending
@@ -41,6 +41,10 @@ _ROWS = (  # how the rows of answers to commands begin, and the styles of their 
     (re.compile(r"(\([^)]{0,200}\)|（[^）]{0,200}）)()"), ("dim", "")),  # a notice
 )
 _COLUMN = re.compile(r" *\S+(?: \S+)* {2,}|(?:> )? *")  # what the rows that continue a row are indented by
+
+
+ANSWER_COLUMNS = 4  # that a prompt leaves for a short answer
+MIN_PROMPT_COLUMNS = 20
 
 
 class Screen:
@@ -81,6 +85,10 @@ class TerminalScreen(Screen):
         *rows, prompt = escape_control_chars(prompt).split("\n")
         self.write("\n")
         self.say("\n".join(rows))
+        width = max(MIN_PROMPT_COLUMNS, shutil.get_terminal_size().columns - ANSWER_COLUMNS)
+        *begun, last = wrap(prompt.rstrip(), width).split("\n")
+        self.say("\n".join(begun), style)
+        prompt = last + prompt[len(prompt.rstrip()) :]
         return self.read(self._painted(prompt, style, "\001", "\002") if _has_readline() else prompt)
 
     def say(self, text: str, style: str = "") -> None:

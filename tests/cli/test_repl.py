@@ -15,7 +15,7 @@ from everthread.chat.group_chat import GroupChat
 from everthread.cli.group_repl import GroupChatRepl
 from everthread.cli.repl import ChatRepl
 from everthread.cli.repl_text import COMMANDS
-from everthread.cli.screen import Screen
+from everthread.cli.screen import Screen, TerminalScreen
 from everthread.errors import LLMUnavailable
 from everthread.languages.wording import load_wording
 from everthread.llms.base import LLM
@@ -733,6 +733,20 @@ def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
         *["That could not be done"] * 5, "Captain", "Captain has left and hears nothing more.", "That could not be done"
     ]  # fmt: skip
     assert texts(memory)[-2:] == ["/me waves", "Aye."]
+
+
+def test_a_long_question_is_broken_at_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    screen, prompts = TerminalScreen(colors=False), list[str]()
+    screen.read = lambda prompt: prompts.append(prompt) or "yes"  # type: ignore[func-returns-value]
+    assert screen.ask("Shall I forget this whole conversation? (yes or no) ", "question") == "yes"
+    assert screen.ask("Nora> ") == "yes"
+    assert (capsys.readouterr().out, prompts) == (
+        "\nShall I forget this whole\n\n",
+        ["conversation? (yes or no) ", "Nora> "],
+    )
 
 
 # ------------------------------------------------------------------ a real terminal
