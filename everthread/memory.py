@@ -47,7 +47,7 @@ from everthread.bank import corrections, damage, deletion, evidence, validation
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
 from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
-from everthread.bank.settings import check_setting
+from everthread.bank.sharing import save_setting
 from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
@@ -568,8 +568,7 @@ class Memory(TextSearch):
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
         """Save a setting of the bank; None removes it. Raises BadInput if the value is not JSON-serialisable."""
-        check_setting(name, value)
-        self.store.set_setting(self.bank, name, value)
+        save_setting(self.store, self.bank, name, value)
 
     def save_recipe(self) -> None:
         """Save the recipe of this memory in the bank, which is then opened with it by default."""

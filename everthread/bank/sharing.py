@@ -1,13 +1,49 @@
-"""Ends the sharing of a bank. The setting `recall_from` of a bank names others that its replies also draw on."""
+"""Shares banks, and ends that. The setting `recall_from` of a bank names others that its replies also draw on.
+
+Each of those records the bank in its own setting `shared_with`, so that forgetting it need not read all banks of the
+store. The record may name banks that no longer share it, but lacks none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
-from everthread.bank.settings import recall_from
-from everthread.common.keys import SETTING_RECALL_FROM
+from everthread.bank.settings import check_setting, recall_from
+from everthread.common.keys import SETTING_RECALL_FROM, SETTING_SHARED_WITH
 from everthread.errors import BankDamaged, BankTooNew, NotFound, StoreUnavailable
 from everthread.stores.base import Store
+from everthread.types import JSONValue
+
+
+def save_setting(store: Store, bank: str, name: str, value: JSONValue | None) -> None:
+    """Save a setting of a bank; None removes it. The banks that it shares record that first.
+
+    Raises:
+        BadInput: the value is invalid.
+    """
+    check_setting(name, value)
+    record_sharing(store, bank, {name: value})
+    store.set_setting(bank, name, value)
+
+
+def record_sharing(store: Store, bank: str, settings: Mapping[str, JSONValue]) -> None:
+    """Record what the settings of a bank say of sharing: in the banks that it draws on, and in itself.
+
+    Args:
+        store: the store of the banks.
+        bank: the bank.
+        settings: settings that it gets.
+    """
+    for other in recall_from(settings):
+        if store.exists(other):
+            store.update_setting(other, SETTING_SHARED_WITH, lambda known: [*dict.fromkeys([*_ids(known), bank])])
+    if new := _ids(settings.get(SETTING_SHARED_WITH)):
+        store.update_setting(bank, SETTING_SHARED_WITH, lambda known: [*dict.fromkeys([*_ids(known), *new])])
+
+
+def _ids(value: JSONValue | None) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 def stop_sharing(store: Store, bank: str) -> None:
@@ -15,8 +51,19 @@ def stop_sharing(store: Store, bank: str) -> None:
 
     Banks that can't be read are left as they are.
     """
-    for other in store.banks():
+    for other in _list_sharers(store, bank):
         with suppress(BankDamaged, BankTooNew, NotFound, StoreUnavailable):  # NotFound: forgotten in the meantime
-            banks = recall_from(store.settings(other))
-            if bank in banks:
-                store.set_setting(other, SETTING_RECALL_FROM, [name for name in banks if name != bank] or None)
+            if store.exists(other) and bank in recall_from(store.settings(other)):
+                store.update_setting(other, SETTING_RECALL_FROM, lambda shared: _without(shared, bank))
+
+
+def _list_sharers(store: Store, bank: str) -> list[str]:
+    """List the banks that may share a bank: those that it records, or all if it can't be read."""
+    try:
+        return _ids(store.settings(bank).get(SETTING_SHARED_WITH)) if store.exists(bank) else []
+    except (BankDamaged, BankTooNew):
+        return store.banks()
+
+
+def _without(shared: JSONValue | None, bank: str) -> JSONValue | None:
+    return [name for name in recall_from({SETTING_RECALL_FROM: shared}) if name != bank] or None

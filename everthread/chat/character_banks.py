@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
-from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME
+from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME, SETTING_SHARED_WITH
 from everthread.errors import BadFile, BankDamaged, BankTooNew, NotFound
 from everthread.memory import Memory
 from everthread.stores.base import Store
@@ -112,7 +112,7 @@ def is_untouched(store: Store, bank: str, load: Callable[[str], Character]) -> b
         load: loads a character of the gallery by name.
     """
     settings = store.settings(bank)
-    if settings.keys() != {SETTING_HOME, SETTING_CHARACTER} or store.sessions(bank):
+    if settings.keys() - {SETTING_SHARED_WITH} != {SETTING_HOME, SETTING_CHARACTER} or store.sessions(bank):
         return False
     try:
         given = load(character_name(settings)).with_changes(person=person_name(settings))

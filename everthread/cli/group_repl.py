@@ -131,7 +131,7 @@ class GroupChatRepl:
         """Replace a line for all that heard it; a line of the user's gets a reply."""
         lines = self.group.lines
         seq, text = repl_text.parse_edit(argument, lines, self.words)
-        line = self.find_line(seq, "not_here", seq=seq)
+        line = self.find_line(seq, "no_line", text=seq)
         if not self.questions.confirm_discarding(seq, lines):
             self.screen.say(self.words("terminal.nothing_changed"))
             return

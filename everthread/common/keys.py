@@ -37,6 +37,7 @@ SETTING_CHARACTER = "character"  # the character, as JSON
 SETTING_REMEMBER = "remember"  # "always", "ask" or "never": whether conversations are remembered
 SETTING_HOME = "home"  # the id that the ids of all banks of the same person begin with
 SETTING_RECALL_FROM = "recall_from"  # the ids of further banks that replies draw on
+SETTING_SHARED_WITH = "shared_with"  # the ids of banks whose setting `recall_from` has named this one
 SETTING_PINNED = "pinned"  # the numbers of the pinned lines
 SETTING_SAMPLE = "sample"  # the number of the line that shows the character's style
 SETTING_DEMO = "demo"  # the language of the sample life that the bank was filled with
@@ -51,5 +52,13 @@ SETTING_DELETED_EVENTS = "everthread.deleted_events"  # hashes of the ids of ADK
 
 # Settings that mean something only where the bank is: an export leaves them out, and an import ignores them.
 LOCAL_SETTINGS = frozenset(
-    (SETTING_HOME, SETTING_RECALL_FROM, SETTING_RESPONSES, SETTING_SMS, SETTING_TELEGRAM, SETTING_CHUNKS)
+    (
+        SETTING_HOME,
+        SETTING_RECALL_FROM,
+        SETTING_SHARED_WITH,
+        SETTING_RESPONSES,
+        SETTING_SMS,
+        SETTING_TELEGRAM,
+        SETTING_CHUNKS,
+    )
 )

@@ -14,7 +14,8 @@ from itertools import islice, takewhile
 
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.bank.line_preparation import prepare_lines
-from everthread.common.keys import META_RECALLED, SETTING_CHUNKS
+from everthread.bank.sharing import record_sharing
+from everthread.common.keys import META_RECALLED, SETTING_CHUNKS, SETTING_SHARED_WITH
 from everthread.errors import StoreError
 from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
@@ -153,7 +154,8 @@ def _copy_bank_data(source: Memory, target: Memory) -> None:
         if session.id in copies:
             _copy_session(target, session, copies[session.id])
     ours, theirs = source.settings(), target.settings()
-    for name in (ours.keys() | theirs.keys()) - {SETTING_CHUNKS}:
+    record_sharing(target.store, target.bank, ours)
+    for name in (ours.keys() | theirs.keys()) - {SETTING_CHUNKS, SETTING_SHARED_WITH}:
         if ours.get(name) != theirs.get(name):
             target.store.set_setting(target.bank, name, ours.get(name))
     jobs = source.jobs()

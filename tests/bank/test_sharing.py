@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from everthread.bank.settings import recall_from
+from everthread.bank.sharing import stop_sharing
 from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from everthread.types import JSONValue
 
 
 @pytest.fixture
@@ -31,6 +33,25 @@ def test_a_forgotten_bank_is_no_longer_shared_even_if_one_of_its_name_is_created
     assert [recall_from(store.settings(bank)) for bank in ("nora/captain", "ida", "ben")] == [[], ["ben"], []]
     assert "recall_from" not in store.settings("nora/captain")
     assert not store.exists("nora")
+
+
+class Recording(SQLiteStore):
+    """Store that records the banks whose settings are read."""
+
+    def settings(self, bank: str) -> dict[str, JSONValue]:
+        self.read = [*getattr(self, "read", ()), bank]
+        return super().settings(bank)
+
+
+def test_forgetting_a_bank_opens_only_those_that_shared_it(store: SQLiteStore) -> None:
+    for bank in ("nora", "ben", "ida", "leo"):
+        open_memory(store, bank).observe("Hello.", speaker="Nora")
+    open_memory(store, "ida").set_setting("recall_from", ["nora", "ben"])
+    open_memory(store, "leo").set_setting("recall_from", ["ben"])
+    with closing(Recording(store.folder)) as recording:
+        stop_sharing(recording, "nora")
+        assert recording.read == ["nora", "ida"]
+    assert recall_from(store.settings("ida")) == ["ben"]
 
 
 def test_a_bank_that_cannot_be_read_does_not_keep_another_from_being_forgotten(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ ADDED_SINCE = {
     "SETTING_FORGET_ASKED_AT": "goodbye_no",
     "SETTING_HOME": "home",
     "SETTING_RECALL_FROM": "recall_from",
+    "SETTING_SHARED_WITH": "shared_with",
     "SESSION_GROUP": "group",
     "SESSION_HEARD_BY": "heard_by",
 }
