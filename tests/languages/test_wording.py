@@ -54,6 +54,7 @@ SPOKEN_ELSEWHERE = {  # names of commands, logs, and errors of the API
     "a reply was rejected by Telegram: %s",
     "a text message could not be answered: %s",
     "an answer could not be sent: %s",
+    "an update of Telegram can't be read: %s",
     "everthread sms",
     "everthread telegram",
     "forget everything",

@@ -17,7 +17,7 @@ from everthread.chat.chat import Chat
 from everthread.chat.conversation import current_session
 from everthread.chat.reply import Reply
 from everthread.common.keys import META_GREETING
-from everthread.errors import EverthreadError, NotFound
+from everthread.errors import BadInput, EverthreadError, NotFound
 from everthread.memory import Memory
 from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S
 from everthread.server.messaging.conversation import MessageConversation
@@ -52,10 +52,10 @@ class LiveConversation(MessageConversation):
     # -------------------------------------------------------------- what people say
 
     def receive(self, message: Message) -> Received:
-        """Answer a request, or store a message for `reply`.
+        """Answer a request, or store a message for `reply`; an invalid message gets an answer that says so.
 
         Raises:
-            EverthreadError: if the message can't be stored.
+            StoreError: if the message can't be stored.
         """
         parts = self._answer_request(message, self.channel.find_command(message.text))
         if parts is not None:
@@ -64,7 +64,11 @@ class LiveConversation(MessageConversation):
         if self._load_group(memory) is not None:
             return Received(self._converse(message))
         pictures: AnswerParts = (("pictures", 0),) if message.has_pictures else ()
-        return Received((*self._hear(memory, message), *pictures), needs_reply=True)
+        try:
+            return Received((*self._hear(memory, message), *pictures), needs_reply=True)
+        except BadInput as error:
+            log.warning("a message could not be stored: %s", type(error).__name__)
+            return Received((("unkept", 0),))
 
     def _hear(self, memory: Memory, message: Message) -> AnswerParts:
         """Store a message, unless it is stored already; return the greeting if it was stored with it."""
@@ -251,6 +255,10 @@ class LiveConversation(MessageConversation):
     def get_language(self, person: str) -> str:
         """Return the language of the bot's own texts for a person."""
         return self._get_language(self._get_memory(person))
+
+    def has_bank(self, person: str) -> bool:
+        """Return whether a person has a bank."""
+        return self._get_memory(person) is not None
 
     def has_question(self, person: str) -> bool:
         """Return whether the bot waits for a yes or a no."""

@@ -67,7 +67,7 @@ class TelegramBot:
         """
         self.chats, self._messages = ChatStore(file), MessageStore(file, TELEGRAM.name)
         self._api, self._conversations, self._turn_delay_s = api, conversations, turn_delay_s
-        self._closing = threading.Event()
+        self._closing, self._closed = threading.Event(), threading.Event()
         self._conversation = LiveConversation(TELEGRAM, conversations, self._messages, language=language)
         self._outbox = Outbox(api, self._conversation, self.chats, self._closing, edit_interval_s)
         self._commands = Commands(self._conversation, self._outbox)
@@ -100,16 +100,22 @@ class TelegramBot:
         self._queues.close()
         self._messages.close()
         self.chats.close()
-        self._api.close()
+        if self._thread.is_alive():
+            self._closed.set()
+        else:
+            self._api.close()
 
     # ------------------------------------------------------------------- fetching
 
     def _run(self) -> None:
-        if not self._connect():
-            return
-        for chat, _ in self.chats.list_pending():
-            self._schedule(chat)
-        self._poller.run()
+        try:
+            if self._connect():
+                for chat, _ in self.chats.list_pending():
+                    self._schedule(chat)
+                self._poller.run()
+        finally:
+            self._closed.wait()  # until then, replies use the API
+            self._api.close()
 
     def _connect(self) -> bool:
         """Ask Telegram for the bot's name until it answers, and set its commands. Return whether that succeeded."""
@@ -131,7 +137,11 @@ class TelegramBot:
 
     def _handle(self, update: Mapping[str, Any], done: Done) -> None:
         """Handle an update after the earlier ones of its chat."""
-        event = read_update(update, self._name)
+        try:
+            event = read_update(update, self._name)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            log.error("an update of Telegram can't be read: %s", type(error).__name__)
+            event = None
         if event is None:
             done(True)
         else:
@@ -140,10 +150,13 @@ class TelegramBot:
     def _handle_event(self, event: Said | Pressed, done: Done) -> None:
         is_handled = False
         try:
+            is_claimed = self.chats.is_claimed(event.chat)
+            self._remove_sent_if_forgotten(event.chat)
             if isinstance(event, Said):
-                self._receive(event)
-            elif self.chats.is_claimed(event.chat):
+                self._receive(event, is_claimed)
+            elif is_claimed:
                 self._buttons.press(event)
+            self._remove_sent_if_forgotten(event.chat)
             is_handled = True
         except (BotAPIError, BotAPIUnavailable) as error:  # what it did is done
             log.warning("an answer could not be sent: %s", error)
@@ -153,10 +166,15 @@ class TelegramBot:
         finally:
             done(is_handled)
 
+    def _remove_sent_if_forgotten(self, chat: int) -> None:
+        """Disable the buttons of a forgotten bank, because the next one has lines with the same numbers."""
+        if not self._conversation.has_bank(str(chat)):
+            self.chats.remove_all_sent(chat)
+
     # ------------------------------------------------------------------ receiving
 
-    def _receive(self, said: Said) -> None:
-        if not self.chats.is_claimed(said.chat):
+    def _receive(self, said: Said, is_claimed: bool) -> None:
+        if not is_claimed:
             self._meet(said)
         elif said.is_edited:
             self._continue(said, self._conversation.edit(_make_message(said)))

@@ -97,7 +97,7 @@ class BotAPI:
         try:
             response = self._client.post(method, timeout=timeout_s, **sent)
             answer = response.json()
-        except (httpx.HTTPError, ValueError) as error:
+        except (httpx.HTTPError, ValueError, RuntimeError) as error:  # RuntimeError: after `close`
             raise BotAPIUnavailable(type(error).__name__) from None  # its text names the address
         if not isinstance(answer, dict) or (response.status_code >= 500 and not answer.get("ok")):
             raise BotAPIUnavailable(str(response.status_code))

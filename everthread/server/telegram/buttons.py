@@ -23,7 +23,10 @@ class Buttons:
         """Handle a press."""
         kind, _, value = pressed.data.partition(":")
         number = int(value) if value.isdecimal() else 0
-        if kind == AGAIN:
+        asked_about = {AGAIN: "reply", CORRECT: "reply", FORGET: "reply", FORGET_NOW: "forget"}.get(kind)
+        if asked_about and self._chats.find_line(pressed.chat, pressed.message, asked_about) != number:
+            self._refuse(pressed)
+        elif kind == AGAIN:
             self._regenerate(pressed, number)
         elif kind == CORRECT:
             self._ask_for_correction(pressed, number)
@@ -54,7 +57,7 @@ class Buttons:
             self._refuse(pressed)
             return
         self._confirm(pressed)
-        messages = self._chats.list_sent(chat, seq) or [pressed.message]
+        messages = self._chats.list_sent(chat, seq)
         with self._outbox.open_live(chat, messages) as live:
             part = self._conversation.regenerate(person, seq, live.add)
             is_given = part is not None and part[0] != "failed"
@@ -70,7 +73,7 @@ class Buttons:
 
     def correct(self, said: Said) -> bool:
         """Correct a reply if a message answers the request to do so. Return whether it does."""
-        seq = None if said.reply_to is None else self._chats.find_correction(said.chat, said.reply_to)
+        seq = None if said.reply_to is None else self._chats.find_line(said.chat, said.reply_to, "correct")
         if seq is None or said.reply_to is None:
             return False
         chat, part = said.chat, self._conversation.correct_reply(str(said.chat), seq, said.text)
@@ -88,7 +91,8 @@ class Buttons:
         self._confirm(pressed)
         words = self._outbox.words(pressed.chat)
         buttons = [[(words("telegram.yes"), f"{FORGET_NOW}:{seq}"), (words("telegram.no"), f"{KEEP}:{seq}")]]
-        self._outbox.send_text(pressed.chat, words("telegram.forget-these?"), buttons)
+        sent = self._outbox.send_text(pressed.chat, words("telegram.forget-these?"), buttons)
+        self._chats.save_sent(pressed.chat, sent, seq, "forget")
 
     def _forget(self, pressed: Pressed, seq: int) -> None:
         """Forget a reply with the messages that it answers, also in the chat, and give a receipt."""

@@ -1,7 +1,7 @@
 """The state of the bot in server.sqlite, without any text: invitations, chats, and the messages of the bot.
 
-An invitation is stored as a hash of its code. Of a reply, the ids of its messages are stored for two days, because a
-bot may delete its messages for so long.
+An invitation is stored as a hash of its code. The ids of the messages that show a line are stored for three
+months; the buttons of older ones have no effect.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from everthread.server.server_db import ServerDatabase
 
 INVITATION_LIFETIME_S = 7 * 86_400.0
-MESSAGE_LIFETIME_S = 2 * 86_400.0
+MESSAGE_LIFETIME_S = 90 * 86_400.0
 CODE_BYTES = 12  # 16 characters, of those that may be part of a link
 
 SCHEMA = """
@@ -86,7 +86,7 @@ class ChatStore:
     # --------------------------------------------------------- messages of the bot
 
     def save_sent(self, chat: int, messages: Collection[int], line: int, kind: str = "reply") -> None:
-        """Store which messages of the bot show a line of the bank, or ask for its correction."""
+        """Store which messages of the bot show a line of the bank ("reply"), or ask about it ("correct", "forget")."""
         with self._database.write() as db:
             now_s = time.time()
             db.execute("DELETE FROM telegram_sent WHERE at < ?", (now_s - MESSAGE_LIFETIME_S,))
@@ -99,11 +99,11 @@ class ChatStore:
             query = "SELECT message FROM telegram_sent WHERE chat = ? AND line = ? AND kind = 'reply' ORDER BY message"
             return [] if db is None else [message for (message,) in db.execute(query, (chat, line))]
 
-    def find_correction(self, chat: int, message: int) -> int | None:
-        """Return the line for whose correction a message asks, or None."""
+    def find_line(self, chat: int, message: int, kind: str) -> int | None:
+        """Return the line that a message of this kind is about, or None."""
         with self._database.read() as db:
-            query = "SELECT line FROM telegram_sent WHERE chat = ? AND message = ? AND kind = 'correct'"
-            row = None if db is None else db.execute(query, (chat, message)).fetchone()
+            query = "SELECT line FROM telegram_sent WHERE chat = ? AND message = ? AND kind = ?"
+            row = None if db is None else db.execute(query, (chat, message, kind)).fetchone()
         return None if row is None else int(row[0])
 
     def release(self, chat: int, lines: Collection[int]) -> None:
@@ -123,6 +123,11 @@ class ChatStore:
         with self._database.write() as db:
             query = "DELETE FROM telegram_sent WHERE chat = ? AND message = ?"
             db.executemany(query, [(chat, message) for message in messages])
+
+    def remove_all_sent(self, chat: int) -> None:
+        """Remove the ids of a chat's messages, because its bank was forgotten and another one may have such lines."""
+        with self._database.write() as db:
+            db.execute("DELETE FROM telegram_sent WHERE chat = ?", (chat,))
 
 
 def _hash(code: str) -> str:

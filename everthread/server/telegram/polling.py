@@ -98,7 +98,7 @@ class UpdatePoller:
             if self._failed:
                 self._changed.wait_for(self._stopped.is_set, RECHECK_S)
             unhandled = self._running | self._failed.keys()
-            if is_last and not unhandled:
+            if not unhandled and (is_last or not self._handled):  # none is handled if the poller was stopped
                 self._handled.clear()
                 return None
             offset = min(unhandled) if unhandled else max(self._handled) + 1

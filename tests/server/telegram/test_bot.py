@@ -241,6 +241,13 @@ def test_everything_is_forgotten_after_a_yes_with_a_receipt(nemo: RunningBot) ->
     nemo.telegram.press("Yes")
     nemo.telegram.wait_for(ENGLISH("message.forgotten", number=2))
     assert nemo.services.store.banks() == []
+    old = nemo.telegram.chats[7][2].keyboard
+    nemo.telegram.chats[7][2].keyboard = [(f"old {label}", data) for label, data in old]
+    nemo.telegram.write("Rex is my dog.")  # its line has the number of a forgotten one
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
+    nemo.telegram.press("old ✕")
+    nemo.telegram.wait(lambda: ENGLISH("telegram.too-late") in nemo.telegram.notices)
+    assert "user: Rex is my dog." in nemo.lines()
 
 
 def test_at_the_end_the_person_is_asked_and_a_late_press_has_no_effect(nemo: RunningBot) -> None:
@@ -301,3 +308,9 @@ def test_neither_a_text_nor_the_token_is_logged(nemo: RunningBot, caplog: pytest
         nemo.telegram.wait_for_reply("Lisbon suits her.")
     assert "502" in caplog.text
     assert not [text for text in (TOKEN, "4711", "suits") if text in caplog.text]
+
+
+def test_an_update_that_cannot_be_read_is_skipped(nemo: RunningBot) -> None:
+    nemo.telegram.deliver(message={"from": ANN, "text": "Where is the chat?"})
+    nemo.telegram.write("Mia moved to Lisbon.")
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
