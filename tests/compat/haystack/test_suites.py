@@ -1,4 +1,4 @@
-"""Haystack's own tests of a document store, unchanged."""
+"""Haystack's own tests of a document store, unchanged, without those in `conftest.LEFT_OUT`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from everthread import Memory
 from everthread.compat.haystack import EverthreadDocumentStore
 
 DOCUMENT = Document(content="Press the red button to stop.", meta={"page": 7})
-
-# The suite skips four tests of `recreate_index`, a parameter that the store doesn't have.
 
 
 @pytest.fixture
