@@ -8,6 +8,11 @@ import { t } from "./words.js";
 const MAX_QUOTED_CHARS = 600;
 const SCOPE_LABELS = { session: t("receipt.chat"), bank: t("receipt.bank") };
 
+let opened = null; // the list from which the last dialog was opened
+
+/** Focus the list if the button that opened a dialog is gone with its line. */
+const restoreFocus = () => document.activeElement === document.body && opened?.focus({ preventScroll: true });
+
 /** Open a dialog. make(close, body) returns its contents. Resolves to the value passed to close, null if dismissed. */
 export function openDialog(title, make, { wide = false } = {}) {
   return new Promise((resolve) => {
@@ -23,7 +28,8 @@ export function openDialog(title, make, { wide = false } = {}) {
     box.append(h("header", { role: "none" }, h("h2", {}, title), dismiss), notice, body);
     fill(body, make(close, body));
     box.addEventListener("click", (event) => event.target === box && close());
-    box.addEventListener("close", () => (box.remove(), resolve(outcome)));
+    if (document.activeElement !== document.body) opened = document.activeElement.closest(".scroll");
+    box.addEventListener("close", () => (box.remove(), resolve(outcome), setTimeout(restoreFocus)));
     document.body.append(box);
     box.showModal();
   });
