@@ -80,6 +80,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         _guard["unit"] = False
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Allow processes after the last test, when the servers that others started are stopped."""
+    if nextitem is None:
+        _guard["unit"] = False
+
+
 @pytest.fixture(scope="session")
 def no_ollama() -> Iterator[str]:
     """Return an address at which no server answers."""
