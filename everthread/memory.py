@@ -467,19 +467,14 @@ class Memory(TextSearch):
         speaker: str | None = None,
         everything: bool = False,
     ) -> Receipt:
-        """Delete lines, a session, all lines of a speaker, or the bank. Exactly one argument must be given.
+        """Delete lines, a session, all lines of a speaker, or the bank. Exactly one argument must be given; seq is the
+        number of a line, or of several, of which those that don't exist are skipped.
 
         A line is deleted with its earlier and later versions and its copies in other branches, its pin and its key; an
         import of its source stores it again. Units that derive from it are deleted, and if its session had a summary, a
         new one is queued. Lines that quote it stay. In a folder no byte of it remains; each call rewrites the bank's
         file, so that one call for several lines is faster than a call for each. In Postgres bytes remain in pages until
         they are reused (`everthread db scrub` erases them at once), in the write-ahead log and in backups.
-
-        Args:
-            seq: the number of a line, or of several, of which those that do not exist are skipped.
-            session: the id of a session.
-            speaker: the name of a speaker.
-            everything: True for the bank.
 
         Raises:
             BadQuery: an argument is invalid.

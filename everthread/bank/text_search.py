@@ -81,10 +81,8 @@ class TextSearch:
 
 def find_texts(words: Sequence[str], texts: Iterable[tuple[int, str]]) -> set[int]:
     """Return the numbers of the texts that contain all of these folded words."""
-    ascii_texts, others = (
-        list[tuple[int, str]](),
-        list[tuple[int, str]](),
-    )  # searched apart, because ASCII is folded much faster
+    ascii_texts: list[tuple[int, str]] = []  # searched apart, because ASCII is folded much faster
+    others: list[tuple[int, str]] = []
     for numbered in texts:
         (ascii_texts if numbered[1].isascii() else others).append(numbered)
     return {*_find_texts(words, ascii_texts), *_find_texts(words, others)}

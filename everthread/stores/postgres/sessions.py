@@ -14,7 +14,7 @@ _SELECT = f"""SELECT {SESSION_COLUMNS} FROM everthread.session
 
 def read(db: Connection, bank: str) -> list[Session]:
     """Return the sessions, by the time they began."""
-    return list(map(parse_session, db.execute(f"{_SELECT} ORDER BY started_at, number", (bank,)).fetchall()))
+    return list(map(parse_session, db.execute(f"{_SELECT} ORDER BY started_at, first_seq", (bank,)).fetchall()))
 
 
 def end(db: Connection, bank: str, session: str, at: int) -> None:

@@ -278,8 +278,7 @@ class PostgresStore(Store):
         number = uuid4()
 
         def write(db: Connection) -> tuple[Receipt, Collection[str]]:
-            if scope != "bank":
-                # Otherwise postings could remain. A whole bank is deleted even if another version wrote it.
+            if scope != "bank":  # of which no posting could remain; it is deleted even if another version wrote it
                 bank_rows.ensure_analyzed(db, bank)
             seqs, tables = line_removal.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)

@@ -14,7 +14,7 @@ _SELECT = f"SELECT {SESSION_COLUMNS} FROM session LEFT JOIN session_metadata USI
 
 def read(db: sqlite3.Connection) -> list[Session]:
     """Return the sessions, by the time they began."""
-    return list(map(parse_session, db.execute(f"{_SELECT} ORDER BY started_at, number").fetchall()))
+    return list(map(parse_session, db.execute(f"{_SELECT} ORDER BY started_at, first_seq").fetchall()))
 
 
 def end(db: sqlite3.Connection, bank: str, session: str, at: int) -> None:
