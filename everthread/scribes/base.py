@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from everthread.types import FoundUnit, Line
@@ -78,6 +79,22 @@ class Scribe(Protocol):
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
         """Return a text to remember, reworded so that it is clear without the lines before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact about a person, and the numbers of the lines that say it."""
+
+    text: str
+    seqs: tuple[int, ...]
+
+
+@runtime_checkable
+class FactScribe(Scribe, Protocol):
+    """A scribe that can also list single facts, for which it needs a model."""
+
+    def list_facts(self, lines: Sequence[Line]) -> list[Fact]:
+        """Return the facts of a session about its people, each with the lines that say it."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from typing import TypeVar
 from everthread.errors import ScribeFailed
 from everthread.llms.base import LLM
 from everthread.scribes import prompts
-from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget
+from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget, Fact
 from everthread.scribes.extractive import check_limit, format_dated, is_repeated, join_row, term_set
 from everthread.scribes.prompts import (
     Span,
@@ -29,6 +29,7 @@ from everthread.scribes.prompts import (
 )
 from everthread.scribes.responses import (
     CopiedSentences,
+    Facts,
     Importance,
     Notes,
     Points,
@@ -60,6 +61,8 @@ MAX_COPIED_TOKENS = 1_500  # tokens that a model is asked to copy at once; small
 TITLED_TOKENS = 300  # tokens of each line that a title is written from
 TITLE_ANSWER_TOKENS = 1_000  # tokens of an answer with a title, most of them for reasoning
 TITLE_WORDS = 6  # words requested; a few more are accepted
+MAX_FACTS = 30  # facts that are requested at once
+MAX_FACT_TOKENS = 60  # tokens of a fact; a longer one is cut
 MAX_NAME_CHARS = 60  # characters of the person's name in a prompt
 MIN_COMPARED_TERMS = 10  # notes with fewer terms may change entirely
 MIN_KEPT_SHARE = 0.1  # share of the old notes' terms in new notes; with a smaller one, the old notes are lost
@@ -96,6 +99,16 @@ class LLMScribe:
         if len(parts) > 1:
             rows = self._merge_points(_remove_duplicates(rows), person, days, limit)
         return truncate("\n".join(rows), limit)
+
+    def list_facts(self, lines: Sequence[Line]) -> list[Fact]:
+        """Return the facts about the people, in the order of the conversation, each with the lines that say it.
+
+        A fact that names none of these lines is left out. The model is asked once; about a session longer than its
+        context, once for each part.
+        """
+        lines = sorted(lines, key=lambda line: (line.said_at, line.seq))
+        parts = split_lines([_number(line) for line in lines], self._material_limit(MAX_FACTS * MAX_FACT_TOKENS))
+        return [fact for part in parts for fact in self._ask_for_facts(part)]
 
     def update_notes(
         self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
@@ -165,6 +178,24 @@ class LLMScribe:
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
         """Return the reworded text, at most MAX_ADDED_TOKENS tokens longer; unchanged without lines."""
         return self._reword(prompts.REWRITE_MEMORY, "TEXT", text, lines)
+
+    def _ask_for_facts(self, part: Sequence[Line]) -> list[Fact]:
+        known = {line.seq for line in part}
+
+        def usable(answer: Facts) -> list[Fact]:
+            facts = [
+                Fact(text, tuple(seqs))
+                for fact in answer.facts[:MAX_FACTS]
+                if (text := truncate(join_row(fact.fact), MAX_FACT_TOKENS))
+                and (seqs := sorted(known & set(fact.lines)))
+            ]
+            if answer.facts and not facts:
+                raise Unusable("none of its facts named a line of the conversation; give the numbers of the lines")
+            return facts
+
+        instruction = prompts.FACTS.format(count=MAX_FACTS, number=part[0].seq)
+        data = quote_parts(CONVERSATION=format_lines(part))
+        return self._ask("the facts", instruction, data, Facts, usable, MAX_FACTS * MAX_FACT_TOKENS)
 
     def _ask_for_points(
         self, instruction: str, data: str, person: str, days: Sequence[date | None], limit: int
@@ -310,6 +341,11 @@ def ask_for_json(
         f"{llm.name} was asked for {what} {MAX_ATTEMPTS} times, but its answer could not be used: {problem}; "
         "try again, or choose a model that follows JSON schemas better"
     )
+
+
+def _number(line: Line) -> Line:
+    """Return the line with its number before its speaker."""
+    return replace(line, speaker=f"{line.seq} {line.speaker}")
 
 
 def _word_limit(limit: int) -> int:

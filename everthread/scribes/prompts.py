@@ -35,6 +35,15 @@ SUMMARIZE = (
     'important facts. Form: {{"points": [{{"date": "{day}", "point": "..."}}]}}. '
     'If there is nothing: {{"points": []}}.'
 )
+FACTS = (
+    "Read a conversation and list the facts in it about its people, those who speak and those who are spoken of: who "
+    "they are, family, friends, work, home, health, likes, dislikes, plans, and what happened to them. No greetings, "
+    "no small talk, no guesses, no passwords or other secrets. One short sentence for each fact, to be understood "
+    "alone: names in the place of words such as I, you or she, and days in the place of words such as yesterday. Each "
+    "line of the conversation begins with its number: give the numbers of the lines that say the fact. At most {count} "
+    'facts, the most important ones. Form: {{"facts": [{{"fact": "...", "lines": [{number}]}}]}}. '
+    'If there is nothing: {{"facts": []}}.'
+)
 MERGE = (
     "Below are facts about {person}, each with its day. Choose the most important, join what repeats, and where "
     "two differ keep the later. At most {words} words in all, and each fact with its day. "

@@ -21,6 +21,7 @@ MAX_REPAIRED_CHARS = 10_000  # a summary has 1,500; repairing takes up to quadra
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # the reasoning before an answer
 _BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+_WHOLE_NUMBER = re.compile(r"\d+")
 _LISTS = load_word_lists(__file__).values()
 _VERDICTS: dict[str, bool] = {
     word: verdict == "yes" for lists in _LISTS for verdict in lists for word in lists[verdict]
@@ -60,6 +61,11 @@ def _coerce_point(value: object) -> object:
     return {"date": "", "point": value} if isinstance(value, str) else value
 
 
+def _coerce_seqs(value: object) -> object:
+    """Return the numbers of lines in 3, "3", "lines 3 and 4" or [3, "4"]."""
+    return _WHOLE_NUMBER.findall(str(value))
+
+
 def _coerce_rating(value: object) -> object:
     """Return the number in "8/10" or "about 8", between 1 and 10."""
     if isinstance(value, str) and (match := _NUMBER.search(value)):
@@ -85,6 +91,15 @@ class Point(Answer):
 
 class Points(Answer):
     points: Annotated[list[Annotated[Point, BeforeValidator(_coerce_point)]], BeforeValidator(_coerce_rows)]
+
+
+class SourcedFact(Answer):
+    fact: str
+    lines: Annotated[list[int], BeforeValidator(_coerce_seqs)]
+
+
+class Facts(Answer):
+    facts: Annotated[list[SourcedFact], BeforeValidator(_coerce_rows)]
 
 
 class Notes(Answer):

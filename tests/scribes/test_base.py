@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from everthread.errors import BadInput, LLMUnavailable, ScribeFailed
 from everthread.llms.base import LLM, Stream
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.scribes.base import CATEGORIES, Scribe
+from everthread.scribes.base import CATEGORIES, Fact, Scribe
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import TITLE_ANSWER_TOKENS, LLMScribe
 from everthread.text.tokens import estimate_tokens
@@ -528,3 +529,36 @@ def test_any_answer_leaves_a_redacted_text_without_secrets_and_additions(answer:
     assert "hunter2" not in kept
     redacted = "".join((ExtractiveScribe().redact(text) or "").split())
     assert all("".join(part.split()) in redacted for part in kept.split(". "))
+
+
+def test_facts_name_their_lines_and_an_answer_without_them_is_asked_for_again() -> None:
+    ana, move = "Ana is Nora's sister.", "Nora moved to Lisbon with Ana."
+    good = {
+        "facts": [
+            {"fact": move, "lines": "lines 1 and 3"},
+            {"fact": ana, "lines": 1},
+            {"fact": "Nora is a queen.", "lines": [77]},
+        ]
+    }
+    unnamed = json.dumps({"facts": good["facts"][-1:]})
+    with scribe(Reply(unnamed), Reply(f"```json\n{json.dumps(good)}\n```")) as (writer, server):
+        assert writer.list_facts(SESSION) == [Fact(move, (1, 3)), Fact(ana, (1,))]
+    first, second = (str(request.body) for request in server.asked)
+    assert "1 Nora: I moved to Lisbon with my sister Ana." in first
+    assert "none of its facts named a line" in second
+    with (
+        scribe(Reply(unnamed), Reply(unnamed)) as (writer, _),
+        pytest.raises(ScribeFailed, match="asked for the facts"),
+    ):
+        writer.list_facts(SESSION)
+
+
+def test_a_session_longer_than_the_context_is_read_for_facts_in_parts_with_the_same_numbers() -> None:
+    def answer(prompt: str) -> str:
+        seqs = re.findall(r"^(\d+) Nora:", prompt, re.MULTILINE)
+        return json.dumps({"facts": [{"fact": f"Nora saw {seq} birds.", "lines": [int(seq)]} for seq in seqs]})
+
+    llm = FakeLLM(answer, context=2000)
+    found = LLMScribe(llm).list_facts([line(seq, "I saw many birds by the sea. " * 20) for seq in range(1, 9)])
+    assert len(llm.asked) > 1
+    assert [fact.seqs for fact in found] == [(seq,) for seq in range(1, 9)]
