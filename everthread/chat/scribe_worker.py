@@ -198,7 +198,7 @@ class ScribeWorker:
         return next((queued for queued in self.memory.jobs() if _key(queued) == _key(job)), None)
 
     def _perform(self, job: ScribeJob) -> None:
-        lines = self._read_lines(job)
+        lines = read_lines(self.memory, job.session, job.first_seq, job.last_seq)
         job_seqs = {line.seq for line in lines}
         background = self._filter_stored([source for source in self.background if _last_seq(source) not in job_seqs])
         if job.kind == "summary":
@@ -239,17 +239,6 @@ class ScribeWorker:
 
         return [source for source in sources if is_stored(source)]
 
-    def _read_lines(self, job: ScribeJob) -> list[Line]:
-        """Return the lines of a job that were not retracted, without quotes of recalled text and without greetings."""
-        lines = []
-        for line in self.memory.lines(Filter(session=job.session), after=job.first_seq - 1):
-            if line.seq > job.last_seq:
-                break
-            text = remove_quotes(line.text, line.metadata).strip()
-            if text and not line.metadata.get(META_GREETING):
-                lines.append(replace(line, text=text))
-        return lines
-
     def _find_summary(self, session: str) -> Unit | None:
         """Return the current summary of a session; else None."""
         units = self.memory.units("summary", only_current=True)
@@ -271,7 +260,7 @@ class ScribeWorker:
             said_at=lines[-1].said_at,
             importance=self.scribe.rate_importance(summary),
             category=recipe.choose_category(self.scribe, summary),
-            metadata={"session": job.session, "scribe": self.scribe.name, **_undated(lines)},
+            metadata={"session": job.session, "scribe": self.scribe.name, **mark_undated(lines)},
             sources=tuple(line.seq for line in lines),
         )
 
@@ -300,7 +289,7 @@ class ScribeWorker:
             first_seq=min(first_seqs),
             last_seq=max(last_seqs),
             said_at=max(times),
-            metadata={"scribe": self.scribe.name, META_NOTED_TO: last.seq, **_undated(lines)},
+            metadata={"scribe": self.scribe.name, META_NOTED_TO: last.seq, **mark_undated(lines)},
             sources=tuple(line.seq for line in lines),
         )
 
@@ -331,6 +320,18 @@ class ScribeWorker:
         return "\n".join(row for row in rows if not self.quotes.find_spans(row) or source_index.find_spans(row))
 
 
+def read_lines(memory: Memory, session: str, first_seq: int, last_seq: int) -> list[Line]:
+    """Return the lines of a session that were not retracted, without quotes of recalled text and without greetings."""
+    lines = []
+    for line in memory.lines(Filter(session=session), after=first_seq - 1):
+        if line.seq > last_seq:
+            break
+        text = remove_quotes(line.text, line.metadata).strip()
+        if text and not line.metadata.get(META_GREETING):
+            lines.append(replace(line, text=text))
+    return lines
+
+
 def make_job(kind: Literal["summary", "notes", "title"], lines: Sequence[Line]) -> ScribeJob:
     """Build a job on these lines of one session."""
     return ScribeJob(kind, lines[0].session, lines[0].seq, lines[-1].seq, now())
@@ -344,6 +345,6 @@ def _last_seq(source: Line | FoundUnit) -> int:
     return source.seq if isinstance(source, Line) else source.unit.last_seq
 
 
-def _undated(lines: Sequence[Line]) -> dict[str, JSONValue]:
+def mark_undated(lines: Sequence[Line]) -> dict[str, JSONValue]:
     """Return the metadata of a unit whose time is that of the last of these lines."""
     return {META_UNDATED: True} if lines[-1].is_undated else {}

@@ -27,22 +27,31 @@ def list_unwritten(memory: Memory) -> list[Session]:
     Raises:
         BadInput: the bank never remembers conversations, or its recipe writes neither summaries nor notes.
     """
-    if remember_policy(memory.settings()) is False:
-        raise BadInput(f"bank {memory.bank!r} never remembers conversations; change its setting 'remember' first")
+    idle = find_idle(memory)
     if not (memory.recipe.summaries or memory.recipe.notes):
         raise BadInput(f"the recipe {memory.recipe.name!r} of bank {memory.bank!r} uses neither summaries nor notes")
-    sessions, present = memory.sessions(), now()
-    ongoing = find_resumable(current_session(sessions, present), present)
     units = memory.units("summary", only_current=True)
     summarized = {unit.metadata.get("session"): unit.last_seq for unit in units}
     notes = _find_notes(memory)
     return [
         session
-        for session in sessions
-        if session.lines and session.id != ongoing
+        for session in idle
         if (memory.recipe.summaries and summarized.get(session.id, 0) < session.last_seq)
         or _needs_notes(memory, session, notes)
     ]
+
+
+def find_idle(memory: Memory) -> list[Session]:
+    """Return the sessions with lines, oldest first, except one that is going on.
+
+    Raises:
+        BadInput: the bank never remembers conversations.
+    """
+    if remember_policy(memory.settings()) is False:
+        raise BadInput(f"bank {memory.bank!r} never remembers conversations; change its setting 'remember' first")
+    sessions, present = memory.sessions(), now()
+    ongoing = find_resumable(current_session(sessions, present), present)
+    return [session for session in sessions if session.lines and session.id != ongoing]
 
 
 def write_sessions(
@@ -84,10 +93,15 @@ def _write_session(worker: ScribeWorker, session: Session) -> None:
     worker.join()
     failed = next((job for job in memory.jobs() if job.session == session.id), None)
     if failed is not None:
-        raise ScribeFailed(
-            f"{worker.scribe.name} could not write the {failed.kind} of session {session.id!r} ({failed.error}); what "
-            "was written before stays, so run the same command again to go on"
-        )
+        raise ScribeFailed(describe_failure(worker.scribe, failed.kind, session.id, failed.error))
+
+
+def describe_failure(scribe: Scribe, what: str, session: str, error: str | None) -> str:
+    """Return the message of a scribe that failed, with the class name of its error."""
+    return (
+        f"{scribe.name} could not write the {what} of session {session!r} ({error}); what was written before stays, so "
+        "run the same command again to go on"
+    )
 
 
 def _needs_notes(memory: Memory, session: Session, notes: Unit | None) -> bool:

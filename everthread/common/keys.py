@@ -24,6 +24,7 @@ META_OFFERED = "everthread.offered"  # the number of the line that this reply wa
 # Of sessions.
 SESSION_GROUP = "group"  # [{"bank": …, "name": …}, …]: the characters of a group chat, including the bank's own
 SESSION_HEARD_BY = "heard_by"  # the ids of all banks in which lines of a group chat were heard, also of those who left
+SESSION_FACTS_TO = "facts_to"  # the number of the last line whose facts were listed
 
 # Of units.
 META_BY_HAND = "everthread.by_hand"  # True: the user wrote its text

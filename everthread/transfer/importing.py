@@ -21,7 +21,7 @@ from typing import Any
 
 from everthread.bank.line_keys import key_history
 from everthread.bank.line_validation import clean_line, replace_unstorable
-from everthread.common.keys import META_KEY_FROM, META_RECALLED
+from everthread.common.keys import META_KEY_FROM, META_RECALLED, SESSION_FACTS_TO
 from everthread.errors import BadFile, ConfigError
 from everthread.memory import BATCH_LINES, Memory
 from everthread.stores.evidence import get_record
@@ -265,7 +265,9 @@ def _label_sessions(memory: Memory, labels: Mapping[str, SessionLabel]) -> None:
     for session in memory.sessions() if labels else ():
         label = labels.get(session.id, NO_LABEL)
         title = label.title if session.title is None else None
-        metadata = label.metadata if not session.metadata else None
+        # Not the mark of the facts: they stay in the bank of the export, and lines have other numbers here.
+        portable = {name: value for name, value in label.metadata.items() if name != SESSION_FACTS_TO}
+        metadata = None if session.metadata.keys() - {SESSION_FACTS_TO} else portable
         if title or metadata:
             memory.set_session(session.id, title=title, metadata=metadata)
 

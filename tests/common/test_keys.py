@@ -41,6 +41,7 @@ ADDED_SINCE = {
     "SETTING_HOME": "home",
     "SETTING_RECALL_FROM": "recall_from",
     "SETTING_SHARED_WITH": "shared_with",
+    "SESSION_FACTS_TO": "facts_to",
     "SESSION_GROUP": "group",
     "SESSION_HEARD_BY": "heard_by",
 }
