@@ -288,11 +288,28 @@ class EverthreadRecall(AbstractCapability[Any]):
     def _recall(self, query: str, conversation_id: str | None, shown: int) -> str:
         """Return the memories; the last lines of the conversation, which the prompt shows, are left out."""
         try:
-            where = Filter(session=conversation_id, key_prefix=ENTRY_PREFIX)
-            lines = list(self._memory.lines(where, include_wordless=True)) if conversation_id else []
-            return self._memory.context(query, self._tokens, exclude=[line.seq for line in lines[-shown:]]).text
+            lines = self._read_last(conversation_id, shown) if conversation_id else []
+            return self._memory.context(query, self._tokens, exclude=[line.seq for line in lines]).text
         except NotFound:  # a server has no bank before its first line
             return ""
+
+    def _read_last(self, conversation_id: str, count: int) -> list[Line]:
+        """Return the last lines of a conversation. A fork begins with lines in the session of another conversation."""
+        where = Filter(session=conversation_id, key_prefix=ENTRY_PREFIX)
+        lines = list(self._memory.lines(where, include_wordless=True))[-count:]
+        if lines:
+            entry_id = _parent_id(lines[0])
+        else:
+            stored = self._memory.get(key=f"{RECORD_PREFIX}{conversation_id}")
+            record = stored and _parse_record(stored)
+            entry_id = record.head_id if record else None
+        while entry_id is not None and len(lines) < count:
+            line = self._memory.get(key=f"{ENTRY_PREFIX}{entry_id}")
+            if line is None:  # forgotten
+                break
+            lines.append(line)
+            entry_id = _parent_id(line)
+        return lines
 
 
 def _copy_lines(lines: Sequence[Line], known: Collection[str | None]) -> list[NewLine]:

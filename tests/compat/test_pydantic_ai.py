@@ -353,3 +353,20 @@ def test_an_agent_is_given_nothing_if_nothing_is_relevant_or_it_has_no_prompt(me
     asyncio.run(agent.run("Quantum chromodynamics?"))
     asyncio.run(agent.run([ImageUrl("https://example.org/a.png")]))
     assert [len(message.parts) for request in asked for message in request] == [1, 1]
+
+
+def test_a_fork_is_not_given_again_what_was_said_before_it(memory: Memory, store: EverthreadConversationStore) -> None:
+    asked: list[list[ModelMessage]] = []
+    model = scripted([answered("In May."), answered("To Lisbon.")], asked)
+    agent = Agent(model, capabilities=[EverthreadRecall(memory)])
+
+    async def use() -> None:
+        await store.save(talk(said("My sister Mia moved to Lisbon."), answered("Good for her.")))
+        fork = await store.fork("monday", at=2, new_conversation_id="tuesday")
+        for question in ("When did my sister Mia move?", "Where did my sister Mia move?"):
+            await store.save(await agent.run(question, conversation=fork))
+            fork = await load(store, "tuesday")
+
+    asyncio.run(use())
+    assert [len(request) for request in asked] == [3, 5]
+    assert all(len(message.parts) == 1 for request in asked for message in request)
