@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -65,6 +66,7 @@ class EverthreadMemoryStore:
         self.extraction: Any = {"trigger": [InvocationTrigger()]} if extraction is None and writable else extraction
         self._memory, self._session = memory, session
         self._run, self._stored = uuid4().hex, -1  # the run of an agent, and the last number stored of its messages
+        self._lock = Lock()
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
         """Return what is relevant to a query, best first: at most as many entries as the options allow.
@@ -106,24 +108,28 @@ class EverthreadMemoryStore:
         numbers = context.sequence_numbers if context is not None else None
         if numbers is None or len(numbers) != len(messages):
             numbers = None
-        elif numbers and numbers[0] <= self._stored:  # these are stored: another agent began
-            self._run = uuid4().hex
-        texts = [_read_text(message) for message in messages]
-        lines = [
-            NewLine(
-                text,
-                message["role"],
-                ROLES[message["role"]],
-                session=self._session,
-                key=None if numbers is None else _build_key(self._run, str(numbers[index]), message["role"], text),
-            )
-            for index, (message, text) in enumerate(zip(messages, texts, strict=True))
-            if text
-        ]
-        if lines:
-            await asyncio.to_thread(self._memory.observe_many, lines)
-        if numbers:
-            self._stored = numbers[-1]
+        await asyncio.to_thread(self._add, messages, numbers)
+
+    def _add(self, messages: Sequence[Message], numbers: Sequence[int] | None) -> None:
+        with self._lock:  # one batch is stored before another agent begins
+            if numbers and numbers[0] <= self._stored:  # these are stored: another agent began
+                self._run = uuid4().hex
+            texts = [_read_text(message) for message in messages]
+            lines = [
+                NewLine(
+                    text,
+                    message["role"],
+                    ROLES[message["role"]],
+                    session=self._session,
+                    key=None if numbers is None else _build_key(self._run, str(numbers[index]), message["role"], text),
+                )
+                for index, (message, text) in enumerate(zip(messages, texts, strict=True))
+                if text
+            ]
+            if lines:
+                self._memory.observe_many(lines)
+            if numbers:
+                self._stored = numbers[-1]
 
     def _search(self, query: str) -> Sequence[Hit]:
         try:

@@ -130,6 +130,17 @@ def test_the_messages_of_a_second_agent_are_stored_although_their_numbers_begin_
     assert words(memory) == ["Hello.", "Hi.", "Hello.", "Hello."]
 
 
+def test_the_same_words_of_two_agents_that_begin_at_once_are_stored_twice(memory: Memory) -> None:
+    store = EverthreadMemoryStore(memory)
+    first = AddMessagesContext(sequence_numbers=[0])
+
+    async def begin() -> None:
+        await asyncio.gather(*(store.add_messages([message("Hello.")], first) for _ in range(2)))
+
+    asyncio.run(begin())
+    assert words(memory) == ["Hello.", "Hello."]
+
+
 def test_a_batch_that_is_repeated_after_a_lost_answer_is_stored_once(tmp_path: Path) -> None:
     class ForgetfulStore(SQLiteStore):
         """Loses its answer to the first write, as a database on the network may."""
