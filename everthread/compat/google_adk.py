@@ -22,13 +22,15 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from everthread import factory
+from everthread.bank.line_validation import clean_lines
 from everthread.common.keys import SETTING_DELETED_EVENTS
+from everthread.compat.conditions import compare
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.stores.base import Store
-from everthread.types import Comparison, Filter, FoundUnit, JSONValue, Line, NewLine, Role
+from everthread.types import Filter, FoundUnit, JSONValue, Line, NewLine, Role
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -126,10 +128,10 @@ class EverthreadMemoryService(BaseMemoryService):
             custom_metadata: JSON values by name, which are added to those of each memory.
 
         Raises:
-            BadInput: a memory has no text, or a value is invalid; those before it are stored.
+            BadInput: a memory has no text, or a value is invalid; nothing is stored.
             StoreUnavailable: the bank can't be written.
         """
-        lines = [_memory_line(entry, custom_metadata or {}) for entry in memories]
+        lines = clean_lines(_memory_line(entry, custom_metadata or {}) for entry in memories)
         await asyncio.to_thread(self._put, name_bank(app_name, user_id), lines)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
@@ -287,7 +289,7 @@ def _event_id(line: Line | NewLine) -> str:
 
 def _find(memory: Memory, memory_id: str) -> list[Line]:
     """Return the lines of a memory, retracted ones too."""
-    where = Filter(condition=Comparison(f"metadata.{EVENT_ID}", "==", memory_id))
+    where = Filter(condition=compare(f"metadata.{EVENT_ID}", "==", memory_id))
     lines = list(memory.lines(where, include_retracted=True))
     found = _LINE_ID.fullmatch(memory_id)
     line = memory.get(int(found[1])) if found and not lines else None

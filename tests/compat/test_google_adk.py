@@ -131,7 +131,8 @@ def test_a_deleted_memory_stays_deleted_when_its_session_is_added_again(
     (found,) = [each for each in search(service, "What does my safe open with?") if "Zebulon" in texts([each])[0]]
     run(service.delete_memory(**NORA, memory_id=found.id), service.delete_memory(**NORA, memory_id=found.id))
     with EverthreadMemoryService(tmp_path, embedder=HashEmbedder(512)) as later:
-        run(later.add_session_to_memory(talk), later.delete_memory(**NORA), later.delete_memory(**NORA, memory_id="e9"))
+        run(later.add_session_to_memory(talk), later.delete_memory(**NORA))
+        run(*(later.delete_memory(**NORA, memory_id=unknown) for unknown in ("e9", "\ud800")))
     assert [text for *_, text in lines(tmp_path)] == [LISBON]
     service.close()
     assert not any(b"Zebulon" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
@@ -176,6 +177,9 @@ def test_memories_can_be_added_and_replaced_by_their_ids(service: EverthreadMemo
         run(service.add_memory(**NORA, memories=[MemoryEntry(content=types.Content(parts=[]))]))
     with pytest.raises(BadInput, match="got 'May', expected ISO 8601"):
         run(service.add_memory(**NORA, memories=[entry("Words.", timestamp="May")]))
+    with pytest.raises(BadInput, match="metadata must be JSON-serialisable"):
+        run(service.add_memory(**NORA, memories=[entry("Words."), entry("More.", custom_metadata={"a": object()})]))
+    assert len(lines(tmp_path)) == 2
 
 
 def test_a_line_that_came_another_way_is_found_and_can_be_deleted(
