@@ -60,6 +60,8 @@ def _conditions(fields: Mapping[str, Any], parent: str, depth: int) -> Iterator[
                 raise BadQuery(f"invalid filter {name}: got {shortly(wanted)}, expected a list of filters")
             yield JOINS[name](tuple(_join_fields(part, parent, depth + 1) for part in wanted))
             continue
+        if str(name).startswith("$"):
+            raise BadQuery(f"invalid operator of a filter: got {name!r}, expected {' or '.join(JOINS)}, or a field")
         if not isinstance(name, str) or _FIELD.fullmatch(name) is None:
             raise BadQuery(
                 f"Invalid filter key: got {name!r}, expected letters, digits, hyphens and underscores, with dots "

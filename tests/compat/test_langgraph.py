@@ -176,6 +176,7 @@ def test_a_batch_reads_before_it_writes_and_the_last_write_of_an_item_counts(sto
         (PutOp((), "key", {}), InvalidNamespaceError, "at least one label"),
         (PutOp(("a.b",), "key", {}), InvalidNamespaceError, "periods"),
         (SearchOp((), {"a": {"$like": "x"}}), BadInput, "invalid operator"),
+        (SearchOp((), {"$not": {"a": 1}}), BadInput, r"got '\$not', expected \$and or \$or, or a field"),
     ],
 )
 def test_an_invalid_operation_stops_the_whole_batch(
