@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from strands.memory import InvocationTrigger, MemoryEntry
 
+from everthread.compat.hits import describe_hit, find_relevant
 from everthread.errors import NotFound
 from everthread.text.formatting import format_dated_line
 from everthread.types import Hit, Line, NewLine, Role
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "What was said in earlier conversations, word for word, with its time."
 DEFAULT_RESULTS = 5  # as many as Strands inserts into a prompt
-ANY_LENGTH = 1_000_000  # tokens of a context that includes all of its hits
 KEY_PREFIX = "strands:"
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant"}
 
@@ -114,40 +115,25 @@ class EverthreadMemoryStore:
         with self._lock:  # one batch is stored before another agent begins
             if numbers and numbers[0] <= self._stored:  # these are stored: another agent began
                 self._run = uuid4().hex
-            texts = [_read_text(message) for message in messages]
-            lines = [
-                NewLine(
-                    text,
-                    message["role"],
-                    ROLES[message["role"]],
-                    session=self._session,
-                    key=None if numbers is None else _build_key(self._run, str(numbers[index]), message["role"], text),
-                )
-                for index, (message, text) in enumerate(zip(messages, texts, strict=True))
-                if text
-            ]
-            if lines:
+            if lines := [line for line in map(self._build_line, messages, numbers or repeat(None)) if line.text]:
                 self._memory.observe_many(lines)
             if numbers:
                 self._stored = numbers[-1]
 
+    def _build_line(self, message: Message, number: int | None) -> NewLine:
+        role, text = message["role"], _read_text(message)
+        key = None if number is None else _build_key(self._run, str(number), role, text)
+        return NewLine(text, role, ROLES[role], session=self._session, key=key)
+
     def _search(self, query: str) -> Sequence[Hit]:
         try:
-            return self._memory.context(query, ANY_LENGTH).hits
+            return find_relevant(self._memory, query)
         except NotFound:  # a server has no bank before its first line
             return ()
 
 
 def _to_entry(hit: Hit) -> MemoryEntry:
-    source = hit.source
-    metadata = {
-        "seq": hit.seq,
-        "session": source.session,
-        "speaker": source.speaker,
-        "said_at": None if source.is_undated else source.said_at.isoformat(),
-        "relevance": hit.relevance,
-    }
-    return MemoryEntry(content=format_dated_line(source), metadata=metadata)
+    return MemoryEntry(content=format_dated_line(hit.source), metadata=describe_hit(hit))
 
 
 def _read_text(message: Message) -> str:

@@ -9,12 +9,11 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from everthread.client.client import Client
+from everthread.compat.hits import describe_hit, find_relevant
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.text.formatting import format_dated_line
 from everthread.types import FoundUnit, Hit, Line
-
-ANY_LENGTH = 1_000_000  # tokens of a context that includes all of its hits
 
 
 class EverthreadRetriever(BaseRetriever):
@@ -59,18 +58,11 @@ class EverthreadRetriever(BaseRetriever):
 
     def _find(self, query: str, k: int) -> list[Hit]:
         if self.gated:
-            return list(self.memory.context(query, ANY_LENGTH, where=self.where).hits[:k])
+            return list(find_relevant(self.memory, query, self.where)[:k])
         return self.memory.recall(query, k, where=self.where)
 
     def _to_document(self, hit: Hit) -> Document:
-        source = hit.source
-        metadata = {
-            "seq": hit.seq,
-            "session": source.session,
-            "speaker": source.speaker,
-            "said_at": None if source.is_undated else source.said_at.isoformat(),
-            "relevance": hit.relevance,
-        }
+        source, metadata = hit.source, describe_hit(hit)
         if isinstance(source, Line):
             return Document(self._write_text(source), id=str(hit.seq), metadata={**metadata, "role": source.role})
         unit_id = f"{hit.kind}:{source.unit.id}"
