@@ -20,7 +20,7 @@ from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.types import Line, NewLine
 
-NAME = "haystack"  # of the bank, unless another is named
+NAME = "haystack"  # of the framework, and of the bank, unless another is named
 DOCUMENT = "document"  # name in the metadata of a line: the fields of the document
 
 Filters = dict[str, Any]

@@ -20,7 +20,7 @@ from everthread.memory import Memory
 from everthread.recall.rerank.models import MMR
 from everthread.types import Hit, Line, NewLine
 
-NAME = "langchain"  # of the bank, unless another is named, and of the session with the documents
+NAME = "langchain"  # of the framework, and of the bank, unless another is named
 METADATA, CONTENT = "metadata", "page_content"  # names in the metadata of a line
 
 
