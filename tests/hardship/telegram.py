@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -108,9 +109,12 @@ class Telegram:
         return [values for name, values in list(self.calls) if name == method]
 
     def wait(self, condition: Callable[[], object]) -> None:
-        """Wait until a condition holds."""
+        """Wait until a condition holds, also one that a change in the bank makes true."""
+        end = time.monotonic() + PATIENCE
         with self.changed:
-            assert self.changed.wait_for(lambda: bool(condition()), PATIENCE), "the condition did not become true"
+            while not condition():
+                assert time.monotonic() < end, "the condition did not become true"
+                self.changed.wait(0.02)
 
     def wait_for(self, text: str, chat: int = 7) -> None:
         """Wait until the bot's last message contains a text."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import tempfile
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from hardship import llm
-from hardship.telegram import ANN, BEN, GROUP, TOKEN, Telegram, telegram
+from hardship.telegram import ANN, BEN, BOT, GROUP, TOKEN, Telegram, telegram
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from everthread.languages.wording import load_wording
 from everthread.server.telegram.channel import MAX_UNITS
@@ -18,6 +21,7 @@ from everthread.types import now
 from server.telegram.bots import RunningBot, run_bot
 
 ENGLISH = load_wording()
+ACTS = ["write", "edit-the-last", "edit-the-first", "deliver-again", "lose-answers", "restart"]
 
 
 @pytest.fixture
@@ -314,3 +318,38 @@ def test_an_update_that_cannot_be_read_is_skipped(nemo: RunningBot) -> None:
     nemo.telegram.deliver(message={"from": ANN, "text": "Where is the chat?"})
     nemo.telegram.write("Mia moved to Lisbon.")
     nemo.telegram.wait_for_reply("Lisbon suits her.")
+
+
+@settings(max_examples=6, derandomize=True)
+@given(st.lists(st.sampled_from(ACTS), max_size=7))
+def test_the_bank_has_the_lines_of_the_chat_whatever_is_edited_repeated_lost_or_restarted(acts: list[str]) -> None:
+    with telegram() as server, tempfile.TemporaryDirectory() as folder:
+        written: list[int] = []
+        runs = " ".join(["write", *acts]).split("restart")
+        for run, names in enumerate(runs):
+            with run_bot(server, Path(folder), "Yes.") as nemo:
+                if run == 0:
+                    nemo.invite()
+                for number, act in enumerate(names.split()):
+                    take(act, server, written, f"{act} {run} {number}")
+                server.keeps_updates = False
+                server.wait_until_read()
+                server.wait(lambda: not nemo.bot.chats.list_pending())
+        with run_bot(server, Path(folder), starts=False) as nemo:
+            lines = sorted(nemo.get_memory().lines(), key=lambda line: line.position)
+            said = [shown.text for shown in server.chats[7].values() if shown.sender is not BOT]
+            assert [line.text for line in lines if line.role == "user"] == said
+            assert [line.text for line in lines if line.role == "assistant"] == server.texts()
+
+
+def take(act: str, server: Telegram, written: list[int], text: str) -> None:
+    """Take one of the acts."""
+    match act:
+        case "write":
+            written.append(server.write(text))
+        case "edit-the-last" | "edit-the-first":
+            server.edit(written[-1 if act == "edit-the-last" else 0], text)
+        case "deliver-again":
+            server.keeps_updates = not server.keeps_updates
+        case "lose-answers":
+            server.faults = {"editMessageText": ["lost"], "getUpdates": ["lost"]}
