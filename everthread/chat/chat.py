@@ -232,13 +232,14 @@ class Chat:
         new_line = self._build_line(text, speaker, role, {META_HEARD: True} if of_character else {})
         return self._conversation.add(replace(new_line, key=key))
 
-    def edit(self, seq: int, text: str, *, answer: bool = True) -> Reply | None:
+    def edit(self, seq: int, text: str, *, answer: bool = True, said_at: datetime | None = None) -> Reply | None:
         """Replace the text of a line, and discard the lines after it.
 
         Args:
             seq: the number of the line.
             text: the new text.
             answer: whether a user's line gets a new reply.
+            said_at: the time of the new line; default: now.
 
         Returns:
             The new reply to a user's line; None without one, and for a line of the character.
@@ -255,7 +256,7 @@ class Chat:
             self.responder.check_fits()
         metadata: dict[str, JSONValue] = {META_HEARD: True} if old.metadata.get(META_HEARD) else {}
         metadata |= self._scribe_worker.quotes.metadata(text) if is_character_line(old) else {}
-        self._conversation.edit(position, text, self._now(), metadata)
+        self._conversation.edit(position, text, said_at or self._now(), metadata)
         self.responder.discard_reminders(removed)
         return self._answer(replaces=None) if answer and old.role == "user" else None
 

@@ -204,6 +204,13 @@ def _is_by_same(line: Line, reply: Line) -> bool:
     return line.role == "assistant" and not is_character_line(line) and line.speaker == reply.speaker
 
 
+def find_session_at(sessions: Sequence[Session], at: datetime) -> Session | None:
+    """Return the open session during which something was said that is stored late, or None."""
+    return next(
+        (session for session in sessions if session.started_at <= at <= session.last_at and is_open(session)), None
+    )
+
+
 def open_session(
     memory: Memory, session: str | None, at: datetime, *, incognito: bool, resume: bool
 ) -> tuple[Conversation, Session | None, list[Session]]:

@@ -31,6 +31,7 @@ class Shown:
     sender: dict[str, Any]
     text: str
     keyboard: list[tuple[str, str]] = field(default_factory=list)  # labels and data
+    date: int = field(default_factory=lambda: int(time.time()))
     asks_for_reply: bool = False
 
 
@@ -56,7 +57,7 @@ class Telegram:
     def write(self, text: str, chat: int = 7, sender: dict[str, Any] = ANN, **more: Any) -> int:
         """Let a person write a message; return its id."""
         with self.changed:
-            message = self.add(chat, Shown(sender, text))
+            message = self.add(chat, Shown(sender, text, date=more.pop("date", int(time.time()))))
             self.deliver(message=self.describe(chat, message, text, sender, more))
         return message
 
@@ -64,7 +65,8 @@ class Telegram:
         """Let a person edit a message."""
         with self.changed:
             self.chats[chat][message].text = text
-            self.deliver(edited_message=self.describe(chat, message, text, sender, {}))
+            edited = {"edit_date": int(time.time())}
+            self.deliver(edited_message=self.describe(chat, message, text, sender, edited))
 
     def press(self, label: str, chat: int = 7, sender: dict[str, Any] = ANN) -> None:
         """Let a person press the newest button with this label."""
@@ -83,7 +85,9 @@ class Telegram:
         if answered is not None:
             shown = self.chats[chat].get(answered) or Shown(sender, "")
             more["reply_to_message"] = {"message_id": answered, "from": shown.sender, "chat": describe_chat(chat)}
-        return {"message_id": message, "from": sender, "chat": describe_chat(chat), "date": 0, "text": text, **more}
+        date = self.chats[chat][message].date if message in self.chats[chat] else int(time.time())
+        where = {"message_id": message, "chat": describe_chat(chat)}
+        return {**where, "from": sender, "date": date, "text": text, **more}
 
     def deliver(self, **update: Any) -> None:
         """Add an update."""

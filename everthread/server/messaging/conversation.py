@@ -16,7 +16,7 @@ from everthread.bank.settings import remember_policy
 from everthread.chat.character_banks import character_name
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_yes_no
-from everthread.chat.conversation import current_session
+from everthread.chat.conversation import current_session, find_session_at
 from everthread.chat.goodbye import Question, Step, next_step
 from everthread.chat.line_copies import read_listeners
 from everthread.chat.reply import Reply
@@ -296,7 +296,7 @@ class MessageConversation:
 
     def _answer_goodbye(self, memory: Memory, message: Message) -> AnswerParts:
         """Answer a goodbye, or a yes or no to a question about a conversation; () for any other message."""
-        chat, remember = self._open_chat(memory), remember_policy(memory.settings())
+        chat, remember = self._open_chat(memory, at=message.sent_at), remember_policy(memory.settings())
         step: Step = next_step(
             message.text,
             name=chat.character.name,
@@ -332,7 +332,7 @@ class MessageConversation:
         if not self.services.store.exists(memory.bank):  # forgotten in the meantime; saving would create it again
             self._private.pop(memory.bank, None)
             return ()
-        state = self._with_due_question(memory, self._load_state(memory), last)
+        state = self._with_due_question(memory, self._load_state(memory), last, self._now())
         question: AnswerParts = (("remember?", 0),) if state.ask == "remember" else ()
         self._save_state(memory, replace(state, owed=()))
         return (*before.owed, *parts, *question)
@@ -378,7 +378,7 @@ class MessageConversation:
         """Return a text that no bank stores as a part of an answer."""
         return HELD_PART, self._unwritten.hold(memory.bank, text)
 
-    def _with_due_question(self, memory: Memory, state: PersonState, last: Session | None) -> PersonState:
+    def _with_due_question(self, memory: Memory, state: PersonState, last: Session | None, at: datetime) -> PersonState:
         """Return the state with the question whether to remember a conversation, if it is due.
 
         It is due after a conversation without a goodbye, and again after an answer that was not understood.
@@ -387,6 +387,7 @@ class MessageConversation:
             memory: the memory of the bank.
             state: the state of the person.
             last: the latest session before this message.
+            at: the time of the message.
         """
         if remember_policy(memory.settings()) is not None:
             return state.without_question(last.last_seq if last else 0)
@@ -395,7 +396,7 @@ class MessageConversation:
                 return state.with_question("remember", state.session)
             session = find_session(memory, state.session)
             return state.without_question(session.last_seq if session else 0)
-        if last is not None and last.first_seq > state.settled and self._now() - last.last_at > SESSION_GAP:
+        if last is not None and last.first_seq > state.settled and at - last.last_at > SESSION_GAP:
             return state.with_question("remember", last.id)
         return state
 
@@ -451,8 +452,14 @@ class MessageConversation:
     def _now(self) -> datetime:
         return self._clock() if self._clock else now().astimezone()
 
-    def _open_chat(self, memory: Memory, session: str | None = None) -> Chat:
-        """Return a chat of the bank: with this session, or with the current one."""
+    def _open_chat(self, memory: Memory, session: str | None = None, at: datetime | None = None) -> Chat:
+        """Return a chat of the bank.
+
+        Args:
+            memory: the memory of the bank.
+            session: its session; default: the current one.
+            at: the time of what is said, unless nothing is written; default: now.
+        """
         language = self._get_language(memory)
         incognito = self._load_state(memory).incognito or remember_policy(memory.settings()) is False
         if session is None and incognito:
@@ -460,12 +467,20 @@ class MessageConversation:
             if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
                 private.responder.llm, private.responder.words = self.services.llm, load_wording(language)
                 return private
+        clock = self._clock
+        if at is not None and not incognito:
+            during = find_session_at(memory.sessions(), at) if session is None else None
+            session = during.id if during else session
+
+            def clock() -> datetime:
+                return at
+
         chat = Chat(
             memory,
             llm=self.services.llm,
             session=session,
             incognito=incognito and session is None,
-            clock=self._clock,
+            clock=clock,
             scribe_worker=self.conversations.get_scribe_worker(memory),
             language=language,
         )

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from everthread.bank.line_keys import find_by_key
 from everthread.bank.line_versions import get_recorded
 from everthread.chat import character_library
 from everthread.chat.character import DEFAULT_CHARACTER, is_same_name
@@ -24,6 +25,7 @@ from everthread.server.messaging.conversation import MessageConversation
 from everthread.server.messaging.group import list_characters
 from everthread.server.messaging.message import AnswerPart, AnswerParts, Message
 from everthread.server.problems import Problem
+from everthread.stores.shared_rows import SESSION_GAP
 from everthread.types import Filter, Line
 
 log = logging.getLogger("everthread.server")
@@ -72,14 +74,15 @@ class LiveConversation(MessageConversation):
 
     def _hear(self, memory: Memory, message: Message) -> AnswerParts:
         """Store a message, unless it is stored already; return the greeting if it was stored with it."""
-        state, last = self._load_state(memory), current_session(memory.sessions(), self._now())
-        chat, key = self._open_chat(memory), self.channel.make_key(message.id)
+        at = message.sent_at or self._now()
+        state, last = self._load_state(memory), current_session(memory.sessions(), at)
+        chat, key = self._open_chat(memory, at=message.sent_at), self.channel.make_key(message.id)
         if self._find_user_line(chat, key) is not None:
             return ()
         continues_turn, has_greeting = chat.is_unanswered, bool(chat.greeting)
         chat.hear(message.text, key, speaker=message.speaker or None, metadata=message.metadata)
         if not continues_turn:
-            self._save_state(memory, self._with_due_question(memory, state, last))
+            self._save_state(memory, self._with_due_question(memory, state, last, at))
         return (self._make_part(memory, chat.lines[0]),) if has_greeting else ()
 
     def reply(self, message: Message, on_piece: OnPiece) -> AnswerParts:
@@ -95,8 +98,12 @@ class LiveConversation(MessageConversation):
         """
         if (memory := self._get_memory(message.person)) is None:
             return ()
-        chat = self._open_chat(memory)
-        line = self._find_user_line(chat, self.channel.make_key(message.id))
+        key = self.channel.make_key(message.id)
+        # A session that is opened for an old message isn't ended before the reply.
+        stored = find_by_key(memory.store, memory.bank, key)
+        is_old = stored is not None and self._now() - stored.said_at > SESSION_GAP
+        chat = self._open_chat(memory, stored.session if stored and is_old else None)
+        line = self._find_user_line(chat, key)
         if line is None or line.retracted_at is not None:
             return ()
         if line.seq > 0 and line.session != chat.session:  # an hour has passed since
@@ -146,7 +153,7 @@ class LiveConversation(MessageConversation):
         """
         if (memory := self._get_memory(message.person)) is None:
             return Received()
-        chat = self._open_chat(memory)
+        chat = self._open_chat(memory, at=message.sent_at)
         line = self._find_user_line(chat, self.channel.make_key(message.id))
         if line is None or line.retracted_at is not None:
             return Received()
@@ -165,7 +172,9 @@ class LiveConversation(MessageConversation):
                 memory.correct(line.seq, message.text)
             return Received()
         with self.conversations.leases.hold(memory.bank, MESSAGE_LEASE_TIMEOUT_S):
-            chat.edit(line.seq, message.text, answer=False)
+            # A reply that was still being written when the message was sent precedes it nevertheless.
+            previous = [earlier.said_at for earlier in chat.lines if earlier.position < line.position][-1:]
+            chat.edit(line.seq, message.text, answer=False, said_at=max([line.said_at, *previous]))
         return Received(needs_reply=True, discarded=tuple(reply.seq for reply in following))
 
     def can_regenerate(self, person: str, seq: int) -> bool:

@@ -7,6 +7,7 @@ word for word, although its text is stored only in the bank.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 
 from everthread.types import Metadata
@@ -29,6 +30,7 @@ class Message:
     text: str
     has_pictures: bool = False
     is_answered: bool = False  # the text is a command that the carrier has answered
+    sent_at: datetime | None = None  # or edited; None: now
     speaker: str = ""  # the name of the sender; "": the name that the character has for the person
     metadata: Metadata = field(default_factory=dict)  # of the line
 

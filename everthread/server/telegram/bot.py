@@ -256,7 +256,15 @@ class TelegramBot:
 
 
 def _make_message(said: Said) -> Message:
-    return Message(said.id, str(said.chat), said.text, said.has_media, speaker=said.speaker, metadata=said.metadata)
+    return Message(
+        said.id,
+        str(said.chat),
+        said.text,
+        said.has_media,
+        sent_at=said.sent_at,
+        speaker=said.speaker,
+        metadata=said.metadata,
+    )
 
 
 def _choose_language(code: str) -> str | None:

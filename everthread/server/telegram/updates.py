@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from everthread.types import Metadata
@@ -20,6 +21,7 @@ class Said:
     chat: int
     message: int
     text: str  # without the bot's name at its beginning
+    sent_at: datetime  # or edited
     speaker: str  # in a group, the sender's name, else ""
     language: str  # the code of the language of the sender's app, such as "de" or "pt-br"
     reply_to: int | None
@@ -83,6 +85,7 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | No
         chat=int(message["chat"]["id"]),
         message=int(message["message_id"]),
         text=own_text,
+        sent_at=datetime.fromtimestamp(int(message.get("edit_date") or message["date"]), UTC).astimezone(),
         speaker=_full_name(sender) if is_group else "",
         language=str(sender.get("language_code", "")),
         reply_to=int(answered["message_id"]) if answered else None,

@@ -102,6 +102,29 @@ def test_a_message_that_was_stored_but_not_confirmed_is_answered_once_after_a_re
         assert server.texts() == ["Lisbon suits her."]
 
 
+def test_what_was_written_while_the_bot_was_off_has_its_time_and_is_one_conversation(
+    server: Telegram, tmp_path: Path
+) -> None:
+    sent_at = int(now().timestamp()) - 3 * 86_400
+    first = server.write("Mia moved to Lisbon.", date=sent_at)
+    server.write("She likes it.", date=sent_at + 60)
+    server.chats[7][first].text = "Mia moved to Porto."
+    edited = {"edit_date": sent_at + 90}
+    server.deliver(edited_message=server.describe(7, first, "Mia moved to Porto.", ANN, edited))
+    with run_bot(server, tmp_path, "Porto suits her.", starts=False) as nemo:
+        nemo.invite()
+        nemo.bot.start()
+        server.wait_for_reply("Porto suits her.")
+        server.wait_until_read()
+        server.write("And Ben?")
+        server.wait(lambda: len(nemo.lines()) == 5)
+        lines = sorted(nemo.get_memory().lines(), key=lambda line: line.position)
+        assert [line.text for line in lines[:2]] == ["Mia moved to Porto.", "She likes it."]
+        assert [line.said_at.timestamp() for line in lines[:2]] == [sent_at, sent_at + 60]
+        assert all(abs(line.said_at - now()) < timedelta(minutes=5) for line in lines[2:])
+        assert len({line.session for line in lines}) == 1
+
+
 def test_an_edited_message_gets_another_reply_in_the_place_of_the_first(server: Telegram, tmp_path: Path) -> None:
     with run_bot(server, tmp_path, "Lisbon suits her.", "Porto suits her.") as nemo:
         nemo.invite()
