@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from everthread.bank.line_validation import MAX_NAME_CHARS, clean_lines, replace_unstorable
-from everthread.errors import NotFound
+from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.types import Condition, Filter, Hit, Line, Metadata, NewLine
 
@@ -61,7 +61,13 @@ class DocumentLines:
         )
 
     def find_all(self, document_ids: Iterable[str]) -> list[Line]:
-        """Return the lines of documents, in the order of the ids, without those that are not stored."""
+        """Return the lines of documents, in the order of the ids, without those that are not stored.
+
+        Raises:
+            BadInput: a single id was given instead of several.
+        """
+        if isinstance(document_ids, str):
+            raise BadInput(f"expected a list of ids, got {document_ids!r}; write [{document_ids!r}]")
         found = map(self.find, document_ids)
         return [line for line in found if line is not None]
 

@@ -133,7 +133,7 @@ class EverthreadVectorStore(VectorStore):
             **kwargs: none are known.
 
         Raises:
-            BadInput: an id is invalid.
+            BadInput: an argument is invalid.
             StoreUnavailable: the bank can't be written.
         """
         _refuse_unknown("delete", kwargs)

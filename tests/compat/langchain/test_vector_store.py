@@ -129,6 +129,8 @@ def test_an_invalid_document_is_named_and_none_is_stored(store: EverthreadVector
         store.similarity_search("x", where={})
     with pytest.raises(BadInput, match="invalid filter: got 'page'"):
         store.similarity_search("x", filter="page")  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match=r"expected a list of ids, got 'stop'; write \['stop'\]"):
+        store.delete("stop")  # type: ignore[arg-type]
     assert store.get_by_ids(["new", "n" * 300]) == []
 
 
