@@ -207,7 +207,7 @@ class TelegramBot:
 
     def _continue(self, said: Said, received: Received) -> None:
         """Answer a message that was stored or edited, now or at the end of the turn."""
-        self.chats.release(said.chat, received.discarded)
+        self._outbox.release(said.chat, received.discarded)
         if received.needs_reply:
             self.chats.set_pending(said.chat, said.message)
             self._schedule(said.chat)

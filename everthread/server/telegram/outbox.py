@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from everthread.languages.wording import Wording, load_wording
 from everthread.server.messaging.live_conversation import LiveConversation
-from everthread.server.messaging.message import LINE_PART, AnswerPart, AnswerParts
+from everthread.server.messaging.message import HELD_PART, LINE_PART, AnswerPart, AnswerParts
 from everthread.server.telegram.bot_api import BotAPI, Keyboard, retry
 from everthread.server.telegram.channel import TELEGRAM
 from everthread.server.telegram.chat_store import ChatStore
@@ -41,6 +41,7 @@ class Outbox:
         """
         self.api, self.closing = api, closing
         self._conversation, self._chats, self._interval_s = conversation, chats, interval_s
+        self._unwritten: dict[int, list[int]] = {}  # by chat: the messages of the last reply that no bank has
 
     def words(self, chat: int) -> Wording:
         """Return the words of a chat's language."""
@@ -95,6 +96,14 @@ class Outbox:
         self._chats.remove_sent(chat, replaces)
         if part[0] == LINE_PART:
             self._chats.save_sent(chat, messages, part[1])
+        elif part[0] == HELD_PART:
+            self._unwritten[chat] = messages
+
+    def release(self, chat: int, lines: Collection[int]) -> None:
+        """Let the next reply take the place of these lines, which were discarded; negative ones are in no bank."""
+        self._chats.release(chat, lines)
+        if unwritten := [line for line in lines if line < 0]:
+            self._chats.save_sent(chat, self._unwritten.pop(chat, []), unwritten[0], "free")
 
     def _make_keyboard(self, chat: int, part: AnswerPart, *, is_reply: bool) -> Keyboard:
         """Return the buttons below a part: those of a reply, a yes and a no below a question, or none."""

@@ -260,6 +260,19 @@ def test_in_incognito_nothing_is_written(nemo: RunningBot, tmp_path: Path) -> No
     assert b"Gerda" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
+def test_an_edit_in_incognito_replaces_the_reply(server: Telegram, tmp_path: Path) -> None:
+    with run_bot(server, tmp_path, "Lisbon suits her.", "Porto suits her.") as nemo:
+        nemo.invite()
+        server.write("/incognito")
+        server.wait_for(ENGLISH("telegram.incognito-on"))
+        message = server.write("Mia moved to Lisbon.")
+        server.wait_for("Lisbon suits her.")
+        server.edit(message, "Mia moved to Porto.")
+        server.wait_for("Porto suits her.")
+        assert server.texts() == [ENGLISH("telegram.incognito-on"), "Porto suits her."]
+        assert nemo.lines() == []
+
+
 def test_everything_is_forgotten_after_a_yes_with_a_receipt(nemo: RunningBot) -> None:
     nemo.telegram.write("Mia moved to Lisbon.")
     nemo.telegram.wait_for_reply("Lisbon suits her.")
