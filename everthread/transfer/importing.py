@@ -34,7 +34,7 @@ from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.transfer.services.changes import batch_conversations, find_last_times, store_conversations
-from everthread.transfer.services.lines import Findings
+from everthread.transfer.services.lines import Findings, number_name
 from everthread.transfer.services.registry import WHATSAPP
 from everthread.transfer.services.units import store_units
 from everthread.types import FileContents, Line, NewLine, NewUnit, Session, now
@@ -109,7 +109,9 @@ def _check_files(
     first = path if isinstance(path, Path) else next(each for each in path if each not in left_out)
     head = find_head(first) if first.is_file() and not findings.services else None
     for file, error in left_out.items():
-        findings.broken[file.name] = "; ".join(filter(None, (error.where, error.message, error.remedy)))
+        findings.broken[number_name(file.name, findings.broken)] = "; ".join(
+            filter(None, (error.where, error.message, error.remedy))
+        )
     contents = counter.summarize(sessions, findings)
     if findings.services:
         _check_names(contents, findings, first, options)

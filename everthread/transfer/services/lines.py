@@ -89,7 +89,7 @@ def read_lines(
                     elif options.strict:
                         raise BadFile(f"conversation {read.name!r}: {read.reason}", path=paths[0])
                     else:
-                        findings.broken[_number_name(read.name, findings.broken)] = read.reason
+                        findings.broken[number_name(read.name, findings.broken)] = read.reason
 
 
 def _read_entry(
@@ -109,7 +109,7 @@ def _read_entry(
         yield BrokenConversation(name, str(error))
 
 
-def _number_name(name: str, used: Collection[str]) -> str:
+def number_name(name: str, used: Collection[str]) -> str:
     """Return a name, with a number if it is used."""
     return f"{name} ({len(used) + 1})" if name in used else name
 

@@ -93,9 +93,11 @@ def test_files_that_cannot_be_read_are_named_and_the_others_imported(tmp_path: P
     (tmp_path / "cut.zip").write_bytes(content[:-30])
     at = content.index(b"conversations.json") + len(b"conversations.json") + 3
     (tmp_path / "z.zip").write_bytes(content[:at] + b"\xff" + content[at + 1 :])
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "z.zip").write_bytes(content[:-30])
     source = check_file(tmp_path)
     assert [line.text for line in source.read()] == ["a"]
-    assert list(source.contents.broken) == ["cut.zip", "z.zip"]
+    assert sorted(source.contents.broken) == ["cut.zip", "z.zip", "z.zip (3)"]
     assert source.contents.broken["cut.zip"].endswith("download it again")
     assert check_file([tmp_path / "cut.zip", whole]).line_count == 1
     with pytest.raises(BadFile, match=r"cut\.zip: not a readable zip archive"):
