@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from everthread.bank.line_keys import find_by_key
-from everthread.bank.line_versions import get_recorded
+from everthread.bank.line_keys import find_by_key, key_history
+from everthread.bank.line_versions import find_versions, get_recorded
 from everthread.chat import character_library
 from everthread.chat.character import DEFAULT_CHARACTER, is_same_name
 from everthread.chat.chat import Chat
@@ -222,21 +222,17 @@ class LiveConversation(MessageConversation):
             return None
 
     def forget_turn(self, person: str, seq: int) -> list[Line]:
-        """Forget a reply and the messages that it answers, for good. Returns the forgotten lines."""
+        """Forget a reply and the messages that it answers, for good. Returns the forgotten lines.
+
+        Their earlier versions, which the chat doesn't show any more, are forgotten, too.
+        """
         memory = self._get_memory(person)
         line = get_recorded(memory.store, memory.bank, seq) if memory is not None else None
         if memory is None or line is None:
             return []
-        turn = [line]
-        for earlier in reversed(list(memory.lines(Filter(session=line.session)))):
-            if earlier.position >= line.position:
-                continue
-            if earlier.role != "user":
-                break
-            turn.append(earlier)
+        turn = _find_turn(memory, line)
         with self.conversations.pause_bank(memory.bank, timeout_s=MESSAGE_LEASE_TIMEOUT_S):
-            for said in turn:
-                memory.forget(seq=said.seq)
+            memory.forget(seq=[said.seq for said in turn])
         return turn
 
     def read(self, person: str) -> tuple[Memory | None, list[Line]]:
@@ -269,7 +265,26 @@ class LiveConversation(MessageConversation):
         """Return whether a person has a bank."""
         return self._get_memory(person) is not None
 
-    def has_question(self, person: str) -> bool:
-        """Return whether the bot waits for a yes or a no."""
+    def get_question(self, person: str) -> str:
+        """Return the question that waits for a yes or a no, as `PersonState` names it; "" for none."""
         memory = self._get_memory(person)
-        return memory is not None and bool(self._load_state(memory).ask)
+        return "" if memory is None else self._load_state(memory).ask
+
+
+def _find_turn(memory: Memory, reply: Line) -> list[Line]:
+    """Return a reply, the messages that it answers, and the earlier versions of both."""
+    store, bank = memory.store, memory.bank
+    answered: set[int] = set()
+    for earlier in reversed(list(memory.lines(Filter(session=reply.session)))):
+        if earlier.position >= reply.position:
+            continue
+        if earlier.role != "user":
+            break
+        for old in key_history(store, bank, earlier):
+            if (old.session, old.role) == (earlier.session, earlier.role):  # an import may have linked any line
+                answered.update(find_versions(store, bank, old.seq))
+    replies = memory.lines(Filter(session=reply.session, role="assistant"), include_retracted=True)
+    discarded = {line.seq for line in replies if line.retracted_at is not None and line.parent in answered}
+    seqs = {*find_versions(store, bank, reply.seq), *answered, *discarded}
+    recorded = (get_recorded(store, bank, seq) for seq in sorted(seqs))
+    return [line for line in recorded if line is not None]

@@ -101,18 +101,22 @@ class Buttons:
         forgotten = self._conversation.forget_turn(str(chat), seq)
         own_key = f"{TELEGRAM.name}:{chat}:"
         said = [int(line.key.removeprefix(own_key)) for line in forgotten if line.key and line.key.startswith(own_key)]
-        receipt = self._outbox.words(chat)("telegram.forgotten", number=len(forgotten))
-        self._outbox.edit_text(chat, pressed.message, receipt)
         for message in (*sent, *said):
             self._delete(chat, message)
         self._chats.remove_sent(chat, sent)
+        receipt = self._outbox.words(chat)("telegram.forgotten", number=len(forgotten))
+        self._outbox.edit_text(chat, pressed.message, receipt)
 
     def _delete(self, chat: int, message: int) -> None:
         retry(lambda: self._outbox.api.delete(chat, message), self._outbox.closing)
 
-    def _answer_question(self, pressed: Pressed, answer: str) -> None:
-        """Answer the pending question as if the person had written yes or no."""
-        if not self._conversation.has_question(str(pressed.chat)):
+    def _answer_question(self, pressed: Pressed, value: str) -> None:
+        """Answer the pending question as if the person had written yes or no.
+
+        A yes to another question has no effect: it may have been to remember, while the pending one is to forget.
+        """
+        question, _, answer = value.partition(":")
+        if self._conversation.get_question(str(pressed.chat)) != question:
             self._refuse(pressed)
             return
         self._confirm(pressed)

@@ -17,7 +17,8 @@ AGAIN, CORRECT, FORGET, FORGET_NOW, KEEP, SAY, CHARACTER = (
     "again", "correct", "forget", "forget-now", "keep", "say", "character",
 )  # fmt: skip
 YES, NO = "yes", "no"
-QUESTIONS = frozenset({"forget?", "remember?", "remember-this?", "drop?"})
+# The questions below which there are a yes and a no, with their names in the state of a person.
+QUESTIONS = {"forget?": "forget", "remember?": "remember", "remember-this?": "remember", "drop?": "drop"}
 
 
 class Outbox:
@@ -111,6 +112,6 @@ class Outbox:
         if kind == LINE_PART and is_reply:
             return [[("↻", f"{AGAIN}:{number}"), ("✎", f"{CORRECT}:{number}"), ("✕", f"{FORGET}:{number}")]]
         if kind in QUESTIONS:
-            words = self.words(chat)
-            return [[(words("telegram.yes"), f"{SAY}:{YES}"), (words("telegram.no"), f"{SAY}:{NO}")]]
+            words, question = self.words(chat), f"{SAY}:{QUESTIONS[kind]}"
+            return [[(words("telegram.yes"), f"{question}:{YES}"), (words("telegram.no"), f"{question}:{NO}")]]
         return ()

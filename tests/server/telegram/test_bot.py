@@ -180,6 +180,22 @@ def test_a_reply_is_given_again_in_its_place_and_only_the_last_one(server: Teleg
         assert server.texts() == ["Second.", "Third."]
 
 
+def test_a_turn_is_forgotten_with_what_was_edited_or_given_again_in_it(server: Telegram, tmp_path: Path) -> None:
+    with run_bot(server, tmp_path, "4711, noted.", "4711 it is.", "All right.") as nemo:
+        nemo.invite()
+        message = server.write("My PIN is 4711.")
+        server.wait_for_reply("4711, noted.")
+        server.press("↻")
+        server.wait_for_reply("4711 it is.")
+        server.edit(message, "My PIN is a secret.")
+        server.wait_for_reply("All right.")
+        server.press("✕")
+        server.wait_for(ENGLISH("telegram.forget-these?"))
+        server.press("Yes")
+        server.wait_for(ENGLISH("telegram.forgotten", number=5))
+        assert list(nemo.get_memory().lines(include_retracted=True)) == []
+
+
 def test_a_reply_is_corrected_by_an_answer_to_the_question_for_it(nemo: RunningBot) -> None:
     nemo.telegram.write("Mia moved to Lisbon.")
     nemo.telegram.wait_for_reply("Lisbon suits her.")
@@ -307,6 +323,23 @@ def test_at_the_end_the_person_is_asked_and_a_late_press_has_no_effect(nemo: Run
     assert len(nemo.lines()) == 2
     nemo.telegram.write("/end")
     nemo.telegram.wait_for(ENGLISH("telegram.no-conversation"))
+
+
+def test_a_yes_below_another_question_than_the_pending_one_forgets_nothing(nemo: RunningBot) -> None:
+    nemo.get_memory().set_setting("remember", "ask")
+    nemo.telegram.write("Mia moved to Lisbon.")
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
+    nemo.telegram.write("/end")
+    nemo.telegram.wait_for(ENGLISH("message.remember-this?"))
+    yes_to_remember, _ = max(nemo.telegram.chats[7].items())[1].keyboard
+    for text, question in (("no", "message.drop?"), ("/forget", "message.forget?")):
+        nemo.telegram.write(text)
+        nemo.telegram.wait_for(ENGLISH(question))
+        max(nemo.telegram.chats[7].items())[1].keyboard.append(("To remember", yes_to_remember[1]))
+        nemo.telegram.press("To remember")
+        nemo.telegram.wait(lambda: nemo.telegram.notices == [ENGLISH("telegram.too-late")])
+        nemo.telegram.notices.clear()
+    assert len(nemo.lines()) == 2
 
 
 def test_the_bank_is_sent_as_a_file_from_which_it_can_be_imported(nemo: RunningBot) -> None:
