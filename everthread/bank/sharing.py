@@ -1,7 +1,7 @@
 """Shares banks, and ends that. The setting `recall_from` of a bank names others that its replies also draw on.
 
 Each of those records the bank in its own setting `shared_with`, so that forgetting it need not read all banks of the
-store. The record may name banks that no longer share it, but lacks none.
+store. The record may name banks that no longer share it. It lacks banks that named this one before it existed.
 """
 
 from __future__ import annotations
