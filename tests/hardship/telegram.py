@@ -85,7 +85,7 @@ class Telegram:
         if answered is not None:
             shown = self.chats[chat].get(answered) or Shown(sender, "")
             more["reply_to_message"] = {"message_id": answered, "from": shown.sender, "chat": describe_chat(chat)}
-        date = self.chats[chat][message].date if message in self.chats[chat] else int(time.time())
+        date = self.chats[chat][message].date if message in self.chats.get(chat, {}) else int(time.time())
         where = {"message_id": message, "chat": describe_chat(chat)}
         return {**where, "from": sender, "date": date, "text": text, **more}
 

@@ -59,6 +59,7 @@ class MessageConversation:
         store: MessageStore,
         clock: Callable[[], datetime] | None = None,
         language: str = DEFAULT_LANGUAGE,
+        find_home: Callable[[str], str] = str,
     ) -> None:
         """Create the conversations of a channel.
 
@@ -68,7 +69,9 @@ class MessageConversation:
             store: the opt-outs of the channel.
             clock: returns the current time.
             language: of the bot's own texts, for people who have not chosen one.
+            find_home: returns the person whose bank another one shares; default: each has their own.
         """
+        self._find_home = find_home
         self.channel, self.store, self.language = channel, store, language
         self.services, self.conversations = conversations.services, conversations
         self._clock = clock
@@ -139,12 +142,16 @@ class MessageConversation:
 
     def _get_memory(self, person: str) -> Memory | None:
         """Return the memory of the person's bank, or None if it does not exist."""
-        bank = self.channel.get_bank(person)
+        bank = self.get_bank(person)
         return self.services.get_memory(bank) if self.services.store.exists(bank) else None
 
     def _create_memory(self, person: str) -> Memory:
         """Return the memory of the person's bank, which is created if it does not exist."""
-        return self.services.get_memory(self.channel.get_bank(person), create=True)
+        return self.services.get_memory(self.get_bank(person), create=True)
+
+    def get_bank(self, person: str) -> str:
+        """Return the id of the bank in which a person is remembered."""
+        return self.channel.get_bank(self._find_home(person))
 
     # -------------------------------------------------------------------- language
 
@@ -421,7 +428,7 @@ class MessageConversation:
             line = self._find_line(kind.removeprefix(GROUP_LINE_PART), number)
             return f"{line.speaker}: {line.text}" if line else ""
         if kind == LINE_PART:
-            line = self._find_line(self.channel.get_bank(person), number)
+            line = self._find_line(self.get_bank(person), number)
             return line.text if line else ""
         name, _, language = kind.partition("/")
         home = self._get_memory(person)

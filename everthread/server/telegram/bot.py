@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from everthread.config import LANGUAGES
-from everthread.errors import ConfigError, EverthreadError
+from everthread.errors import ConfigError, EverthreadError, StoreUnavailable
 from everthread.languages.wording import DEFAULT_LANGUAGE, load_wording
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.messaging.live_conversation import LiveConversation, Received
@@ -32,7 +32,7 @@ from everthread.server.telegram.commands import Commands, describe_commands
 from everthread.server.telegram.live_message import EDIT_INTERVAL_S
 from everthread.server.telegram.outbox import Outbox
 from everthread.server.telegram.polling import Done, UpdatePoller
-from everthread.server.telegram.updates import Pressed, Said, read_update
+from everthread.server.telegram.updates import Moved, Pressed, Said, read_update
 
 log = logging.getLogger("everthread.server")
 
@@ -68,7 +68,13 @@ class TelegramBot:
         self.chats, self._messages = ChatStore(file), MessageStore(file, TELEGRAM.name)
         self._api, self._conversations, self._turn_delay_s = api, conversations, turn_delay_s
         self._closing, self._closed = threading.Event(), threading.Event()
-        self._conversation = LiveConversation(TELEGRAM, conversations, self._messages, language=language)
+        self._conversation = LiveConversation(
+            TELEGRAM,
+            conversations,
+            self._messages,
+            language=language,
+            find_home=lambda person: str(self.chats.find_home(int(person))),
+        )
         self._outbox = Outbox(api, self._conversation, self.chats, self._closing, edit_interval_s)
         self._commands = Commands(self._conversation, self._outbox)
         self._buttons = Buttons(self._conversation, self._outbox, self.chats)
@@ -96,7 +102,7 @@ class TelegramBot:
         while self._replying and time.monotonic() < deadline:
             time.sleep(0.02)
         for chat in list(self._replying):
-            self._conversations.drop_events(TELEGRAM.get_bank(str(chat)))  # which stops its reply
+            self._conversations.drop_events(self._conversation.get_bank(str(chat)))  # which stops its reply
         self._queues.close()
         self._messages.close()
         self.chats.close()
@@ -144,8 +150,21 @@ class TelegramBot:
             event = None
         if event is None:
             done(True)
+        elif isinstance(event, Moved):
+            self._move(event, done)
         else:
             self._queues.enqueue(str(event.chat), lambda: self._handle_event(event, done))
+
+    def _move(self, moved: Moved, done: Done) -> None:
+        """Let a supergroup continue its group, before messages in it are handled."""
+        is_handled = False
+        try:
+            self.chats.move(moved.chat, moved.successor)
+            is_handled = True
+        except StoreUnavailable as error:
+            log.error("a supergroup could not be connected with its group: %s", type(error).__name__)
+        finally:
+            done(is_handled)
 
     def _handle_event(self, event: Said | Pressed, done: Done) -> None:
         is_handled = False

@@ -21,6 +21,7 @@ CODE_BYTES = 12  # 16 characters, of those that may be part of a link
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS telegram_invitations (code TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS telegram_chats (chat INTEGER PRIMARY KEY, pending INTEGER);
+CREATE TABLE IF NOT EXISTS telegram_moved (chat INTEGER PRIMARY KEY, home INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS telegram_sent
     (chat INTEGER, message INTEGER, line INTEGER, kind TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (chat, message))
     WITHOUT ROWID;
@@ -65,6 +66,21 @@ class ChatStore:
         with self._database.read() as db:
             query = "SELECT 1 FROM telegram_chats WHERE chat = ?"
             return db is not None and db.execute(query, (chat,)).fetchone() is not None
+
+    def move(self, chat: int, successor: int) -> None:
+        """Let the supergroup that a group has become continue it, if the group began with an invitation."""
+        with self._database.write() as db:
+            query = "SELECT 1 FROM telegram_chats WHERE chat = ?"
+            if db.execute(query, (chat,)).fetchone() and not db.execute(query, (successor,)).fetchone():
+                db.execute("INSERT INTO telegram_chats (chat) VALUES (?)", (successor,))
+                db.execute("INSERT INTO telegram_moved VALUES (?, ?)", (successor, chat))
+
+    def find_home(self, chat: int) -> int:
+        """Return the chat that names the bank: for a supergroup, the group that has become it."""
+        with self._database.read() as db:
+            query = "SELECT home FROM telegram_moved WHERE chat = ?"
+            row = None if db is None else db.execute(query, (chat,)).fetchone()
+        return chat if row is None else int(row[0])
 
     # ------------------------------------------------------------ pending replies
 

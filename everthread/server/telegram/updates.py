@@ -59,7 +59,15 @@ class Pressed:
     is_group: bool
 
 
-def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | None:
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A group that has become a supergroup, which is another chat."""
+
+    chat: int
+    successor: int
+
+
+def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | Moved | None:
     """Read an update.
 
     Args:
@@ -67,11 +75,15 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | No
         bot_name: the bot's user name, without the @.
 
     Returns:
-        The message or the press; None for anything else, such as a message of a channel or of another bot.
+        The message, the press, or the move; None for anything else, such as a message of a channel or of another bot.
     """
     if (press := update.get("callback_query")) is not None:
         return _read_press(press)
     message = update.get("edited_message") or update.get("message") or {}
+    if successor := message.get("migrate_to_chat_id"):
+        return Moved(int(message["chat"]["id"]), int(successor))
+    if chat := message.get("migrate_from_chat_id"):
+        return Moved(int(chat), int(message["chat"]["id"]))
     sender = message.get("from") or {}
     if not message or not sender or sender.get("is_bot"):
         return None

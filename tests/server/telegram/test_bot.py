@@ -265,6 +265,18 @@ def test_in_a_group_the_bot_hears_only_what_is_addressed_to_it_and_each_speaker_
         assert "Ben Lo" in json.dumps(nemo.asked[-1].body)
 
 
+def test_a_supergroup_keeps_the_invitation_and_the_bank_of_its_group(nemo: RunningBot) -> None:
+    nemo.invite(-5)
+    with nemo.telegram.changed:
+        service = nemo.telegram.describe(-5, 0, "", ANN, {"migrate_to_chat_id": GROUP})
+        nemo.telegram.deliver(message=service)
+        nemo.telegram.write("@ever_bot where is Lisbon?", GROUP)
+        nemo.telegram.deliver(message=nemo.telegram.describe(GROUP, 0, "", ANN, {"migrate_from_chat_id": -5}))
+    nemo.telegram.wait_for_reply("Lisbon suits her.", GROUP)
+    assert nemo.lines(-5) == ["Ann: where is Lisbon?", "Nemo: Lisbon suits her."]
+    assert f"telegram/{GROUP}" not in nemo.services.store.banks()
+
+
 def test_in_incognito_nothing_is_written(nemo: RunningBot, tmp_path: Path) -> None:
     nemo.telegram.write("/incognito")
     nemo.telegram.wait_for(ENGLISH("telegram.incognito-on"))
