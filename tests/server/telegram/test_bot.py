@@ -24,6 +24,11 @@ ENGLISH = load_wording()
 ACTS = ["write", "edit-the-last", "edit-the-first", "deliver-again", "lose-answers", "restart"]
 
 
+@pytest.fixture(autouse=True)
+def _own_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+
+
 @pytest.fixture
 def server() -> Iterator[Telegram]:
     with telegram() as server:
