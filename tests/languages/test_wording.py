@@ -52,6 +52,7 @@ SPOKEN_ELSEWHERE = {  # names of commands, logs, and errors of the API
     "a reply could not be given again: %s",
     "a reply could not be sent: %s",
     "a reply was rejected by Telegram: %s",
+    "a supergroup could not be connected with its group: %s",
     "a text message could not be answered: %s",
     "an answer could not be sent: %s",
     "an update of Telegram can't be read: %s",

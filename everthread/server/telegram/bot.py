@@ -162,7 +162,7 @@ class TelegramBot:
             self.chats.move(moved.chat, moved.successor)
             is_handled = True
         except StoreUnavailable as error:
-            log.error("no bank for a supergroup: %s", type(error).__name__)
+            log.error("a supergroup could not be connected with its group: %s", type(error).__name__)
         finally:
             done(is_handled)
 
