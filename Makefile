@@ -29,17 +29,17 @@ chat: $(VENV)/installed
 serve: $(VENV)/installed-server
 	@$(BIN)/everthread serve --open
 
-# The workers of pytest: at most six, because each of them may start a Postgres server. The tests that are not unit tests
-# often wait, and have one worker more than there are cores.
-workers = $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + $(1), 6))')
+# One worker more than there are cores, because many tests wait; at most six, because each of them may start a Postgres
+# server.
+WORKERS = $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + 1, 6))')
 
 # The tests that need neither Postgres, a browser nor another process. They take about a minute on two cores.
 unit: $(VENV)/installed-unit
-	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $(call workers,0)
+	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $(WORKERS)
 
 # All tests. Those of a file run in one worker, and the files in the order of tests/conftest.py.
 test: $(VENV)/installed-test browser $(AI_SDK)/node_modules check docs
-	$(BIN)/pytest --dist loadfile --no-loadscope-reorder --numprocesses $(call workers,1)
+	$(BIN)/pytest --dist loadfile --no-loadscope-reorder --numprocesses $(WORKERS)
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
