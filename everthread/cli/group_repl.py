@@ -14,8 +14,6 @@ from everthread.cli.screen import Screen, open_screen
 from everthread.errors import EverthreadError
 from everthread.types import Line
 
-DEFAULT_LINES = 10  # that /lines shows
-
 
 class GroupChatRepl:
     """A group chat in one terminal. The character that the user names answers, else the one silent for longest."""
@@ -121,7 +119,7 @@ class GroupChatRepl:
 
     def show_lines(self, argument: str) -> None:
         """Show the last lines, with the numbers that the other commands take."""
-        count = parse_seq(argument, self.words) if argument else DEFAULT_LINES
+        count = parse_seq(argument, self.words) if argument else repl_text.DEFAULT_LINES
         if count < 1:
             raise problem("invalid_count", self.words, text=argument)
         rows = format_lines(self.group.lines[-count:], self.words)
@@ -144,8 +142,7 @@ class GroupChatRepl:
     def correct(self, argument: str) -> None:
         """Replace the text of a line for all that heard it, and change nothing else."""
         seq, text = repl_text.parse_correction(argument, self.incognito, self.words)
-        self.group.correct(self.find_line(seq, "no_line", text=seq), text)
-        corrected = format_lines([line for line in self.group.lines if line.text == text][-1:], self.words)
+        corrected = format_lines(self.group.correct(self.find_line(seq, "no_line", text=seq), text)[:1], self.words)
         self.screen.say("\n".join([self.words("terminal.corrected"), *corrected]))
 
     def undo(self, argument: str) -> None:

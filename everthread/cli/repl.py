@@ -21,7 +21,6 @@ from everthread.errors import EverthreadError, LLMUnavailable, NotFound
 from everthread.types import EndResult, Filter, Line
 
 MAX_HISTORY_LINES = 200  # of the user, that the arrow keys bring back
-DEFAULT_LINES = 10  # that /lines shows
 MAX_HELP_COLUMNS = 100
 
 
@@ -190,7 +189,7 @@ class ChatRepl:
         if argument == "all":
             lines = list(self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True))
         else:
-            count = parse_seq(argument, self.words) if argument else DEFAULT_LINES
+            count = parse_seq(argument, self.words) if argument else repl_text.DEFAULT_LINES
             if count < 1:
                 raise self.problem("invalid_count", text=argument)
             lines = self.chat.lines[-count:]

@@ -21,6 +21,7 @@ from everthread.languages.wording import Wording
 from everthread.llms.base import LLM
 from everthread.types import EndResult, Line
 
+DEFAULT_LINES = 10  # that /lines shows
 QUIT_WORDS = ("/quit", "quit", "exit")
 MAX_ROW_CHARS = 70  # of a line in a list
 MAX_RESUMED_CHARS = 300  # of a line that is shown when its conversation is resumed
