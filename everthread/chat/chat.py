@@ -169,8 +169,8 @@ class Chat:
         """Save a text as the user's line, and return the reply, an iterator that streams the model's answer.
 
         If the bank or the recipe asks for consent, the reply to a goodbye is the question whether to remember the
-        conversation. A yes then ends it, and the reply's `ending` is the result. The reply to a no asks whether to
-        forget it for good, and only a yes to that does. No answer is saved as a line.
+        conversation. "Yes" then ends it, and the reply's `ending` is the result. The reply to "no" asks whether to
+        forget it for good; it is forgotten if the user confirms that. None of the answers is saved as a line.
 
         Args:
             text: what the user says. It is durable when this returns.
@@ -320,7 +320,7 @@ class Chat:
         )
 
     def withdraw_no(self) -> None:
-        """Ask whether to remember the conversation again, if a no to that is to be confirmed."""
+        """Ask again whether to remember the conversation, if the user has said no and not confirmed it."""
         if self._pending == "forget":
             self._set_forget_asked_at(None)
 
@@ -353,7 +353,7 @@ class Chat:
 
     @property
     def question(self) -> str:
-        """The question whether to remember the conversation, or after a no whether to forget it, from the user's
+        """The question whether to remember the conversation, or after "no" whether to forget it, from the user's
         goodbye until the answer; else empty."""
         return self.words(f"chat.{pending}") if (pending := self._pending) else ""
 

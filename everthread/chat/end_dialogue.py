@@ -1,7 +1,7 @@
 """Ends a conversation, and builds the replies that ask whether to remember it or report the end.
 
-A no to "Shall I remember this conversation?" forgets nothing yet: the user is asked whether to forget it for good.
-Which question is pending is stored in the bank, so that another process can read the answer.
+If the user answers "Shall I remember this conversation?" with "no", nothing is forgotten yet: the user is asked whether
+to forget it for good. Which question is pending is stored in the bank, so that another process can read the answer.
 """
 
 from __future__ import annotations

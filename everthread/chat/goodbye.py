@@ -63,14 +63,14 @@ def next_step(
         text: what the user said.
         name: the name of the character, which may be part of a goodbye.
         pending: the question that is open: "remember" for "Shall I remember this conversation?", "forget" for the one
-            that follows a no to it.
+            that follows if the answer is "no".
         has_spoken: whether the user said something before in the conversation.
         policy: the bank's setting `remember`: True always, False never, None ask.
         ends_conversation: whether a goodbye ends the conversation; otherwise it is an ordinary line.
 
     Returns:
-        "remember" for a yes; "confirm" for a no, after which the person is asked whether to forget; "forget" for a yes
-        to that, and "keep" for a no. "ask" for a goodbye after which the question is asked, "part" for one after which
+        "remember" for "yes"; "confirm" for "no", after which the person is asked whether to forget; "forget" if that
+        is confirmed, else "keep". "ask" for a goodbye after which the question is asked, "part" for one after which
         the setting decides, "ask again" for an unclear answer, and "go on" for anything else.
     """
     if pending and (agreed := parse_answer(text, pending, name)) is not None:

@@ -1,4 +1,4 @@
-"""Asks for a yes or a no in the language of the terminal, and reads the answer."""
+"""Asks yes-or-no questions in the language of the terminal, and reads the answers."""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ SETTING_SAMPLE = "sample"  # the number of the line that shows the character's s
 SETTING_DEMO = "demo"  # the language of the sample life that the bank was filled with
 SETTING_OFFERS = "offers"  # the `ReminderHistory`, as JSON
 SETTING_ASKED_AT = "goodbye"  # the number of the goodbye that the pending question (whether to remember) follows
-SETTING_FORGET_ASKED_AT = "goodbye_no"  # the number of that goodbye, once a no is to be confirmed
+SETTING_FORGET_ASKED_AT = (
+    "goodbye_no"  # the number of that goodbye, once the user has said no and is asked to confirm it
+)
 SETTING_RESPONSES = "everthread.responses"  # [[id of a response without a line, number of the line that it answers], …]
 SETTING_SMS = "sms"  # the state of the text-message conversation, as JSON
 SETTING_TELEGRAM = "telegram"  # the state of the conversation on Telegram, as JSON

@@ -67,7 +67,7 @@ class AskBody(RequestBody):
 class ReplyBody(AskBody):
     """A message from the person.
 
-    confirm_forget: whether the caller itself asks again after a no to the question whether to remember the
+    confirm_forget: whether the caller itself asks again after "no" to the question whether to remember the
     conversation, and then ends it.
     """
 

@@ -524,7 +524,7 @@ class ConversationRegistry:
                 raise problems.incognito_lost()
 
     def _may_forget(self, chat: Chat, text: str, confirm_forget: bool) -> bool:
-        """Return whether a text is a no to the question whether to remember the conversation, or a yes to the one after
+        """Return whether a text means "no" to the question whether to remember, or "yes" to the one after
         that. A caller that confirms a no itself is never asked the second one."""
         if parse_answer(text, "remember", chat.character.name) is None:
             return False

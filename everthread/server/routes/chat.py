@@ -98,9 +98,9 @@ async def reply(
     """Say something and get a reply. The line is stored before the response begins.
 
     If the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; a yes after it
-    ends the conversation, as `end` does, and is answered with `ended`. A no forgets nothing yet: another `question`
-    asks whether to forget for good, and a yes to that is answered with `ended`. With `confirm_forget`, the caller asks
-    that itself: a no is answered with `question` and `"confirm_forget": true`.
+    ends the conversation, as `end` does, and is answered with `ended`. "No" forgets nothing yet: another `question`
+    asks whether to forget for good, and if that is confirmed, the answer has `ended`. With `confirm_forget`, the caller
+    asks that itself: "no" is answered with `question` and `"confirm_forget": true`.
     """
     _check_permissions(request, body)
 
