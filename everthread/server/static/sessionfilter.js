@@ -17,10 +17,8 @@ export class SessionFilter {
     this.tag = h("input", { dir: "auto", autocomplete: "off", list: "known-tags", ...changed });
     this.archived = h("input", { type: "checkbox", ...changed });
     this.tags = h("datalist", { id: "known-tags" });
-    this.box = h(
-      "details",
-      { class: "filters" },
-      h("summary", { class: "small" }, t("filter.title")),
+    this.box = byId("filters");
+    this.box.append(
       labelled(t("filter.speaker"), this.speaker),
       labelled(t("filter.from"), this.since),
       labelled(t("filter.to"), this.until),
@@ -31,7 +29,6 @@ export class SessionFilter {
     );
     const readSpeakers = withErrors(() => this.readSpeakers());
     this.box.addEventListener("toggle", () => this.box.open && readSpeakers());
-    byId("search").append(this.box);
     on("bank", () => this.reset());
   }
 
