@@ -67,5 +67,5 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName) -> Receipt:
     if scope == "bank":
         stop_sharing(store, bank)
     if name is not None and not isinstance(name, str):
-        name = sorted({version for seq in name for version in find_versions(store, bank, seq)})
+        name = find_versions(store, bank, name)
     return store.forget(bank, scope, name, now())

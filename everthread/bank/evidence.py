@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from everthread.bank.line_versions import find_versions, get_recorded
+from everthread.bank.line_versions import find_versions, get_recorded, read_recorded
 from everthread.bank.settings import recall_from
 from everthread.common.keys import META_CORRECTS, META_RECALLED
 from everthread.common.timestamps import to_micros
@@ -114,7 +114,7 @@ class _Reader:
         for hit in records.list_hits(record):
             named.update(records.list_seqs(hit, "passage"), records.list_seqs(hit, "span")[-1:])
             named.update(seq for seq in (hit.get("seq"),) if records.is_seq(seq))
-        self._lines = {line.seq: line for line in _read_recorded(store, bank, named)}
+        self._lines = {line.seq: line for line in read_recorded(store, bank, named)}
 
     def read(self, seq: int) -> Evidence:
         record = self._record
@@ -145,7 +145,7 @@ class _Reader:
         for bank in sorted(allowed.intersection(recorded)):
             if self._store.exists(bank):
                 with suppress(BankDamaged, BankTooNew):
-                    lines = _read_recorded(self._store, bank, recorded[bank])
+                    lines = read_recorded(self._store, bank, recorded[bank])
                     shared[bank] = tuple(line for line in lines if to_micros(line.said_at) == recorded[bank][line.seq])
         return shared
 
@@ -179,17 +179,10 @@ class _Reader:
         """Find the current versions of retracted lines, by the numbers of those that were corrected."""
         corrections: dict[int, Line] = {}
         for seq in sorted(seqs):
-            versions = self._store.get(self._bank, find_versions(self._store, self._bank, seq))
+            versions = self._store.get(self._bank, find_versions(self._store, self._bank, [seq]))
             if current := [line for line in versions if META_CORRECTS in line.metadata]:
                 corrections[seq] = current[-1]
         return corrections
-
-
-def _read_recorded(store: Store, bank: str, seqs: Collection[int]) -> tuple[Line, ...]:
-    """Return the lines with these numbers, also retracted ones, in order; forgotten ones are left out."""
-    current = {line.seq: line for line in store.get(bank, sorted(seqs))}
-    lines = (current.get(seq) or get_recorded(store, bank, seq) for seq in sorted(set(seqs)))
-    return tuple(line for line in lines if line is not None)
 
 
 def _number(value: object) -> float:

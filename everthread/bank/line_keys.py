@@ -75,7 +75,7 @@ def find_by_key(store: LineStore, bank: str, key: str) -> Line | None:
 
 def find_current_version(store: LineStore, bank: str, line: Line, replaces: Collection[int] = ()) -> Line | None:
     """Return the newest version of a retracted line that is neither retracted nor among the lines to replace."""
-    versions = store.get(bank, find_versions(store, bank, line.seq))
+    versions = store.get(bank, find_versions(store, bank, [line.seq]))
     return next((version for version in reversed(versions) if version.seq not in replaces), None)
 
 

@@ -1,40 +1,37 @@
-"""Finds the versions of a line.
+"""Finds the versions of lines.
 
 Returning to a discarded branch stores copies of its lines under new numbers; a correction, and a line that replaces
-another under its key, are new lines.
+another under its key, are new lines. Each names an earlier line in its metadata.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+
 from everthread.bank.line_validation import replace_unstorable
 from everthread.common.keys import META_CORRECTS, META_REPEATS, META_REPLACES
 from everthread.stores.base import LineStore
-from everthread.types import Filter, Line
+from everthread.types import AnyOf, Comparison, Filter, Line
+
+LINKS = (META_REPEATS, META_CORRECTS, META_REPLACES)  # names in the metadata of a line: the number of an earlier one
 
 
-def find_versions(store: LineStore, bank: str, seq: int) -> list[int]:
-    """Return the numbers of all versions of a line, including retracted ones, ascending.
+def find_versions(store: LineStore, bank: str, seqs: Collection[int]) -> list[int]:
+    """Return the numbers of all versions of lines, including retracted ones, ascending.
 
-    These are the line itself, the lines that it repeats, corrects or replaces, and those that repeat, correct or
-    replace it. Metadata of an imported line may contain numbers of another bank; therefore a copy must have the same
+    These are the lines themselves, the lines that they repeat, correct or replace, and those that repeat, correct or
+    replace them. Metadata of an imported line may contain numbers of another bank; therefore a copy must have the same
     text, and a correction the same session, speaker and time. `META_REPLACES` is never imported.
+
+    However many lines there are, their sessions are read once, and again as long as that finds other versions.
     """
-    line = get_recorded(store, bank, seq)
-    if line is None:
-        return [seq]
-    versions = {line.seq: line}
-    pending = [line]
-    while pending:
-        version = pending.pop()
-        linked = [
-            *_find_linked(store, bank, version, META_REPEATS),
-            *_find_linked(store, bank, version, META_CORRECTS),
-        ]
-        others = [other for other in linked if _is_version(version, other)] + _find_replaced(store, bank, version)
-        new = {other.seq: other for other in others if other.seq not in versions}
-        versions |= new
-        pending += new.values()
-    return sorted(versions)
+    versions: dict[int, Line] = {}
+    found = read_recorded(store, bank, seqs)
+    while found:
+        versions |= {line.seq: line for line in found}
+        _add_earlier(store, bank, versions, found)
+        found = _find_later(store, bank, versions)
+    return sorted({*seqs, *versions})
 
 
 def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | None:
@@ -42,44 +39,84 @@ def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | 
     old = get_recorded(store, bank, seq)
     if old is None or old.retracted_at is None:
         return None
-    versions = store.get(bank, find_versions(store, bank, seq))
+    versions = store.get(bank, find_versions(store, bank, [seq]))
     return next(
         (line for line in versions if META_CORRECTS in line.metadata and line.text == replace_unstorable(text)[0]), None
     )
 
 
-def _find_linked(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
-    """Return the line that a line's metadata names, and the lines whose metadata name it."""
-    later = store.lines(
-        bank, Filter(session=line.session, metadata={name: line.seq}), include_retracted=True, include_wordless=True
-    )
-    return [*_find_named(store, bank, line, name), *later]
+def _add_earlier(store: LineStore, bank: str, versions: dict[int, Line], lines: Iterable[Line]) -> None:
+    """Add the versions before lines: those that they name, those that these name, and so on."""
+    pending = list(lines)
+    while pending:
+        links = [(line, name, number) for line in pending for name in LINKS if (number := _linked_seq(line, name))]
+        named = {seq for _, _, seq in links} - versions.keys()
+        recorded = {line.seq: line for line in read_recorded(store, bank, named)}
+        earlier = {
+            seq: recorded[seq]
+            for line, name, seq in links
+            if seq in recorded and _is_version(line, recorded[seq], name)
+        }
+        versions |= earlier
+        pending = list(earlier.values())
 
 
-def _find_replaced(store: LineStore, bank: str, line: Line) -> list[Line]:
-    """Return the line that a line replaced, and the line that replaced it, in any session."""
-    replaced = _find_named(store, bank, line, META_REPLACES)
-    if line.retracted_at is None or line.key is not None:  # a line that was replaced has passed on its key
-        return replaced
-    where = Filter(metadata={META_REPLACES: line.seq})
-    return [*replaced, *store.lines(bank, where, after=line.seq, include_retracted=True, include_wordless=True)]
+def _find_later(store: LineStore, bank: str, versions: Mapping[int, Line]) -> list[Line]:
+    """Return the other lines that name one of the versions, and those that name these.
+
+    Copies and corrections are in the same session. A line that replaced another may be in any session; it exists only
+    if the other has passed on its key.
+    """
+    replaced = {_linked_seq(line, META_REPLACES) for line in versions.values()}
+    anywhere = any(line.retracted_at and line.key is None and seq not in replaced for seq, line in versions.items())
+    has_link = AnyOf(tuple(Comparison(f"metadata.{name}", "exists") for name in LINKS))
+    sessions = None if anywhere else tuple({line.session for line in versions.values()})
+    known, found = dict(versions), []
+    for line in store.lines(
+        bank,
+        Filter(session=sessions, condition=has_link),
+        after=min(known),
+        include_retracted=True,
+        include_wordless=True,
+    ):
+        if line.seq not in known and any(_links_to(line, name, known) for name in LINKS):
+            known[line.seq] = line
+            found.append(line)
+    return found
 
 
-def _find_named(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
-    """Return the earlier line whose number a line's metadata have under this name, if it exists."""
+def _links_to(line: Line, name: str, known: Mapping[int, Line]) -> bool:
+    """Return whether a line names a known one under this name, and is a version of it."""
+    earlier = known.get(_linked_seq(line, name))
+    if earlier is None or not _is_version(line, earlier, name):
+        return False
+    return name == META_REPLACES or line.session == earlier.session
+
+
+def _linked_seq(line: Line, name: str) -> int:
+    """Return the number of the earlier line that a line's metadata have under this name; 0 if it has no such number."""
     number = line.metadata.get(name)
-    earlier = get_recorded(store, bank, number) if isinstance(number, int) and 0 < number < line.seq else None
-    return [] if earlier is None else [earlier]
+    return number if type(number) is int and 0 < number < line.seq else 0
 
 
-def _is_version(line: Line, other: Line) -> bool:
-    """Return whether one line repeats or corrects the other."""
-    if META_CORRECTS not in line.metadata and META_CORRECTS not in other.metadata:
-        return line.text == other.text
-    return (line.session, line.speaker, line.said_at) == (other.session, other.speaker, other.said_at)
+def _is_version(line: Line, earlier: Line, name: str) -> bool:
+    """Return whether a line that names another under this name repeats, corrects or replaces it."""
+    if name == META_REPLACES:
+        return True
+    if META_CORRECTS not in line.metadata and META_CORRECTS not in earlier.metadata:
+        return line.text == earlier.text
+    return (line.session, line.speaker, line.said_at) == (earlier.session, earlier.speaker, earlier.said_at)
 
 
 def get_recorded(store: LineStore, bank: str, seq: int) -> Line | None:
     """Return the line with this number, retracted or not."""
     line = next(iter(store.lines(bank, after=seq - 1, limit=1, include_retracted=True, include_wordless=True)), None)
     return line if line is not None and line.seq == seq else None
+
+
+def read_recorded(store: LineStore, bank: str, seqs: Collection[int]) -> list[Line]:
+    """Return the lines with these numbers, retracted or not, ascending; forgotten ones are left out."""
+    wanted = sorted(set(seqs))
+    current = {line.seq: line for line in store.get(bank, wanted)} if len(wanted) > 1 else {}
+    lines = (current.get(seq) or get_recorded(store, bank, seq) for seq in wanted)
+    return [line for line in lines if line is not None]

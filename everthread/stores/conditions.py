@@ -13,6 +13,7 @@ from datetime import datetime
 from reprlib import repr as shortly
 from typing import Any, cast, get_args
 
+from everthread.common.keys import META_PREFIX
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery
 from everthread.stores.json_text import canonical_json, storable_json
@@ -55,8 +56,15 @@ def group_values(values: Sequence[JSONValue]) -> ValueGroups:
 
 
 def metadata_path(comparison: Comparison) -> list[str]:
-    """Return the names in the path of a field of the metadata; empty for another field."""
-    return comparison.field.split(".")[1:] if comparison.field.startswith(METADATA_PREFIX) else []
+    """Return the names in the path of a field of the metadata; empty for another field.
+
+    The names that Everthread reserves (`common.keys`) have a dot themselves.
+    """
+    if not comparison.field.startswith(METADATA_PREFIX):
+        return []
+    path = comparison.field.removeprefix(METADATA_PREFIX)
+    first, *further = path.removeprefix(META_PREFIX).split(".")
+    return [f"{META_PREFIX}{first}" if path.startswith(META_PREFIX) else first, *further]
 
 
 # --------------------------------------------------------------------- checking

@@ -26,6 +26,13 @@ def test_a_retracted_line_is_not_got(memory: Memory) -> None:
     assert (memory.get(1), memory.get(key="k")) == (None, None)
 
 
+def test_a_line_may_answer_the_retracted_line_whose_key_it_takes(memory: Memory) -> None:
+    memory.observe("Mia lives in Porto.", key="k")
+    memory.retract(1)
+    line = memory.observe("In Lisbon now.", key="k", parent="k")
+    assert (line.parent, memory.get(key="k")) == (1, line)
+
+
 @pytest.mark.parametrize(
     ("seq", "key", "message"),
     [

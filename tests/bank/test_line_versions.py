@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from everthread import Memory, NewLine
+from everthread import Line, Memory, NewLine
 from everthread.bank.line_versions import find_versions
 from everthread.chat.conversation import Conversation
 from everthread.common.keys import META_REPEATS
 from everthread.errors import NotFound
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -22,8 +26,8 @@ def test_the_copies_of_a_line_in_three_branches_are_its_versions(memory: Memory)
     conversation.branch(2)
     conversation.branch(1)
     conversation.branch(3)
-    assert find_versions(memory.store, memory.bank, 2) == find_versions(memory.store, memory.bank, 4) == [2, 3, 4]
-    assert find_versions(memory.store, memory.bank, 1) == [1]
+    assert find_versions(memory.store, memory.bank, [2]) == find_versions(memory.store, memory.bank, [4]) == [2, 3, 4]
+    assert find_versions(memory.store, memory.bank, [1]) == [1]
 
 
 def test_a_repeats_number_of_another_bank_links_no_lines(memory: Memory) -> None:
@@ -31,7 +35,7 @@ def test_a_repeats_number_of_another_bank_links_no_lines(memory: Memory) -> None
     memory.observe("two", session="s", metadata={META_REPEATS: 1})
     memory.observe("three", session="s", metadata={META_REPEATS: "1"})
     memory.observe("four", session="s", metadata={META_REPEATS: 99})
-    assert [find_versions(memory.store, memory.bank, seq) for seq in range(1, 5)] == [[1], [2], [3], [4]]
+    assert [find_versions(memory.store, memory.bank, [seq]) for seq in range(1, 5)] == [[1], [2], [3], [4]]
 
 
 def test_forgetting_a_line_forgets_its_copies(memory: Memory, tmp_path: Path) -> None:
@@ -46,6 +50,30 @@ def test_forgetting_a_line_forgets_its_copies(memory: Memory, tmp_path: Path) ->
 
 
 def test_a_missing_line_has_no_versions_and_can_not_be_forgotten(memory: Memory) -> None:
-    assert find_versions(memory.store, memory.bank, 9) == [9]
+    assert find_versions(memory.store, memory.bank, [9]) == [9]
     with pytest.raises(NotFound, match="has no line 9; nothing was forgotten"):
         memory.forget(seq=9)
+
+
+class ScanCounter(SQLiteStore):
+    """Counts how many times lines are searched for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.scans = 0
+
+    def lines(self, *args: Any, **options: Any) -> Iterator[Line]:
+        self.scans += options.get("limit") is None
+        return super().lines(*args, **options)
+
+
+def test_the_versions_of_many_lines_are_found_in_as_few_scans_as_those_of_one(tmp_path: Path) -> None:
+    store = ScanCounter(tmp_path)
+    with Memory.open("alice", store=store, embedder=HashEmbedder(8)) as memory:
+        lines = memory.observe_many([NewLine(f"line {number}", session="s") for number in range(40)])
+        corrections = [memory.correct(line.seq, f"{line.text}!") for line in lines[::10]]
+        store.scans = 0
+        seqs = [line.seq for line in lines]
+        assert find_versions(store, memory.bank, seqs) == [*seqs, *(line.seq for line in corrections)]
+        assert store.scans == 2  # the second finds that the corrections have no other versions
+    store.close()

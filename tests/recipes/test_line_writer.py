@@ -122,14 +122,14 @@ def test_a_put_replaces_the_correction_of_a_line_that_version_0_1_0_corrected(ba
     assert bank.get(key="k") == line
     new = bank.observe("In Lagos.", key="k", replace=True)
     assert current(bank) == [(new.seq, "In Lagos.", "k")]
-    assert find_versions(bank.store, bank.bank, new.seq) == [1, 2, 3]
+    assert find_versions(bank.store, bank.bank, [new.seq]) == [1, 2, 3]
 
 
 def test_forgetting_a_line_deletes_the_lines_that_it_replaced_in_any_session(bank: Memory) -> None:
     for n, text in enumerate(("A okapi.", "A zebra.", "A horse.")):
         bank.observe(text, key="k", replace=True, session=f"s{n}", said_at=NOON + timedelta(days=n))
     bank.observe("A cat.", key="other")
-    assert [find_versions(bank.store, bank.bank, seq) for seq in (1, 2, 3, 4)] == [[1, 2, 3]] * 3 + [[4]]
+    assert [find_versions(bank.store, bank.bank, [seq]) for seq in (1, 2, 3, 4)] == [[1, 2, 3]] * 3 + [[4]]
     assert bank.forget(seq=3).lines == 3
     assert [line.text for line in bank.lines(include_retracted=True)] == ["A cat."]
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import AllOf, AnyOf, BadQuery, Comparison, Filter, Line, Memory, NewLine, NewUnit, Not
+from everthread.common.keys import META_UNDATED
 from everthread.stores.base import Store
 from everthread.stores.conditions import condition_to_json, parse_condition
 from everthread.testing import HashEmbedder
@@ -318,3 +319,10 @@ def test_the_largest_condition_is_evaluated(bank: Memory, largest: bool) -> None
     assert [line.seq for line in bank.lines(Filter(condition=many))] == [
         line.seq for line in bank.lines() if fits(line, many)
     ]
+
+
+def test_a_name_that_everthread_reserves_is_one_name_with_its_dot(any_store: Store) -> None:
+    memory = Memory.open("reserved", store=any_store, embedder=HashEmbedder())
+    memory.observe_many([NewLine("Dated."), NewLine("Undated.", undated=True)])
+    condition = Comparison(f"metadata.{META_UNDATED}", "==", True)
+    assert [line.text for line in memory.lines(Filter(condition=condition))] == ["Undated."]

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from everthread import factory
 from everthread.bank.corrections import build_correction
-from everthread.bank.line_versions import find_versions, get_recorded
+from everthread.bank.line_versions import find_versions, read_recorded
 from everthread.compat.mem0 import records
 from everthread.compat.mem0.banks import MemoryBanks, MemoryNotFound
 from everthread.compat.mem0.filters import EXPIRES, names_an_id, to_time
@@ -238,8 +238,8 @@ class Memories:
         if found is None:
             return []
         bank, line = found
-        seqs = find_versions(bank.store, bank.bank, line.seq)
-        versions = [version for seq in seqs if (version := get_recorded(bank.store, bank.bank, seq)) is not None]
+        seqs = find_versions(bank.store, bank.bank, [line.seq])
+        versions = read_recorded(bank.store, bank.bank, seqs)
         return records.build_history(identify(bank.bank, line), versions)
 
     def reset(self) -> None:

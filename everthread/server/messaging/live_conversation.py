@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from everthread.bank.line_keys import find_by_key, key_history
-from everthread.bank.line_versions import find_versions, get_recorded
+from everthread.bank.line_versions import find_versions, get_recorded, read_recorded
 from everthread.chat import character_library
 from everthread.chat.character import DEFAULT_CHARACTER, is_same_name
 from everthread.chat.chat import Chat
@@ -282,9 +282,7 @@ def _find_turn(memory: Memory, reply: Line) -> list[Line]:
             break
         for old in key_history(store, bank, earlier):
             if (old.session, old.role) == (earlier.session, earlier.role):  # an import may have linked any line
-                answered.update(find_versions(store, bank, old.seq))
+                answered.update(find_versions(store, bank, [old.seq]))
     replies = memory.lines(Filter(session=reply.session, role="assistant"), include_retracted=True)
     discarded = {line.seq for line in replies if line.retracted_at is not None and line.parent in answered}
-    seqs = {*find_versions(store, bank, reply.seq), *answered, *discarded}
-    recorded = (get_recorded(store, bank, seq) for seq in sorted(seqs))
-    return [line for line in recorded if line is not None]
+    return read_recorded(store, bank, {*find_versions(store, bank, [reply.seq]), *answered, *discarded})

@@ -198,15 +198,14 @@ class SQLiteStore(Store):
         result: list[Line | int] = []  # a number is replaced by its line once all are written
         for entry in entries:
             key = entry.line.key
-            if key is not None and (existing := known.get(key)) is not None:
-                if isinstance(existing, int) or not releases_key(existing, entry.line):
-                    result.append(existing)
-                    continue
-                db.execute("UPDATE line SET key = NULL WHERE seq = ?", (existing.seq,))
+            existing = None if key is None else known.get(key)
+            if isinstance(existing, int) or (existing is not None and not releases_key(existing, entry.line)):
+                result.append(existing)
+                continue
             if entry.follows and written:
                 entry = replace(entry, line=replace(entry.line, parent=written[-1][0]))
             last = next_seq(entry, last)
-            columns = self._insert(db, last, entry)
+            columns = self._insert(db, last, entry, existing)
             if entry.line.text:
                 packed.append(columns)
             written.append((last, entry))
@@ -225,8 +224,8 @@ class SQLiteStore(Store):
         resolved = [lines[item] if isinstance(item, int) else item for item in result]
         return resolved, next(iter(lines.values()), None)
 
-    def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine) -> tuple[int, ...]:
-        """Write the rows of one line; return its packed columns."""
+    def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine, key_donor: Line | None) -> tuple[int, ...]:
+        """Write the rows of one line, which may take the key of another; return its packed columns."""
         new = entry.line
         at = to_micros(entry.said_at)
         parent = bank_rows.resolve_parent(db, new.parent, is_copy=entry.seq is not None)
@@ -242,6 +241,8 @@ class SQLiteStore(Store):
         ).fetchone()[0]
         speaker = bank_rows.get_or_create_speaker(db, new.speaker, new.role)
         offset_s = utc_offset_s(entry.said_at)
+        if key_donor is not None:  # only now, because the line may answer it by its key
+            db.execute("UPDATE line SET key = NULL WHERE seq = ?", (key_donor.seq,))
         db.execute(
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
             (seq, session_number, parent, speaker, at, offset_s, new.key, canonical_json(new.metadata), new.text),
