@@ -131,9 +131,9 @@ def check_seqs(seqs: Collection[int], name: str = "exclude") -> frozenset[int]:
     Raises:
         BadQuery: they are not a collection of integers.
     """
-    if not isinstance(seqs, Collection) or not all(isinstance(seq, int | np.integer) for seq in seqs):
+    if not isinstance(seqs, Collection) or not all(issubclass(kind, int | np.integer) for kind in set(map(type, seqs))):
         raise BadQuery(f"{name} must be the seqs of lines, got {shortly(seqs)}")
-    return frozenset(int(seq) for seq in seqs if 1 <= seq <= MAX_SEQ)
+    return frozenset(seq for seq in map(int, seqs) if 1 <= seq <= MAX_SEQ)
 
 
 def check_filter_name(name: str, what: str) -> str:

@@ -33,7 +33,6 @@ from everthread.server.proxy.passed_answer import PassedAnswer, StoreReply
 from everthread.server.proxy.place import write_request
 from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.upstream import RawHeaders, Target, Upstream
-from everthread.server.request_body import MAX_INLINE_JSON_BYTES
 from everthread.types import Metadata
 
 Read = TypeVar("Read")
@@ -46,6 +45,8 @@ TASK_HEADERS = ("x-everthread-task", "x-claude-code-agent-id", "x-openai-subagen
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
 SLOT_PATIENCE_S = 2.5  # for other requests; then the message is stored, and the request passed on without memories
 STORING_PATIENCE_S = 2.0  # for the person's message, and for the reply; what takes longer is stored later
+# A request with more is read in a thread; with fewer the event loop waits 3 ms at worst.
+MAX_INLINE_MESSAGES, MAX_INLINE_BYTES = 1000, 1_000_000
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
 
 
@@ -274,8 +275,9 @@ def _retrieve_error(task: asyncio.Task[MemoryBlock]) -> None:
 
 
 async def _read(request: ModelRequest, read: Callable[[], Read]) -> Read:
-    """Call a function that reads a whole request: in a thread if that takes long."""
-    return read() if len(request.body) <= MAX_INLINE_JSON_BYTES else await anyio.to_thread.run_sync(read)
+    """Call a function that reads all messages of a request: in a thread if that takes long."""
+    is_short = len(request.messages) <= MAX_INLINE_MESSAGES and len(request.body) <= MAX_INLINE_BYTES
+    return read() if is_short else await anyio.to_thread.run_sync(read)
 
 
 @asynccontextmanager

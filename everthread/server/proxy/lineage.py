@@ -124,7 +124,7 @@ class Lineage:
         self, messages: Sequence[ChatMessage], session: str | None, reply: str = ""
     ) -> tuple[Transcript, Plan]:
         """Find the session of a request, and the changes that it makes to it. Takes the same as `begin`."""
-        if any(message.is_reference for message in messages):
+        if not all(message.text for message in messages):
             messages, session = self._resolve(messages, session)
         *history, newest = messages
         transcript = self._open(session) if session is not None else self._recognise(history, newest)
@@ -505,6 +505,8 @@ def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str) -> 
 def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:
     """Compare a history, message by message, with the current lines at a distance."""
     current = transcript.current
+    if offset == 0 and transcript.is_whole(history):
+        return Plan(len(current))
     plan = Plan(max(0, offset), first=max(0, offset))
     index = max(0, -offset)
     while index < len(history):

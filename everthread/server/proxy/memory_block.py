@@ -5,6 +5,7 @@ It begins with a fixed line, by which it is recognised if a client sends it back
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,6 +16,7 @@ CLOSING = "[End of Everthread]"
 BlockRole = Literal["system", "developer", "user-prefix"]
 BLOCK_ROLES: tuple[BlockRole, ...] = get_args(BlockRole)
 SEPARATOR = "\n\n"  # after a block at the beginning of a message
+ESCAPED_ASCII = re.compile(r"\\u00[2-7]")  # a printable character of ASCII, as it may be spelled in JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class MemoryBlock:
         """The text of the block; empty if nothing was recalled. Memories that quote its last line don't end it."""
         memories = self.memories.strip().replace(CLOSING, CLOSING.lower())
         return f"{OPENING}\n{memories}\n{CLOSING}" if memories else ""
+
+
+def may_hold_block(body: str) -> bool:
+    """Return whether a JSON text may hold a block. False is certain, and is found faster than by reading the JSON."""
+    return OPENING in body or ESCAPED_ASCII.search(body) is not None
 
 
 def begins_with_block(text: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from everthread.server.proxy.body_options import OPTIONS_FIELD
 from everthread.server.proxy.content import read_content, read_text, remove_block
 from everthread.server.proxy.formats.base import BANK_FIELD, METADATA_FIELD, ModelRequest
-from everthread.server.proxy.memory_block import BlockRole, begins_with_block
+from everthread.server.proxy.memory_block import BlockRole, begins_with_block, may_hold_block
 from everthread.server.proxy.model_names import split_model
 from everthread.server.proxy.raw_json import Edit, Scanner, Span, apply_edits, remove, to_json
 
@@ -82,6 +82,8 @@ def _remove_own_fields(members: Sequence[tuple[str, Span]], scanner: Scanner) ->
 
 def _remove_blocks(request: ModelRequest, scanner: Scanner) -> Iterator[Edit]:
     """Remove blocks that the client sends back: whole messages, or the beginnings of the person's."""
+    if not may_hold_block(request.text):
+        return
     found = [
         index
         for index, message in enumerate(request.messages)

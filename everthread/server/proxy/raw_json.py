@@ -81,12 +81,17 @@ class Scanner:
 
     def read_names(self) -> Iterator[tuple[str, int]]:
         """Iterate over the names of the next object's members, and their positions. The caller reads each value."""
-        for start in self._read_elements("{", "}"):
+        if not self._enter("{", "}"):
+            return
+        is_last = False
+        while not is_last:
+            start = self.at
             self._require('"')
             name, self.at = scanstring(self.text, self.at, True)
             self._skip_whitespace()
             self._require(":")
             yield name, start
+            is_last = self._skip_separator("}")
 
     def read_members(self) -> dict[str, Span]:
         """Read the members of the next object; of several with one name, the last."""
@@ -106,10 +111,18 @@ class Scanner:
             ValueError: there are more.
         """
         items: list[Span] = []
-        for _ in self._read_elements("[", "]"):
+        text, scan = self.text, self._scan
+        is_last = not self._enter("[", "]")
+        while not is_last:
             if len(items) == max_items:
                 raise ValueError(f"more than {max_items} items")
-            items.append(self.read_value())
+            start = self.at
+            try:
+                value, self.at = scan(text, start)
+            except StopIteration:
+                raise ValueError(f"no value at character {start}") from None
+            items.append(Span(start, self.at, value, start))
+            is_last = self._skip_separator("]")
         return items
 
     def require_end(self) -> None:
@@ -121,22 +134,23 @@ class Scanner:
         """Return whether the next value begins with this character."""
         return self.text.startswith(mark, self._skip_whitespace())
 
-    def _read_elements(self, opening: str, closing: str) -> Iterator[int]:
+    def _enter(self, opening: str, closing: str) -> bool:
+        """Go to the first element of an object or array. Return False if there is none, and go to its end."""
         self._skip_whitespace()
         self._require(opening)
         if self.next_is(closing):
             self.at += 1
-            return
-        self._skip_whitespace()
-        while True:
-            yield self.at
-            separator = SEPARATOR.match(self.text, self.at)
-            mark = separator[1] if separator is not None else ""
-            if separator is None or mark[0] not in (",", closing):
-                raise ValueError(f"no , or {closing} at character {self.at}")
-            self.at = separator.end()
-            if mark == closing:
-                return
+            return False
+        return True
+
+    def _skip_separator(self, closing: str) -> bool:
+        """Go to the next element, or to the end. Return whether it is the end."""
+        separator = SEPARATOR.match(self.text, self.at)
+        mark = separator[1] if separator is not None else ""
+        if separator is None or mark[0] not in (",", closing):
+            raise ValueError(f"no , or {closing} at character {self.at}")
+        self.at = separator.end()
+        return mark == closing
 
     def _skip_whitespace(self) -> int:
         if self.text[self.at : self.at + 1] in WHITESPACE_START and (match := WHITESPACE.match(self.text, self.at)):

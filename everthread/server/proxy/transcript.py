@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 
 from everthread.bank.corrections import sort_by_position
 from everthread.common.keys import META_CORRECTS, META_UNDATED
@@ -98,6 +97,9 @@ class Transcript:
         Returns:
             The alignment; None if no reply is equal.
         """
+        if self.is_whole(history) and not only_dated:  # another distance would have fewer pairs to compare
+            matches = sum(message.role == role for message in history)
+            return Alignment(0, matches) if matches else None
         offsets = self._count_offsets(history, role, only_dated=only_dated)
         if not offsets:
             return None
@@ -110,10 +112,19 @@ class Transcript:
             best = {max(latest, key=lambda offset: (self._count_shown(history, offset), offset))}
         return Alignment(best.pop(), matches)
 
+    def is_whole(self, history: Sequence[ChatMessage]) -> bool:
+        """Return whether a history consists of all current lines, letter by letter."""
+        return (
+            len(history) == len(self.current)
+            and [message.text for message in history] == [line.text for line in self.current]
+            and [message.role for message in history] == [line.role for line in self.current]
+        )
+
     def has_reply(self, replies: Sequence[ChatMessage]) -> bool:
         """Return whether one of these replies was given in this session and is current."""
+        texts = {reply.normalized for reply in replies}
         given = (line for line in reversed(self.current) if line.role == "assistant" and is_dated(line))
-        return any(reply.normalized == normalize(line.text) for line, reply in product(given, replies))
+        return any(normalize(line.text) in texts for line in given)
 
     def _count_offsets(self, history: Sequence[ChatMessage], role: Role, *, only_dated: bool = False) -> Counter[int]:
         """Count the messages of a role that are equal to current lines, by the distance. Takes the same as `align`."""

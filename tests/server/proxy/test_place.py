@@ -87,16 +87,19 @@ def test_what_was_inserted_is_removed_again(
     assert json.loads(write(written)) == json.loads(body)
 
 
+@pytest.mark.parametrize("spelling", ["", "E", "["])
 @pytest.mark.parametrize("escape", [True, False])
-def test_a_block_that_another_program_has_serialised_is_removed(escape: bool) -> None:
+def test_a_block_that_another_program_has_serialised_is_removed(escape: bool, spelling: str) -> None:
     sent = [
         user("Hi."),
         {"role": "system", "content": BLOCK},
         user(f"{BLOCK}\n\nWho is Mia?"),
         user([{"type": "text", "text": BLOCK}]),
     ]
-    body = json.dumps({"model": "m", "messages": sent}, ensure_ascii=escape).encode()
-    assert json.loads(write(body))["messages"] == [user("Hi."), user("Who is Mia?"), user([])]
+    text = json.dumps({"model": "m", "messages": sent}, ensure_ascii=escape)
+    if spelling:
+        text = text.replace(f'"{BLOCK[:2]}', f'"{BLOCK[:2]}'.replace(spelling, f"\\u{ord(spelling):04X}"))
+    assert json.loads(write(text.encode()))["messages"] == [user("Hi."), user("Who is Mia?"), user([])]
 
 
 @pytest.mark.parametrize("role", BLOCK_ROLES)
