@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import json
-import logging
 import tempfile
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-from hardship import llm
-from hardship.telegram import ANN, BEN, BOT, GROUP, TOKEN, Telegram, telegram
+from hardship.telegram import ANN, BEN, BOT, GROUP, Telegram, telegram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.languages.wording import load_wording
-from everthread.server.telegram.channel import MAX_UNITS
 from everthread.types import now
 from server.telegram.bots import RunningBot, run_bot
 
 ENGLISH = load_wording()
 ACTS = ["write", "edit-the-last", "edit-the-first", "deliver-again", "lose-answers", "restart"]
-
-
-@pytest.fixture(autouse=True)
-def _own_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-
-
-@pytest.fixture
-def server() -> Iterator[Telegram]:
-    with telegram() as server:
-        yield server
-
-
-@pytest.fixture
-def nemo(server: Telegram, tmp_path: Path) -> Iterator[RunningBot]:
-    with run_bot(server, tmp_path, "Lisbon suits her.") as nemo:
-        nemo.invite()
-        yield nemo
 
 
 def test_a_message_is_answered_and_both_are_stored_under_the_id_of_the_message(nemo: RunningBot) -> None:
@@ -79,16 +56,6 @@ def test_messages_in_a_row_are_one_turn(server: Telegram, tmp_path: Path) -> Non
         server.wait_for_reply("Both.")
         assert nemo.lines() == ["user: Mia moved.", "user: To Lisbon.", "Nemo: Both."]
         assert len([request for request in nemo.asked if "completions" in request.path]) == 1
-
-
-def test_updates_that_are_delivered_again_or_out_of_order_add_nothing(nemo: RunningBot) -> None:
-    nemo.telegram.keeps_updates = True
-    with nemo.telegram.changed:
-        for text in ("One.", "Two."):
-            nemo.telegram.write(text)
-        nemo.telegram.updates.reverse()
-    nemo.telegram.wait(lambda: len(nemo.telegram.sent("getUpdates")) > 5 and nemo.telegram.texts())
-    assert [line for line in nemo.lines() if line.startswith("user")] == ["user: One.", "user: Two."]
 
 
 def test_a_message_that_was_stored_but_not_confirmed_is_answered_once_after_a_restart(
@@ -154,99 +121,6 @@ def test_an_older_message_is_corrected_in_its_place(server: Telegram, tmp_path: 
         assert lines == ["Mia moved to Porto.", "One.", "She likes it.", "Two."]
 
 
-def test_what_was_forgotten_does_not_come_back_when_it_is_edited(nemo: RunningBot) -> None:
-    message = nemo.telegram.write("My PIN is 4711.")
-    nemo.telegram.wait_for_reply("Lisbon suits her.")
-    nemo.telegram.press("✕")
-    nemo.telegram.wait_for(ENGLISH("telegram.forget-these?"))
-    nemo.telegram.press("Yes")
-    nemo.telegram.wait_for(ENGLISH("telegram.forgotten", number=2))
-    nemo.telegram.wait(lambda: message not in nemo.telegram.chats[7])
-    assert nemo.telegram.texts() == [ENGLISH("telegram.forgotten", number=2)]
-    nemo.telegram.deliver(edited_message=nemo.telegram.describe(7, message, "My PIN is 4712.", ANN, {}))
-    nemo.telegram.wait_until_read()
-    assert nemo.lines() == []
-
-
-def test_a_reply_is_given_again_in_its_place_and_only_the_last_one(server: Telegram, tmp_path: Path) -> None:
-    with run_bot(server, tmp_path, "First.", "Second.", "Third.") as nemo:
-        nemo.invite()
-        server.write("Tell me something.")
-        server.wait_for_reply("First.")
-        server.press("↻")
-        server.wait_for_reply("Second.")
-        assert nemo.lines() == ["user: Tell me something.", "Nemo: Second."]
-        stale = server.chats[7][2].keyboard
-        server.write("And more.")
-        server.wait_for_reply("Third.")
-        server.chats[7][2].keyboard = [(f"old {label}", data) for label, data in stale]
-        server.press("old ↻")
-        server.wait(lambda: ENGLISH("telegram.too-late") in server.notices)
-        assert server.texts() == ["Second.", "Third."]
-
-
-def test_a_turn_is_forgotten_with_what_was_edited_or_given_again_in_it(server: Telegram, tmp_path: Path) -> None:
-    with run_bot(server, tmp_path, "4711, noted.", "4711 it is.", "All right.") as nemo:
-        nemo.invite()
-        message = server.write("My PIN is 4711.")
-        server.wait_for_reply("4711, noted.")
-        server.press("↻")
-        server.wait_for_reply("4711 it is.")
-        server.edit(message, "My PIN is a secret.")
-        server.wait_for_reply("All right.")
-        server.press("✕")
-        server.wait_for(ENGLISH("telegram.forget-these?"))
-        server.press("Yes")
-        server.wait_for(ENGLISH("telegram.forgotten", number=5))
-        assert list(nemo.get_memory().lines(include_retracted=True)) == []
-
-
-def test_a_reply_is_corrected_by_an_answer_to_the_question_for_it(nemo: RunningBot) -> None:
-    nemo.telegram.write("Mia moved to Lisbon.")
-    nemo.telegram.wait_for_reply("Lisbon suits her.")
-    nemo.telegram.press("✎")
-    nemo.telegram.wait_for(ENGLISH("telegram.correct?"))
-    correction = nemo.telegram.write("Lisbon is on the Tagus.", reply_to=3)
-    nemo.telegram.wait(lambda: correction not in nemo.telegram.chats[7])
-    assert nemo.lines() == ["user: Mia moved to Lisbon.", "Nemo: Lisbon is on the Tagus."]
-    assert nemo.telegram.texts() == ["Lisbon is on the Tagus."]
-
-
-def test_a_long_reply_is_split_between_words_and_grows_while_it_is_written(server: Telegram, tmp_path: Path) -> None:
-    story = " ".join(["Once 🦊 there was a fox."] * 400)
-    with run_bot(server, tmp_path, llm.Reply(story, delay=0.0005)) as nemo:
-        nemo.invite()
-        server.write("Tell me a story.")
-        server.wait(lambda: any(values.get("reply_markup") for values in server.sent("editMessageText")))
-        texts = server.texts()
-        assert " ".join(texts) == story
-        assert len(texts) == 3
-        assert max(len(text.encode("utf-16-le")) // 2 for text in texts) <= MAX_UNITS
-        assert len(server.sent("editMessageText")) > 3
-        assert server.sent("sendChatAction")
-        assert [bool(shown.keyboard) for shown in list(server.chats[7].values())[1:]] == [False, False, True]
-
-
-@pytest.mark.parametrize("fault", [0, "502", "cut"], ids=str)
-def test_a_reply_arrives_once_in_spite_of_faults(server: Telegram, tmp_path: Path, fault: int | str) -> None:
-    server.faults = {"getUpdates": [fault], "sendMessage": [fault], "editMessageText": [fault]}
-    with run_bot(server, tmp_path, "Lisbon suits her.") as nemo:
-        nemo.invite()
-        server.write("Mia moved to Lisbon.")
-        server.wait_for_reply("Lisbon suits her.")
-        assert server.texts() == ["Lisbon suits her."]
-        assert nemo.lines() == ["user: Mia moved to Lisbon.", "Nemo: Lisbon suits her."]
-
-
-def test_after_too_many_requests_the_bot_waits_as_long_as_telegram_asks(server: Telegram, tmp_path: Path) -> None:
-    with run_bot(server, tmp_path, "Patience.") as nemo:
-        nemo.invite()
-        server.faults = {"sendMessage": [1]}
-        server.write("Hurry!")
-        server.wait_for_reply("Patience.")
-        assert len(server.sent("sendMessage")) == 1
-
-
 def test_in_a_group_the_bot_hears_only_what_is_addressed_to_it_and_each_speaker_by_name(
     server: Telegram, tmp_path: Path
 ) -> None:
@@ -282,17 +156,6 @@ def test_a_supergroup_keeps_the_invitation_and_the_bank_of_its_group(nemo: Runni
     assert f"telegram/{GROUP}" not in nemo.services.store.banks()
 
 
-def test_in_incognito_nothing_is_written(nemo: RunningBot, tmp_path: Path) -> None:
-    nemo.telegram.write("/incognito")
-    nemo.telegram.wait_for(ENGLISH("telegram.incognito-on"))
-    nemo.telegram.write("Between us: Gerda.")
-    nemo.telegram.wait_for("Lisbon suits her.")
-    nemo.telegram.write("/incognito")
-    nemo.telegram.wait_for(ENGLISH("telegram.incognito-off"))
-    assert nemo.lines() == []
-    assert b"Gerda" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-
-
 def test_an_edit_in_incognito_replaces_the_reply(server: Telegram, tmp_path: Path) -> None:
     with run_bot(server, tmp_path, "Lisbon suits her.", "Porto suits her.") as nemo:
         nemo.invite()
@@ -304,100 +167,6 @@ def test_an_edit_in_incognito_replaces_the_reply(server: Telegram, tmp_path: Pat
         server.wait_for("Porto suits her.")
         assert server.texts() == [ENGLISH("telegram.incognito-on"), "Porto suits her."]
         assert nemo.lines() == []
-
-
-def test_everything_is_forgotten_after_a_yes_with_a_receipt(nemo: RunningBot) -> None:
-    nemo.telegram.write("Mia moved to Lisbon.")
-    nemo.telegram.wait_for_reply("Lisbon suits her.")
-    nemo.telegram.write("/forget")
-    nemo.telegram.wait_for(ENGLISH("message.forget?"))
-    nemo.telegram.press("Yes")
-    nemo.telegram.wait_for(ENGLISH("message.forgotten", number=2))
-    assert nemo.services.store.banks() == []
-    old = nemo.telegram.chats[7][2].keyboard
-    nemo.telegram.chats[7][2].keyboard = [(f"old {label}", data) for label, data in old]
-    nemo.telegram.write("Rex is my dog.")  # its line has the number of a forgotten one
-    nemo.telegram.wait_for_reply("Lisbon suits her.")
-    nemo.telegram.press("old ✕")
-    nemo.telegram.wait(lambda: ENGLISH("telegram.too-late") in nemo.telegram.notices)
-    assert "user: Rex is my dog." in nemo.lines()
-
-
-def test_at_the_end_the_person_is_asked_and_a_late_press_has_no_effect(nemo: RunningBot) -> None:
-    nemo.get_memory().set_setting("remember", "ask")
-    nemo.telegram.write("Mia moved to Lisbon.")
-    nemo.telegram.wait_for_reply("Lisbon suits her.")
-    nemo.telegram.write("/end")
-    nemo.telegram.wait_for(ENGLISH("message.remember-this?"))
-    nemo.telegram.press("No")
-    nemo.telegram.wait_for(ENGLISH("message.drop?"))
-    nemo.telegram.press("No")  # it was pressed by mistake
-    nemo.telegram.wait_for(ENGLISH("message.remember?"))
-    nemo.telegram.press("Yes")
-    nemo.telegram.press("Yes")
-    nemo.telegram.wait_for(ENGLISH("message.remembered"))
-    nemo.telegram.wait(lambda: ENGLISH("telegram.too-late") in nemo.telegram.notices)
-    assert len(nemo.lines()) == 2
-    nemo.telegram.write("/end")
-    nemo.telegram.wait_for(ENGLISH("telegram.no-conversation"))
-
-
-def test_a_yes_below_another_question_than_the_pending_one_forgets_nothing(nemo: RunningBot) -> None:
-    nemo.get_memory().set_setting("remember", "ask")
-    nemo.telegram.write("Mia moved to Lisbon.")
-    nemo.telegram.wait_for_reply("Lisbon suits her.")
-    nemo.telegram.write("/end")
-    nemo.telegram.wait_for(ENGLISH("message.remember-this?"))
-    yes_to_remember, _ = max(nemo.telegram.chats[7].items())[1].keyboard
-    for text, question in (("no", "message.drop?"), ("/forget", "message.forget?")):
-        nemo.telegram.write(text)
-        nemo.telegram.wait_for(ENGLISH(question))
-        max(nemo.telegram.chats[7].items())[1].keyboard.append(("To remember", yes_to_remember[1]))
-        nemo.telegram.press("To remember")
-        nemo.telegram.wait(lambda: nemo.telegram.notices == [ENGLISH("telegram.too-late")])
-        nemo.telegram.notices.clear()
-    assert len(nemo.lines()) == 2
-
-
-def test_the_bank_is_sent_as_a_file_from_which_it_can_be_imported(nemo: RunningBot) -> None:
-    nemo.telegram.write("Mia moved to Lisbon.")
-    nemo.telegram.wait_for_reply("Lisbon suits her.")
-    nemo.telegram.write("/export")
-    nemo.telegram.wait(lambda: nemo.telegram.files)
-    ((name, content),) = nemo.telegram.files
-    assert name.endswith(".jsonl")
-    assert "Mia moved to Lisbon." in content.decode()
-
-
-def test_why_lists_what_the_reply_was_reminded_of(nemo: RunningBot) -> None:
-    nemo.telegram.write("/why")
-    nemo.telegram.wait_for(ENGLISH("why.nothing_recalled"))
-    earlier = now() - timedelta(days=2)
-    nemo.get_memory().observe("My sister Mia moved to Lisbon in May.", said_at=earlier, session="old")
-    nemo.telegram.write("Where did my sister Mia move?")
-    nemo.telegram.wait_for_reply("Lisbon suits her.")
-    nemo.telegram.write("/why")
-    nemo.telegram.wait_for("My sister Mia moved to Lisbon in May.")
-
-
-def test_the_character_is_chosen_by_name_or_by_a_button(nemo: RunningBot) -> None:
-    nemo.telegram.write("/character Nobody")
-    nemo.telegram.wait_for(ENGLISH("telegram.no-character", names="Nemo and Ever"))
-    nemo.telegram.write("/character")
-    nemo.telegram.wait_for(ENGLISH("telegram.characters", name="Nemo"))
-    nemo.telegram.press("Ever")
-    nemo.telegram.wait_for(ENGLISH("telegram.character", name="Ever"))
-    nemo.telegram.write("/character ever")
-    nemo.telegram.wait(lambda: nemo.telegram.texts().count(ENGLISH("telegram.character", name="Ever")) == 2)
-
-
-def test_neither_a_text_nor_the_token_is_logged(nemo: RunningBot, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
-        nemo.telegram.faults = {"getUpdates": ["502"], "sendMessage": ["cut"]}
-        nemo.telegram.write("My PIN is 4711.")
-        nemo.telegram.wait_for_reply("Lisbon suits her.")
-    assert "502" in caplog.text
-    assert not [text for text in (TOKEN, "4711", "suits") if text in caplog.text]
 
 
 def test_an_update_that_cannot_be_read_is_skipped(nemo: RunningBot) -> None:
