@@ -124,6 +124,10 @@ class Telegram:
         """Wait until the bot's last message contains a text."""
         self.wait(lambda: text in (self.texts(chat) or [""])[-1])
 
+    def wait_for_copies(self, count: int, text: str, chat: int = 7) -> None:
+        """Wait until a number of the bot's messages have exactly this text."""
+        self.wait(lambda: self.texts(chat).count(text) == count)
+
     def wait_for_reply(self, text: str, chat: int = 7) -> None:
         """Wait until the bot's last message is this reply, which is stored by then."""
         self.wait(lambda: self.texts(chat)[-1:] == [text] and self.bot_messages(chat)[-1].keyboard)

@@ -24,6 +24,7 @@ from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S
 from everthread.server.messaging.conversation import MessageConversation
 from everthread.server.messaging.group import list_characters
 from everthread.server.messaging.message import AnswerPart, AnswerParts, Message
+from everthread.server.messaging.person_state import PersonState
 from everthread.server.problems import Problem
 from everthread.stores.shared_rows import SESSION_GAP
 from everthread.types import Filter, Line
@@ -265,10 +266,11 @@ class LiveConversation(MessageConversation):
         """Return whether a person has a bank."""
         return self._get_memory(person) is not None
 
-    def get_question(self, person: str) -> str:
-        """Return the question that waits for a yes or a no, as `PersonState` names it; "" for none."""
+    def get_question(self, person: str) -> tuple[str, str]:
+        """Return the question that waits for a yes or a no and the session that it is about, as in `PersonState`."""
         memory = self._get_memory(person)
-        return "" if memory is None else self._load_state(memory).ask
+        state = PersonState() if memory is None else self._load_state(memory)
+        return state.ask, state.session
 
 
 def _find_turn(memory: Memory, reply: Line) -> list[Line]:

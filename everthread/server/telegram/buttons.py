@@ -1,4 +1,7 @@
-"""Handles the buttons below the bot's messages: another reply, a correction, forgetting, yes and no, a character."""
+"""Handles the buttons below the bot's messages: another reply, a correction, forgetting, yes and no, a character.
+
+A button names the line, the session or the character that it was shown for, and has no effect on any other.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from contextlib import suppress
 
 from everthread.server.messaging.live_conversation import LiveConversation
 from everthread.server.messaging.message import LINE_PART, Message
-from everthread.server.telegram.bot_api import BotAPIError, BotAPIUnavailable, retry
+from everthread.server.telegram.bot_api import BotAPIError, BotAPIUnavailable
 from everthread.server.telegram.channel import TELEGRAM
 from everthread.server.telegram.chat_store import ChatStore
-from everthread.server.telegram.outbox import AGAIN, CHARACTER, CORRECT, FORGET, FORGET_NOW, KEEP, SAY, Outbox
+from everthread.server.telegram.outbox import AGAIN, CHARACTER, CORRECT, FORGET, FORGET_NOW, KEEP, SAY, Outbox, digest
 from everthread.server.telegram.updates import Pressed, Said
 
 
@@ -23,7 +26,9 @@ class Buttons:
         """Handle a press."""
         kind, _, value = pressed.data.partition(":")
         number = int(value) if value.isdecimal() else 0
-        asked_about = {AGAIN: "reply", CORRECT: "reply", FORGET: "reply", FORGET_NOW: "forget"}.get(kind)
+        asked_about = {AGAIN: "reply", CORRECT: "reply", FORGET: "reply", FORGET_NOW: "forget", KEEP: "forget"}.get(
+            kind
+        )
         if asked_about and self._chats.find_line(pressed.chat, pressed.message, asked_about) != number:
             self._refuse(pressed)
         elif kind == AGAIN:
@@ -35,12 +40,11 @@ class Buttons:
         elif kind == FORGET_NOW:
             self._forget(pressed, number)
         elif kind == KEEP:
-            self._confirm(pressed)
-            self._outbox.replace_text(pressed.chat, pressed.message, (("spared", 0),))
+            self._keep(pressed)
         elif kind == SAY:
             self._answer_question(pressed, value)
         elif kind == CHARACTER:
-            self._choose_character(pressed, number)
+            self._choose_character(pressed, value)
 
     def _confirm(self, pressed: Pressed, text: str = "") -> None:
         """Confirm a press, with a notice if there is a text. If that fails, the press takes effect nevertheless."""
@@ -83,8 +87,7 @@ class Buttons:
         messages = self._chats.list_sent(chat, seq)
         with self._outbox.open_live(chat, messages) as live:
             self._outbox.finish_live(chat, live, part, messages)
-        for message in (said.reply_to, said.message):
-            self._delete(chat, message)
+        self._outbox.delete(chat, (said.reply_to, said.message))
         return True
 
     def _ask_to_forget(self, pressed: Pressed, seq: int) -> None:
@@ -95,39 +98,44 @@ class Buttons:
         self._chats.save_sent(pressed.chat, sent, seq, "forget")
 
     def _forget(self, pressed: Pressed, seq: int) -> None:
-        """Forget a reply with the messages that it answers, also in the chat, and give a receipt."""
-        self._confirm(pressed)
+        """Forget a reply with the messages that it answers, give a receipt, and delete them from the chat."""
         chat, sent = pressed.chat, self._chats.list_sent(pressed.chat, seq)
         forgotten = self._conversation.forget_turn(str(chat), seq)
+        self._chats.remove_sent(chat, (*sent, pressed.message))
+        if forgotten:
+            self._confirm(pressed)
+            receipt = self._outbox.words(chat)("telegram.forgotten", number=len(forgotten))
+            self._outbox.edit_text(chat, pressed.message, receipt)
+        else:
+            self._refuse(pressed)
         own_key = f"{TELEGRAM.name}:{chat}:"
         said = [int(line.key.removeprefix(own_key)) for line in forgotten if line.key and line.key.startswith(own_key)]
-        for message in (*sent, *said):
-            self._delete(chat, message)
-        self._chats.remove_sent(chat, sent)
-        receipt = self._outbox.words(chat)("telegram.forgotten", number=len(forgotten))
-        self._outbox.edit_text(chat, pressed.message, receipt)
+        self._outbox.delete(chat, (*sent, *said))
 
-    def _delete(self, chat: int, message: int) -> None:
-        retry(lambda: self._outbox.api.delete(chat, message), self._outbox.closing)
+    def _keep(self, pressed: Pressed) -> None:
+        self._confirm(pressed)
+        self._chats.remove_sent(pressed.chat, (pressed.message,))
+        self._outbox.replace_text(pressed.chat, pressed.message, (("spared", 0),))
 
     def _answer_question(self, pressed: Pressed, value: str) -> None:
         """Answer the pending question as if the person had written yes or no.
 
         A yes to another question has no effect: it may have been to remember, while the pending one is to forget.
         """
-        question, _, answer = value.partition(":")
-        if self._conversation.get_question(str(pressed.chat)) != question:
+        question, _, answer = value.rpartition(":")
+        if self._outbox.name_question(pressed.chat) != question:
             self._refuse(pressed)
             return
         self._confirm(pressed)
         message = Message(f"press:{pressed.id}", str(pressed.chat), answer, speaker=pressed.speaker)
         self._outbox.replace_text(pressed.chat, pressed.message, self._conversation.receive(message).parts)
 
-    def _choose_character(self, pressed: Pressed, index: int) -> None:
+    def _choose_character(self, pressed: Pressed, wanted: str) -> None:
         known = self._conversation.list_characters(str(pressed.chat))
-        if index >= len(known) or not self._conversation.choose_character(str(pressed.chat), known[index]):
+        name = next((name for name in known if digest(name) == wanted), "")
+        if not self._conversation.choose_character(str(pressed.chat), name):
             self._refuse(pressed)
             return
         self._confirm(pressed)
-        text = self._outbox.words(pressed.chat)("telegram.character", name=known[index])
+        text = self._outbox.words(pressed.chat)("telegram.character", name=name)
         self._outbox.edit_text(pressed.chat, pressed.message, text)

@@ -8,7 +8,7 @@ from everthread.languages.wording import Wording
 from everthread.server.messaging.live_conversation import LiveConversation
 from everthread.server.telegram.bot_api import retry
 from everthread.server.telegram.explanation import explain
-from everthread.server.telegram.outbox import CHARACTER, Outbox
+from everthread.server.telegram.outbox import CHARACTER, Outbox, digest
 from everthread.server.telegram.updates import Said
 from everthread.transfer.exporting import export
 from everthread.types import now
@@ -65,7 +65,7 @@ class Commands:
     def _choose_character(self, chat: int, name: str) -> None:
         words, known = self._outbox.words(chat), self._conversation.list_characters(str(chat))
         if not name:
-            buttons = [[(known_name, f"{CHARACTER}:{index}")] for index, known_name in enumerate(known[:MAX_BUTTONS])]
+            buttons = [[(known_name, f"{CHARACTER}:{digest(known_name)}")] for known_name in known[:MAX_BUTTONS]]
             self._outbox.send_text(chat, words("telegram.characters", name=known[0]), buttons)
         elif self._conversation.choose_character(str(chat), name):
             present = self._conversation.list_characters(str(chat))[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
+from functools import partial
+from hashlib import sha256
 
 from everthread.languages.wording import Wording, load_wording
 from everthread.server.messaging.live_conversation import LiveConversation
@@ -17,8 +19,9 @@ AGAIN, CORRECT, FORGET, FORGET_NOW, KEEP, SAY, CHARACTER = (
     "again", "correct", "forget", "forget-now", "keep", "say", "character",
 )  # fmt: skip
 YES, NO = "yes", "no"
-# The questions below which there are a yes and a no, with their names in the state of a person.
-QUESTIONS = {"forget?": "forget", "remember?": "remember", "remember-this?": "remember", "drop?": "drop"}
+# The questions below which there are a yes and a no.
+QUESTIONS = frozenset({"forget?", "remember?", "remember-this?", "drop?"})
+DIGEST_CHARS = 16  # a button sends at most 64 bytes
 
 
 class Outbox:
@@ -47,6 +50,12 @@ class Outbox:
     def words(self, chat: int) -> Wording:
         """Return the words of a chat's language."""
         return load_wording(self._conversation.get_language(str(chat)))
+
+    def name_question(self, chat: int) -> str:
+        """Return the name of the pending question for buttons: what it asks, and a digest of the session that it is
+        about."""
+        question, session = self._conversation.get_question(str(chat))
+        return f"{question}:{digest(session)}"
 
     def render(self, chat: int, part: AnswerPart) -> str:
         """Return the text of a part; "" if its line no longer exists."""
@@ -84,6 +93,11 @@ class Outbox:
         """Replace the text of a message, and the buttons below it."""
         retry(lambda: self.api.edit_text(chat, message, text, keyboard), self.closing)
 
+    def delete(self, chat: int, messages: Collection[int]) -> None:
+        """Delete messages, as far as Telegram allows it."""
+        for message in messages:
+            retry(partial(self.api.delete, chat, message), self.closing)
+
     def open_live(self, chat: int, replaces: Sequence[int]) -> LiveMessage:
         """Return the messages of a reply in a chat, in place of others."""
         interval_s = self._interval_s * (GROUP_EDIT_INTERVAL_S / EDIT_INTERVAL_S if chat < 0 else 1)
@@ -112,6 +126,11 @@ class Outbox:
         if kind == LINE_PART and is_reply:
             return [[("↻", f"{AGAIN}:{number}"), ("✎", f"{CORRECT}:{number}"), ("✕", f"{FORGET}:{number}")]]
         if kind in QUESTIONS:
-            words, question = self.words(chat), f"{SAY}:{QUESTIONS[kind]}"
+            words, question = self.words(chat), f"{SAY}:{self.name_question(chat)}"
             return [[(words("telegram.yes"), f"{question}:{YES}"), (words("telegram.no"), f"{question}:{NO}")]]
         return ()
+
+
+def digest(name: str) -> str:
+    """Return a name for buttons in place of one of any length."""
+    return sha256(name.encode()).hexdigest()[:DIGEST_CHARS]

@@ -17,8 +17,10 @@ def test_what_was_forgotten_does_not_come_back_when_it_is_edited(nemo: RunningBo
     nemo.telegram.wait_for_reply("Lisbon suits her.")
     nemo.telegram.press("✕")
     nemo.telegram.wait_for(ENGLISH("telegram.forget-these?"))
-    nemo.telegram.press("Yes")
-    nemo.telegram.wait_for(ENGLISH("telegram.forgotten", number=2))
+    with nemo.telegram.changed:
+        for label in ("Yes", "Yes", "No"):  # before the first one has an effect
+            nemo.telegram.press(label)
+    nemo.telegram.wait(lambda: nemo.telegram.notices.count(ENGLISH("telegram.too-late")) == 2)
     nemo.telegram.wait(lambda: message not in nemo.telegram.chats[7])
     assert nemo.telegram.texts() == [ENGLISH("telegram.forgotten", number=2)]
     nemo.telegram.deliver(edited_message=nemo.telegram.describe(7, message, "My PIN is 4712.", ANN, {}))
@@ -104,6 +106,22 @@ def test_at_the_end_the_person_is_asked_and_a_late_press_has_no_effect(nemo: Run
     assert len(nemo.lines()) == 2
     nemo.telegram.write("/end")
     nemo.telegram.wait_for(ENGLISH("telegram.no-conversation"))
+
+
+def test_a_yes_about_an_earlier_conversation_does_not_answer_for_a_later_one(nemo: RunningBot) -> None:
+    nemo.get_memory().set_setting("remember", "ask")
+    for text in ("Mia moved to Lisbon.", "Ben stayed in Porto."):
+        nemo.telegram.write(text)
+        nemo.telegram.wait_until_read()
+        nemo.telegram.wait(lambda: not nemo.bot.chats.list_pending())
+        nemo.telegram.write("/end")
+        nemo.telegram.wait_for(ENGLISH("message.remember-this?"))
+        last = max(nemo.telegram.chats[7].items())[1]
+        last.keyboard = [(f"{label} to {text}", data) for label, data in last.keyboard]
+    nemo.telegram.press("Yes to Mia moved to Lisbon.")
+    nemo.telegram.wait(lambda: nemo.telegram.notices == [ENGLISH("telegram.too-late")])
+    nemo.telegram.press("Yes to Ben stayed in Porto.")
+    nemo.telegram.wait_for(ENGLISH("message.remembered"))
 
 
 def test_a_yes_below_another_question_than_the_pending_one_forgets_nothing(nemo: RunningBot) -> None:
