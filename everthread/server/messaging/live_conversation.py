@@ -7,7 +7,7 @@ the key of its message; a message that is delivered again, or edited, is recogni
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from everthread.bank.line_keys import find_by_key, key_history
@@ -159,7 +159,9 @@ class LiveConversation(MessageConversation):
         if line is None or line.retracted_at is not None:
             return Received()
         if line.text == message.text:  # delivered again, perhaps before it was answered
-            return Received(needs_reply=chat.is_unanswered and chat.lines[-1].seq == line.seq)
+            needs_reply = chat.is_unanswered and chat.lines[-1].seq == line.seq
+            versions = _find_versions(memory, line) if needs_reply else set()
+            return Received(needs_reply=needs_reply, discarded=tuple(_find_discarded(memory, line.session, versions)))
         following = [later for later in chat.lines if later.position > line.position and later.seq != line.seq]
         if line.seq < 0:
             following = chat.lines[chat.lines.index(line) + 1 :]
@@ -179,12 +181,12 @@ class LiveConversation(MessageConversation):
         return Received(needs_reply=True, discarded=tuple(reply.seq for reply in following))
 
     def can_regenerate(self, person: str, seq: int) -> bool:
-        """Return whether a line is the last reply of the current conversation."""
+        """Return whether a line is the last reply of the current conversation, or was replaced by it."""
         memory, lines = self.read(person)
-        last = lines[-1] if memory is not None and lines else None
-        return (
-            last is not None and last.seq == seq and last.role == "assistant" and not last.metadata.get(META_GREETING)
-        )
+        last = lines[-1] if lines else None
+        if memory is None or last is None or last.role != "assistant" or last.metadata.get(META_GREETING):
+            return False
+        return last.seq == seq or _has_replaced(memory, last, seq)
 
     def regenerate(self, person: str, seq: int, on_piece: OnPiece) -> AnswerPart | None:
         """Give the last reply again.
@@ -195,12 +197,14 @@ class LiveConversation(MessageConversation):
             on_piece: as for `reply`.
 
         Returns:
-            The new reply; None if the given one is not the last line of the conversation.
+            The new reply, which may have been given already; None if `can_regenerate` returns False.
         """
         memory = self._get_memory(person)
         if memory is None or not self.can_regenerate(person, seq):
             return None
         chat = self._open_chat(memory)
+        if chat.lines[-1].seq != seq:
+            return self._make_part(memory, chat.lines[-1])
         try:
             reply = self.conversations.reply_detached(chat, Chat.regenerate, on_piece)
         except (EverthreadError, Problem) as error:
@@ -282,9 +286,26 @@ def _find_turn(memory: Memory, reply: Line) -> list[Line]:
             continue
         if earlier.role != "user":
             break
-        for old in key_history(store, bank, earlier):
-            if (old.session, old.role) == (earlier.session, earlier.role):  # an import may have linked any line
-                answered.update(find_versions(store, bank, [old.seq]))
-    replies = memory.lines(Filter(session=reply.session, role="assistant"), include_retracted=True)
-    discarded = {line.seq for line in replies if line.retracted_at is not None and line.parent in answered}
-    return read_recorded(store, bank, {*find_versions(store, bank, [reply.seq]), *answered, *discarded})
+        answered |= _find_versions(memory, earlier)
+    seqs = {*find_versions(store, bank, [reply.seq]), *answered, *_find_discarded(memory, reply.session, answered)}
+    return read_recorded(store, bank, seqs)
+
+
+def _find_versions(memory: Memory, said: Line) -> set[int]:
+    """Return the numbers of a person's line and of its earlier versions."""
+    history = key_history(memory.store, memory.bank, said)
+    # An import may have linked any line.
+    own = [old.seq for old in history if (old.session, old.role) == (said.session, said.role)]
+    return set(find_versions(memory.store, memory.bank, own))
+
+
+def _find_discarded(memory: Memory, session: str, answered: Collection[int]) -> list[int]:
+    """Return the numbers of the discarded replies to lines."""
+    replies = memory.lines(Filter(session=session, role="assistant"), include_retracted=True)
+    return [reply.seq for reply in replies if reply.retracted_at is not None and reply.parent in answered]
+
+
+def _has_replaced(memory: Memory, reply: Line, seq: int) -> bool:
+    """Return whether a reply was given again in place of another line."""
+    old = get_recorded(memory.store, memory.bank, seq)
+    return old is not None and old.retracted_at is not None and (old.role, old.parent) == (reply.role, reply.parent)

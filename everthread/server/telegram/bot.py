@@ -20,7 +20,7 @@ from everthread.errors import ConfigError, EverthreadError, StoreUnavailable
 from everthread.languages.wording import DEFAULT_LANGUAGE, load_wording
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.messaging.live_conversation import LiveConversation, Received
-from everthread.server.messaging.message import Message
+from everthread.server.messaging.message import LINE_PART, AnswerPart, Message
 from everthread.server.messaging.message_store import MessageStore
 from everthread.server.messaging.person_queues import PersonQueues
 from everthread.server.problems import Problem
@@ -266,12 +266,19 @@ class TelegramBot:
             self._replying.discard(chat)
 
     def _show_reply(self, chat: int, message: int) -> None:
-        replaced = self.chats.list_free(chat)
+        """Show the reply to a message: in the free places below it, or in new messages."""
+        free = self.chats.list_free(chat)
+        replaced = [place for place in free if place > message]
         with self._outbox.open_live(chat, replaced) as live:
             parts = self._conversation.reply(Message(f"{chat}:{message}", str(chat), ""), live.add)
-            if parts:
+            if parts and not self._is_shown(chat, parts[0]):
                 self._outbox.finish_live(chat, live, parts[0], replaced)
+        self._outbox.delete(chat, [place for place in free if place < message])
         self._outbox.send_parts(chat, parts[1:])
+
+    def _is_shown(self, chat: int, part: AnswerPart) -> bool:
+        """Return whether a reply was shown already, before the process ended or a connection failed."""
+        return part[0] == LINE_PART and bool(self.chats.list_sent(chat, part[1]))
 
 
 def _make_message(said: Said) -> Message:

@@ -165,7 +165,7 @@ class BotAPI:
         try:
             self.call("deleteMessage", chat_id=chat, message_id=message)
         except BotAPIError as error:
-            if error.code != 400:
+            if error.code == TOO_MANY_REQUESTS:
                 raise
 
     def show_typing(self, chat: int) -> None:

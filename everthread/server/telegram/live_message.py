@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -26,6 +27,7 @@ class LiveMessage:
         closing: threading.Event,
         *,
         replaces: Sequence[int] = (),
+        on_sent: Callable[[int], object] = lambda message: None,
         interval_s: float = EDIT_INTERVAL_S,
     ) -> None:
         """Show nothing yet.
@@ -36,10 +38,11 @@ class LiveMessage:
             split: splits a text into messages.
             closing: set when the bot stops; nothing is sent again then.
             replaces: messages of an earlier reply that it takes the place of.
+            on_sent: called with the id of each new message. It must not raise.
             interval_s: seconds between two edits.
         """
         self._api, self._chat, self._split, self._closing = api, chat, split, closing
-        self._interval_s = interval_s
+        self._on_sent, self._interval_s = on_sent, interval_s
         self._messages = list(replaces)
         self._shown: list[str] = []  # the texts of the first messages
         self._pieces: list[str] = []
@@ -73,9 +76,8 @@ class LiveMessage:
         self._closing.wait(max(self._may_send_at - time.monotonic(), 0))
         retry(lambda: self._show(self._split(text), keyboard), self._closing)
         for message in self._messages[len(self._shown) :]:
-            self._api.delete(self._chat, message)
-        del self._messages[len(self._shown) :]
-        return list(self._messages)
+            retry(partial(self._api.delete, self._chat, message), self._closing)
+        return self._messages[: len(self._shown)]
 
     def _run(self) -> None:
         """Show what has arrived, and until then that the bot is typing."""
@@ -112,4 +114,6 @@ class LiveMessage:
             except BotAPIError as error:
                 if error.code != 400:  # the person has deleted the message
                     raise
-        self._messages[index : index + 1] = [self._api.send_text(self._chat, part, buttons)]
+        message = self._api.send_text(self._chat, part, buttons)
+        self._messages[index : index + 1] = [message]
+        self._on_sent(message)

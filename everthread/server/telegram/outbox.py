@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 
+from everthread.errors import StoreUnavailable
 from everthread.languages.wording import Wording, load_wording
 from everthread.server.messaging.live_conversation import LiveConversation
 from everthread.server.messaging.message import HELD_PART, LINE_PART, AnswerPart, AnswerParts
@@ -97,21 +99,35 @@ class Outbox:
         """Delete messages, as far as Telegram allows it."""
         for message in messages:
             retry(partial(self.api.delete, chat, message), self.closing)
+        self._chats.remove_sent(chat, messages)
 
     def open_live(self, chat: int, replaces: Sequence[int]) -> LiveMessage:
         """Return the messages of a reply in a chat, in place of others."""
         interval_s = self._interval_s * (GROUP_EDIT_INTERVAL_S / EDIT_INTERVAL_S if chat < 0 else 1)
-        return LiveMessage(self.api, chat, TELEGRAM.split, self.closing, replaces=replaces, interval_s=interval_s)
+        return LiveMessage(
+            self.api,
+            chat,
+            TELEGRAM.split,
+            self.closing,
+            replaces=replaces,
+            on_sent=partial(self._save_unfinished, chat),
+            interval_s=interval_s,
+        )
+
+    def _save_unfinished(self, chat: int, message: int) -> None:
+        """Record a message of an unfinished reply, whose place that reply takes after a restart."""
+        with suppress(StoreUnavailable):  # it is sent again then
+            self._chats.save_sent(chat, [message], 0, "free")
 
     def finish_live(self, chat: int, live: LiveMessage, part: AnswerPart, replaces: Sequence[int]) -> None:
-        """Show a finished reply."""
+        """Show a finished reply in place of others."""
         if not (text := self.render(chat, part)):
             return
         messages = live.finish(text, self._make_keyboard(chat, part, is_reply=True))
-        self._chats.remove_sent(chat, replaces)
-        if part[0] == LINE_PART:
-            self._chats.save_sent(chat, messages, part[1])
-        elif part[0] == HELD_PART:
+        recorded = messages if part[0] == LINE_PART else []
+        self._chats.save_sent(chat, recorded, part[1])
+        self._chats.remove_sent(chat, {*replaces, *messages}.difference(recorded))
+        if part[0] == HELD_PART:
             self._unwritten[chat] = messages
 
     def release(self, chat: int, lines: Collection[int]) -> None:

@@ -7,7 +7,7 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
-from hardship.telegram import ANN, BEN, BOT, GROUP, Telegram, telegram
+from hardship.telegram import ANN, BEN, BOT, GROUP, Shown, Telegram, telegram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,6 +72,51 @@ def test_a_message_that_was_stored_but_not_confirmed_is_answered_once_after_a_re
         server.wait_until_read()
         assert nemo.lines() == ["user: Mia moved to Lisbon.", "Nemo: Lisbon suits her."]
         assert server.texts() == ["Lisbon suits her."]
+
+
+def test_a_reply_that_was_shown_before_the_process_ended_is_not_shown_again(server: Telegram, tmp_path: Path) -> None:
+    with run_bot(server, tmp_path, "Lisbon suits her.") as nemo:
+        nemo.invite()
+        message = server.write("Mia moved to Lisbon.")
+        server.wait_for_reply("Lisbon suits her.")
+    restart_unanswered(server, tmp_path, message)
+    assert server.texts() == ["Lisbon suits her."]
+
+
+def test_a_reply_that_was_half_shown_when_the_process_ended_is_completed_in_its_place(
+    server: Telegram, tmp_path: Path
+) -> None:
+    with run_bot(server, tmp_path, turn_delay_s=60) as nemo:
+        nemo.invite()
+        message = server.write("Mia moved to Lisbon.")
+        server.wait(nemo.lines)
+        half = server.add(7, Shown(BOT, "Lisbon su"))
+        nemo.bot.chats.save_sent(7, [half], 0, "free")
+    restart_unanswered(server, tmp_path, message)
+    assert server.texts() == ["Lisbon suits her."]
+    assert half in server.chats[7]
+
+
+def test_a_reply_to_what_was_written_since_is_below_it(server: Telegram, tmp_path: Path) -> None:
+    with run_bot(server, tmp_path, "Lisbon suits her.") as nemo:
+        nemo.invite()
+        first = server.write("Mia moved to Lisbon.")
+        server.wait_for_reply("Lisbon suits her.")
+    with run_bot(server, tmp_path, turn_delay_s=60) as nemo:
+        server.edit(first, "Mia moved to Porto.")
+        second = server.write("She likes it.")
+        server.wait(lambda: nemo.lines() == ["user: Mia moved to Porto.", "user: She likes it."])
+    restart_unanswered(server, tmp_path, second)
+    assert server.texts() == ["Lisbon suits her."]
+    assert list(server.chats[7].values())[-1].sender is BOT
+
+
+def restart_unanswered(server: Telegram, folder: Path, message: int) -> None:
+    """Start a bot as after a process that ended before it recorded that a message was answered."""
+    with run_bot(server, folder, "Lisbon suits her.", starts=False) as nemo:
+        nemo.bot.chats.set_pending(7, message)
+        nemo.bot.start()
+        server.wait(lambda: not nemo.bot.chats.list_pending())
 
 
 def test_what_was_written_while_the_bot_was_off_has_its_time_and_is_one_conversation(

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from hardship.telegram import ANN, Telegram
 
+from everthread.chat.chat import Chat
 from everthread.languages.wording import load_wording
+from everthread.testing import ScriptedLLM
 from server.telegram.bots import RunningBot, run_bot
 
 ENGLISH = load_wording()
@@ -43,6 +45,17 @@ def test_a_reply_is_given_again_in_its_place_and_only_the_last_one(server: Teleg
         server.press("old ↻")
         server.wait(lambda: ENGLISH("telegram.too-late") in server.notices)
         assert server.texts() == ["Second.", "Third."]
+
+
+def test_a_press_that_is_delivered_again_shows_the_reply_that_was_given_for_it(nemo: RunningBot) -> None:
+    nemo.telegram.write("Tell me something.")
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
+    memory = nemo.get_memory()
+    list(Chat(memory, llm=ScriptedLLM(["It does."])).regenerate())  # the process ended before it showed this
+    nemo.telegram.press("↻")
+    nemo.telegram.wait_for_reply("It does.")
+    assert nemo.lines() == ["user: Tell me something.", "Nemo: It does."]
+    assert nemo.telegram.texts() == ["It does."]
 
 
 def test_a_turn_is_forgotten_with_what_was_edited_or_given_again_in_it(server: Telegram, tmp_path: Path) -> None:
