@@ -46,11 +46,12 @@ MODULES = (  # with everything in them that people read
     "server/telegram/outbox.py",
 )
 SPOKEN_ELSEWHERE = {  # names of commands, logs, and errors of the API
-    "Telegram can't be reached: %s",
+    "a message could not be answered: %s",
     "a message could not be handled: %s",
     "a message could not be stored: %s",
     "a reply could not be given again: %s",
     "a reply could not be sent: %s",
+    "a reply failed: %s",
     "a reply was rejected by Telegram: %s",
     "a supergroup could not be connected with its group: %s",
     "a text message could not be answered: %s",
@@ -64,6 +65,7 @@ SPOKEN_ELSEWHERE = {  # names of commands, logs, and errors of the API
     "the body is not an application/x-www-form-urlencoded form in UTF-8",
     "this request was not signed by Twilio for this address; see sms_url",
     "tab: complete",
+    "the Telegram bot can't start yet: %s",
     "the Telegram bot does not run: %s",
 }
 

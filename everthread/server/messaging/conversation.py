@@ -177,11 +177,11 @@ class MessageConversation:
         state = self._load_state(memory)
         if state.ask != "forget":
             return ()
-        self._save_state(memory, state.without_question())  # it is asked once
         is_confirmed = parse_yes_no(answer)
-        if is_confirmed:
+        if is_confirmed:  # if forgetting fails, another yes can confirm it
             language = self._get_language(memory)  # before the choice is forgotten, too
             return ((f"forgotten/{language}", self._forget_person(memory)),)
+        self._save_state(memory, state.without_question())  # it is asked once
         return () if is_confirmed is None else (("spared", 0),)
 
     def _answer_step(self, memory: Memory, step: Step) -> AnswerParts:
@@ -361,13 +361,14 @@ class MessageConversation:
         try:
             reply = self.conversations.reply_detached(chat, act, on_piece)
         except (EverthreadError, Problem) as error:  # Problem: another worker holds the bank
-            log.warning("a message could not be stored: %s", type(error).__name__)
-            return (("unkept", 0),)
+            log.warning("a message could not be answered: %s", type(error).__name__)
+            return (("failed" if user_line is not None and user_line.seq > 0 else "unkept", 0),)
         if not reply.text:
             return (("unkept" if chat.incognito else "failed", 0),)
         greeting = (self._make_part(memory, chat.lines[0]),) if has_greeting else ()
         part = self._make_part(memory, reply.line) if reply.line else self._hold(memory, reply.text)
-        return (*greeting, part)
+        is_unsaved = reply.line is None and reply.prompt is not None and not chat.incognito
+        return (*greeting, part, *((("unsaved", 0),) if is_unsaved else ()))
 
     def _find_user_line(self, chat: Chat, key: str) -> Line | None:
         """Return the line with a key, also one that was said in incognito or retracted, or None."""

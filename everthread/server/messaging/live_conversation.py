@@ -115,6 +115,12 @@ class LiveConversation(MessageConversation):
         question: AnswerParts = (("remember?", 0),) if self._load_state(memory).ask == "remember" else ()
         return (*parts, *question)
 
+    def stop_replies(self, person: str) -> None:
+        """Stop the replies in progress; what has arrived of them is saved. Raises StoreError."""
+        if (memory := self._get_memory(person)) is not None:
+            for bank in self._list_banks(memory):
+                self.conversations.drop_events(bank)
+
     def end(self, person: str) -> AnswerParts:
         """End the conversation, or the one with several characters; ask for consent to remember it if it is due."""
         memory = self._get_memory(person)

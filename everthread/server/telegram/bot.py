@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from everthread.config import LANGUAGES
-from everthread.errors import ConfigError, EverthreadError, StoreUnavailable
+from everthread.errors import ConfigError, EverthreadError, StoreError, StoreUnavailable
 from everthread.languages.wording import DEFAULT_LANGUAGE, load_wording
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.messaging.live_conversation import LiveConversation, Received
-from everthread.server.messaging.message import LINE_PART, AnswerPart, Message
+from everthread.server.messaging.message import LINE_PART, AnswerPart, AnswerParts, Message
 from everthread.server.messaging.message_store import MessageStore
 from everthread.server.messaging.person_queues import PersonQueues
 from everthread.server.problems import Problem
@@ -39,6 +39,7 @@ log = logging.getLogger("everthread.server")
 TURN_DELAY_S = 2.0  # after a message, in which another one belongs to the same turn
 CLOSE_TIMEOUT_S = 5.0  # for replies in progress when the bot stops
 MAX_CONNECT_DELAY_S = 60.0  # between two attempts to reach Telegram at the start
+FAILED: AnswerParts = (("failed", 0),)
 MAX_GREETED_STRANGERS = 1024  # who get no second line; they are stored nowhere
 
 
@@ -66,7 +67,7 @@ class TelegramBot:
             edit_interval_s: seconds between two edits of a reply that is being written.
         """
         self.chats, self._messages = ChatStore(file), MessageStore(file, TELEGRAM.name)
-        self._api, self._conversations, self._turn_delay_s = api, conversations, turn_delay_s
+        self._api, self._turn_delay_s = api, turn_delay_s
         self._closing, self._closed = threading.Event(), threading.Event()
         self._conversation = LiveConversation(
             TELEGRAM,
@@ -80,7 +81,7 @@ class TelegramBot:
         self._buttons = Buttons(self._conversation, self._outbox, self.chats)
         self._queues = PersonQueues("everthread telegram")
         self._turns: dict[int, object] = {}  # by chat: the turn that is to be answered
-        self._replying: set[int] = set()  # chats
+        self._busy: set[int] = set()  # chats with an update or a reply in progress
         self._strangers: OrderedDict[int, None] = OrderedDict()  # who were greeted
         self._name = ""
         self._poller = UpdatePoller(api, self._handle)
@@ -99,10 +100,11 @@ class TelegramBot:
         self._closing.set()
         self._poller.stop()
         deadline = time.monotonic() + CLOSE_TIMEOUT_S
-        while self._replying and time.monotonic() < deadline:
+        while self._busy and time.monotonic() < deadline:
             time.sleep(0.02)
-        for chat in list(self._replying):
-            self._conversations.drop_events(self._conversation.get_bank(str(chat)))  # which stops its reply
+        for chat in list(self._busy):
+            with suppress(StoreError):
+                self._conversation.stop_replies(str(chat))
         self._queues.close()
         self._messages.close()
         self.chats.close()
@@ -116,27 +118,32 @@ class TelegramBot:
     def _run(self) -> None:
         try:
             if self._connect():
-                for chat, _ in self.chats.list_pending():
-                    self._schedule(chat)
                 self._poller.run()
         finally:
             self._closed.wait()  # until then, replies use the API
             self._api.close()
 
     def _connect(self) -> bool:
-        """Ask Telegram for the bot's name until it answers, and set its commands. Return whether that succeeded."""
+        """Ask Telegram for the bot's name until it answers, set its commands, and schedule the pending replies.
+
+        Returns:
+            False if the bot was closed, or its token is unknown.
+        """
         delay_s = 0.5
         while not self._closing.is_set():
             try:
                 self._name = self._api.get_name()
                 for language in (None, *LANGUAGES):
                     self._api.set_commands(describe_commands(load_wording(language or DEFAULT_LANGUAGE)), language)
+                for chat, _ in self.chats.list_pending():
+                    self._schedule(chat)
                 return True
             except ConfigError as error:
                 log.error("the Telegram bot does not run: %s", error)
                 return False
-            except (BotAPIError, BotAPIUnavailable) as error:
-                log.warning("Telegram can't be reached: %s", error)
+            except (BotAPIError, BotAPIUnavailable, StoreUnavailable) as error:
+                log.warning("the Telegram bot can't start yet: %s", error)
+                delay_s = max(delay_s, getattr(error, "retry_after_s", 0.0))
             self._closing.wait(delay_s)
             delay_s = min(2 * delay_s, MAX_CONNECT_DELAY_S)
         return False
@@ -167,23 +174,45 @@ class TelegramBot:
             done(is_handled)
 
     def _handle_event(self, event: Said | Pressed, done: Done) -> None:
+        """Handle a message or a press. If that fails, Telegram repeats it, and at last the person gets an apology."""
         is_handled = False
+        self._busy.add(event.chat)
         try:
-            is_claimed = self.chats.is_claimed(event.chat)
-            self._remove_sent_if_forgotten(event.chat)
-            if isinstance(event, Said):
-                self._receive(event, is_claimed)
-            elif is_claimed:
-                self._buttons.press(event)
-            self._remove_sent_if_forgotten(event.chat)
+            if self._closing.is_set():
+                return  # it is repeated after the next start
+            self._dispatch(event)
             is_handled = True
         except (BotAPIError, BotAPIUnavailable) as error:  # what it did is done
             log.warning("an answer could not be sent: %s", error)
             is_handled = True
-        except (EverthreadError, Problem) as error:
+        except Problem as error:  # it has waited for the bank
+            log.warning("a message could not be handled: %s", error.name)
+            self._apologize(event)
+            is_handled = True
+        except EverthreadError as error:
             log.error("a message could not be handled: %s", type(error).__name__)
         finally:
-            done(is_handled)
+            if done(is_handled):
+                self._apologize(event)
+            self._busy.discard(event.chat)
+
+    def _dispatch(self, event: Said | Pressed) -> None:
+        if not self.chats.is_claimed(event.chat):
+            if isinstance(event, Said):
+                self._meet(event)
+            return
+        self._remove_sent_if_forgotten(event.chat)
+        if isinstance(event, Said):
+            self._receive(event)
+        else:
+            self._buttons.press(event)
+        self._remove_sent_if_forgotten(event.chat)
+
+    def _apologize(self, event: Said | Pressed) -> None:
+        """Send an apology for a message that was not stored, or for another action that failed."""
+        is_plain = isinstance(event, Said) and not (event.is_edited or event.command[0])
+        if isinstance(event, Pressed) or event.is_addressed or event.is_edited:
+            self._outbox.send_apology(event.chat, "message.unkept" if is_plain else "telegram.not-now")
 
     def _remove_sent_if_forgotten(self, chat: int) -> None:
         """Disable the buttons of a forgotten bank, because the next one has lines with the same numbers."""
@@ -192,10 +221,8 @@ class TelegramBot:
 
     # ------------------------------------------------------------------ receiving
 
-    def _receive(self, said: Said, is_claimed: bool) -> None:
-        if not is_claimed:
-            self._meet(said)
-        elif said.is_edited:
+    def _receive(self, said: Said) -> None:
+        if said.is_edited:
             self._continue(said, self._conversation.edit(_make_message(said)))
         elif said.is_addressed and not isinstance(self._messages.lease(said.id), tuple):
             self._answer(said)
@@ -248,33 +275,47 @@ class TelegramBot:
 
     def _reply(self, chat: int, turn: object) -> None:
         """Reply to the last message of a turn, unless another one has followed."""
-        pending = self.chats.get_pending(chat)
-        if self._turns.get(chat) is not turn or pending is None or self._closing.is_set():
+        if self._turns.get(chat) is not turn or self._closing.is_set():
             return
         del self._turns[chat]
-        self._replying.add(chat)
+        is_done = False
+        self._busy.add(chat)
         try:
-            self._show_reply(chat, pending)
-            self.chats.set_pending(chat, None)
+            pending = self.chats.get_pending(chat)
+            is_done = pending is None or self._show_reply(chat, pending)
         except BotAPIError as error:
             log.warning("a reply was rejected by Telegram: %s", error)
-            self.chats.set_pending(chat, None)
+            is_done = True
         except BotAPIUnavailable as error:
             log.warning("a reply could not be sent: %s", error)
             self._schedule(chat)
+        except (EverthreadError, Problem) as error:
+            log.error("a reply failed: %s", type(error).__name__)
+            self._outbox.send_apology(chat, "message.failed")
+            is_done = True
         finally:
-            self._replying.discard(chat)
+            if is_done:
+                with suppress(StoreUnavailable):  # it is recognised after the next start
+                    self.chats.set_pending(chat, None)
+            self._busy.discard(chat)
 
-    def _show_reply(self, chat: int, message: int) -> None:
-        """Show the reply to a message: in the free places below it, or in new messages."""
+    def _show_reply(self, chat: int, message: int) -> bool:
+        """Show the reply to a message: in the free places below it, or in new messages.
+
+        Returns:
+            False if the bot was closed before the reply began.
+        """
         free = self.chats.list_free(chat)
         replaced = [place for place in free if place > message]
         with self._outbox.open_live(chat, replaced) as live:
             parts = self._conversation.reply(Message(f"{chat}:{message}", str(chat), ""), live.add)
+            if self._closing.is_set() and parts == FAILED:
+                return False
             if parts and not self._is_shown(chat, parts[0]):
                 self._outbox.finish_live(chat, live, parts[0], replaced)
         self._outbox.delete(chat, [place for place in free if place < message])
         self._outbox.send_parts(chat, parts[1:])
+        return True
 
     def _is_shown(self, chat: int, part: AnswerPart) -> bool:
         """Return whether a reply was shown already, before the process ended or a connection failed."""

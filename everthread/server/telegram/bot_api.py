@@ -133,10 +133,16 @@ class BotAPI:
         Args:
             offset: the id; None: the first that is not confirmed.
             wait_s: seconds to wait for one.
+
+        Raises:
+            BotAPIError: if Telegram rejects the request.
+            BotAPIUnavailable: if Telegram can't be reached, or sends something else.
         """
-        updates: list[dict[str, Any]] = self.call(
+        updates = self.call(
             "getUpdates", wait_s + TIMEOUT_S, offset=offset, timeout=wait_s, allowed_updates=UPDATE_KINDS
         )
+        if not isinstance(updates, list) or not all(isinstance(update.get("update_id"), int) for update in updates):
+            raise BotAPIUnavailable("its updates can't be read")
         return updates
 
     def send_text(self, chat: int, text: str, keyboard: Keyboard = (), *, asks_for_reply: bool = False) -> int:

@@ -8,11 +8,11 @@ from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 
-from everthread.errors import StoreUnavailable
+from everthread.errors import StoreError, StoreUnavailable
 from everthread.languages.wording import Wording, load_wording
 from everthread.server.messaging.live_conversation import LiveConversation
 from everthread.server.messaging.message import HELD_PART, LINE_PART, AnswerPart, AnswerParts
-from everthread.server.telegram.bot_api import BotAPI, Keyboard, retry
+from everthread.server.telegram.bot_api import BotAPI, BotAPIError, BotAPIUnavailable, Keyboard, retry
 from everthread.server.telegram.channel import TELEGRAM
 from everthread.server.telegram.chat_store import ChatStore
 from everthread.server.telegram.live_message import EDIT_INTERVAL_S, GROUP_EDIT_INTERVAL_S, LiveMessage
@@ -50,8 +50,12 @@ class Outbox:
         self._unwritten: dict[int, list[int]] = {}  # by chat: the messages of the last reply that no bank has
 
     def words(self, chat: int) -> Wording:
-        """Return the words of a chat's language."""
-        return load_wording(self._conversation.get_language(str(chat)))
+        """Return the words of a chat's language; if its bank can't be read, of the bot's."""
+        try:
+            language = self._conversation.get_language(str(chat))
+        except StoreError:
+            language = self._conversation.language
+        return load_wording(language)
 
     def name_question(self, chat: int) -> str:
         """Return the name of the pending question for buttons: what it asks, and a digest of the session that it is
@@ -74,6 +78,11 @@ class Outbox:
 
     def _send_one(self, chat: int, text: str, keyboard: Keyboard, asks_for_reply: bool) -> int:
         return retry(lambda: self.api.send_text(chat, text, keyboard, asks_for_reply=asks_for_reply), self.closing)
+
+    def send_apology(self, chat: int, name: str) -> None:
+        """Send the text with this name, an apology, unless that fails as well."""
+        with suppress(BotAPIError, BotAPIUnavailable):
+            self.send_text(chat, self.words(chat)(name))
 
     def send_parts(self, chat: int, parts: AnswerParts) -> None:
         """Send the parts of an answer, except a line that is shown already."""

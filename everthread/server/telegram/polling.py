@@ -21,7 +21,8 @@ RECHECK_S = 1.0  # between two requests while an update is being handled
 MAX_DELAY_S = 60.0  # between two requests that fail
 MAX_ATTEMPTS = 5  # to handle an update
 
-Done = Callable[[bool], None]  # called once with whether the update is handled
+# Called once with whether the update is handled. Returns True if it is not, and Telegram repeats it no more.
+Done = Callable[[bool], bool]
 Handle = Callable[[Mapping[str, Any], Done], None]
 
 
@@ -75,7 +76,8 @@ class UpdatePoller:
             self._running.add(id)
         self._handle(update, lambda is_handled: self._finish(id, is_handled))
 
-    def _finish(self, id: int, is_handled: bool) -> None:
+    def _finish(self, id: int, is_handled: bool) -> bool:
+        """Record the end of an attempt to handle an update. Return whether it failed and was the last one."""
         with self._changed:
             self._running.discard(id)
             failures = self._failed.pop(id, 0) + (not is_handled)
@@ -84,6 +86,7 @@ class UpdatePoller:
             else:
                 self._failed[id] = failures  # Telegram repeats it
             self._changed.notify_all()
+            return not is_handled and failures >= MAX_ATTEMPTS
 
     def _find_offset(self, is_last: bool) -> int | None:
         """Wait a moment until all updates are handled, and return the offset of the next request.

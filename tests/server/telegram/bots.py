@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.services import Services
 from everthread.server.telegram.bot import TelegramBot
 from everthread.server.telegram.bot_api import BotAPI
+from everthread.stores.sqlite.bank_file import file_name
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import JSONValue
@@ -34,6 +36,7 @@ class RunningBot:
     bot: TelegramBot
     services: Services
     asked: list[llm.Request]
+    folder: Path
 
     def invite(self, chat: int = 7, remember: JSONValue = "always") -> None:
         """Begin a chat without the bot's welcome."""
@@ -48,6 +51,14 @@ class RunningBot:
     def lines(self, chat: int = 7) -> list[str]:
         """Return the lines of a chat's bank, with their speakers."""
         return [f"{line.speaker}: {line.text}" for line in self.get_memory(chat).lines()]
+
+    @contextmanager
+    def full_disk(self, chat: int = 7) -> Iterator[None]:
+        """Let SQLite reject all lines of a chat's bank."""
+        with closing(sqlite3.connect(self.folder / file_name(f"telegram/{chat}"))) as db:
+            db.execute("CREATE TRIGGER full BEFORE INSERT ON line BEGIN SELECT RAISE(FAIL, 'disk is full'); END")
+            yield
+            db.execute("DROP TRIGGER full")
 
     def prompts(self) -> list[str]:
         """Return the last message of each prompt."""
@@ -81,4 +92,4 @@ def run_bot(
         stack.callback(bot.close)
         if starts:
             bot.start()
-        yield RunningBot(telegram, bot, services, server.requests)
+        yield RunningBot(telegram, bot, services, server.requests, folder)

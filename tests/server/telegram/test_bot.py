@@ -7,11 +7,14 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from hardship.telegram import ANN, BEN, BOT, GROUP, Shown, Telegram, telegram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.languages.wording import load_wording
+from everthread.server.telegram import polling
+from everthread.stores.sqlite.bank_file import file_name
 from everthread.types import now
 from server.telegram.bots import RunningBot, run_bot
 
@@ -212,6 +215,39 @@ def test_an_edit_in_incognito_replaces_the_reply(server: Telegram, tmp_path: Pat
         server.wait_for("Porto suits her.")
         assert server.texts() == [ENGLISH("telegram.incognito-on"), "Porto suits her."]
         assert nemo.lines() == []
+
+
+def test_a_message_that_cannot_be_stored_is_tried_again_and_then_its_sender_gets_an_apology(
+    nemo: RunningBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polling, "RECHECK_S", 0.01)
+    with nemo.full_disk():
+        nemo.telegram.write("Mia moved to Lisbon.")
+        nemo.telegram.wait_for(ENGLISH("message.unkept"))
+        nemo.telegram.wait_until_read()
+    assert nemo.telegram.texts() == [ENGLISH("message.unkept")]
+    nemo.telegram.write("Mia moved to Lisbon.")
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
+
+
+def test_a_reply_that_cannot_be_stored_is_shown_with_a_text_that_says_so(server: Telegram, tmp_path: Path) -> None:
+    with run_bot(server, tmp_path, "Lisbon suits her.", turn_delay_s=0.1) as nemo:
+        nemo.invite()
+        server.write("Mia moved to Lisbon.")
+        server.wait(nemo.lines)
+        with nemo.full_disk():
+            server.wait_for(ENGLISH("message.unsaved"))
+        assert server.texts() == ["Lisbon suits her.", ENGLISH("message.unsaved")]
+
+
+def test_for_a_bank_that_cannot_be_read_the_reply_is_an_apology(server: Telegram, tmp_path: Path) -> None:
+    with run_bot(server, tmp_path, turn_delay_s=60) as nemo:
+        nemo.invite()
+        message = server.write("Mia moved to Lisbon.")
+        server.wait(nemo.lines)
+    (tmp_path / file_name("telegram/7")).write_bytes(b"no database" * 1000)
+    restart_unanswered(server, tmp_path, message)
+    assert server.texts() == [ENGLISH("message.failed")]
 
 
 def test_an_update_that_cannot_be_read_is_skipped(nemo: RunningBot) -> None:
