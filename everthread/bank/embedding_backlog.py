@@ -47,6 +47,7 @@ class EmbeddingBacklog:
         self._checked_leftovers = False  # whether lines of earlier processes were embedded
         self._lock = Lock()
         self._embedding = Lock()  # held until the vectors of a batch are stored
+        self._filling = Lock()  # the same, of `embed_missing`, for which no reply waits
 
     def __bool__(self) -> bool:
         return bool(self._seqs)
@@ -91,14 +92,17 @@ class EmbeddingBacklog:
     def embed_missing(self, progress: Callable[[int], None] | None = None) -> None:
         """Embed all lines of the bank without a vector, in batches. If no embedder answers, the others stay without.
 
+        Concurrent callers take turns, and embed each line once.
+
         Args:
             progress: called with the number of lines of each batch.
         """
         probe, last = self._embed(["hello"]), 0
         dim = probe[0].shape[1] if probe else 0
         while dim and self._store.exists(self._bank):
-            lines = self._store.lines_without_vectors(self._bank, self._model, dim, BATCH_LINES, last, self._roles)
-            dim, last = self._embed_and_store(lines), lines[-1].seq if lines else last
+            with self._filling:
+                lines = self._store.lines_without_vectors(self._bank, self._model, dim, BATCH_LINES, last, self._roles)
+                dim, last = self._embed_and_store(lines), lines[-1].seq if lines else last
             if dim and progress is not None:
                 progress(len(lines))
 

@@ -165,6 +165,20 @@ def test_discarded_lines_are_left_to_embed_missing(tmp_path: Path, embedder: Emb
         assert memory.stats().pending == 1
 
 
+def test_concurrent_callers_of_embed_missing_embed_each_line_once(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        memory.backlog.discard(memory.replace_lines((), [NewLine("One."), NewLine("Two.")], defer_embedding=True))
+        embedder.texts.clear()
+        embedder.go.clear()
+        callers = [threading.Thread(target=memory.backlog.embed_missing) for _ in range(2)]
+        for caller in callers:
+            caller.start()
+        embedder.go.set()
+        for caller in callers:
+            caller.join(PATIENCE)
+        assert sorted(text for text in embedder.texts if text != "hello") == ["One.", "Two."]
+
+
 def test_deferred_lines_without_an_embedder_are_found_by_keyword(tmp_path: Path, embedder: Embedder) -> None:
     with open_calibrated(tmp_path, embedder) as memory:
         embedder.down = True
