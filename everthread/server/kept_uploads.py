@@ -1,7 +1,7 @@
-"""Keeps an uploaded file between its preview and its import: for some minutes, and for the caller who sent it.
+"""Keeps uploaded files between their preview and their import: for some minutes, and for the caller who sent them.
 
-The name of its folder is a digest of the caller, the bank and the upload's id, so that no other caller finds it. The
-file outlives a restart of the server. Each caller has one; another replaces it.
+The name of a file's folder is a digest of the caller, the bank and the upload's id, so that no other caller finds it.
+The files outlive a restart of the server. If a caller has too many of them, the oldest are removed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ except ImportError:  # Windows
 
 FOLDER_PREFIX = "everthread-kept-"  # of the folders' names
 KEPT_S = 900.0  # how long a person may think about a preview
+MAX_KEPT_FILES = 200  # of one caller
+MAX_KEPT_BYTES = 2_000_000_000  # of one caller: two of the largest files
 LOCK_PATIENCE_S = 30.0  # for an import that was stopped, which ends with its batch
 LOCK_DELAY_S = 0.05  # between two tries
 
@@ -51,7 +53,7 @@ class UploadName(NamedTuple):
 
 def keep(path: Path, name: UploadName) -> None:
     """Move an uploaded file to where `open_kept` finds it."""
-    _remove(f"{name.prefix}*", older_than_s=0)
+    _make_room(name.prefix, path.stat().st_size)
     name.folder.mkdir(mode=0o700, exist_ok=True)
     shutil.move(path, name.folder / path.name)
     _remove_later()
@@ -90,6 +92,23 @@ def discard(name: UploadName) -> None:
 def remove_expired() -> None:
     """Remove the files that have been kept for too long."""
     _remove(f"{FOLDER_PREFIX}*", KEPT_S)
+
+
+def _make_room(prefix: str, size: int) -> None:
+    """Remove the oldest files of a caller that leave no room for another one of this size."""
+    ages = {folder: _measure(folder) for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*")}
+    for count, folder in enumerate(sorted(ages, key=lambda folder: ages[folder][0], reverse=True), 1):
+        size += ages[folder][1]
+        if size > MAX_KEPT_BYTES or count >= MAX_KEPT_FILES:
+            _remove(folder.name, older_than_s=0)
+
+
+def _measure(folder: Path) -> tuple[float, int]:
+    """Return the time at which a folder was last used, and the size of its files."""
+    try:
+        return folder.stat().st_mtime, sum(path.stat().st_size for path in folder.iterdir())
+    except OSError:  # it was removed
+        return 0.0, 0
 
 
 def _remove_later() -> None:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
+from everthread.memory import Memory
 from everthread.server import kept_uploads
 from everthread.server.import_runs import ImportRun
 from everthread.server.kept_uploads import UploadName
@@ -38,7 +39,8 @@ class ImportBody(BaseModel):
     """The choices of a person who has seen a preview.
 
     name is the file's, and tz the zone of times without one. sessions: the ids of the conversations; null: all.
-    speakers: new names, by those in the file. assistants: the speakers who are chatbots.
+    speakers: new names, by those in the file. assistants: the speakers who are chatbots. embed: whether the response
+    reports how the lines are embedded; false, of a file that others follow: they are embedded in the background.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
@@ -46,6 +48,7 @@ class ImportBody(BaseModel):
     sessions: list[str] | None = None
     speakers: dict[SpeakerName, Annotated[str, Field(min_length=1, max_length=200)]] = {}
     assistants: list[SpeakerName] = []
+    embed: bool = True
 
 
 def get_upload_name(request: Request, bank: str, upload: str) -> UploadName:
@@ -63,7 +66,7 @@ async def import_upload(
     name = get_upload_name(request, lazy_memory.bank, upload)
     zone = None if body.tz is None else parse_zone(body.tz)
 
-    def work(run: ImportRun) -> None:
+    def store(run: ImportRun) -> Memory:
         with kept_uploads.open_kept(name) as path, name_in_errors(path, body.name):
             source = importing.check_file(path, tz=zone)
             memory = lazy_memory(lambda: None)
@@ -71,7 +74,19 @@ async def import_upload(
             importing.check_compatible(memory, chosen)
             run.store(memory, chosen)
             kept_uploads.discard(name)
-        run.embed(memory)
+            return memory
+
+    def work(run: ImportRun) -> None:
+        try:
+            memory = store(run)
+        except BaseException:
+            if lazy_memory.services.store.exists(lazy_memory.bank):  # with what was stored until then
+                lazy_memory.services.vectors.add(lazy_memory.get_existing())
+            raise
+        if body.embed:
+            run.embed(memory)
+        else:
+            lazy_memory.services.vectors.add(memory)
 
     events = request.app.state.import_runs.start(ImportRun(work, build_check(request)))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Any
 
+from anyio import from_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
@@ -118,7 +119,7 @@ def preview_import(
 ) -> FileContents:
     """List the contents of a file of conversations as they would be imported; nothing is stored."""
     contents = options.check(file.path, name).contents
-    if keep is not None:
+    if keep is not None and not from_thread.run(request.is_disconnected):  # a cancelled upload is not kept
         kept_uploads.keep(file.path, get_upload_name(request, lazy_memory.bank, keep))
     return contents
 

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from hardship import PATIENCE
 
+from everthread import NewLine
 from everthread.server import kept_uploads
+from everthread.server.services import Services
 from server.problem import RAW, kind
 
 BANK = "banks/alice%2Fnemo"
@@ -97,17 +100,61 @@ def test_lines_that_were_imported_under_the_names_of_the_file_keep_them(api: Tes
     assert [line["speaker"] for line in api.get(f"{BANK}/lines").json()["items"]] == ["Ann", "Nora"]
 
 
-def test_an_upload_belongs_to_its_caller_and_bank_and_is_replaced_expires_or_is_discarded(
-    api: TestClient, folder: Path
+def test_a_file_that_others_follow_is_embedded_in_the_background_and_so_is_what_a_failed_import_has_stored(
+    api: TestClient, services: Services
+) -> None:
+    preview(api, b"Ann: Hi!\n", "talk.txt")
+    assert [name for name, _ in events(api, embed=False)] == ["progress", "progress", "stored", "done"]
+    assert services.vectors.join(PATIENCE)
+    memory = services.get_memory("alice/nemo")
+    assert (memory.stats().lines, memory.stats().pending) == (1, 0)
+    memory.backlog.discard(memory.replace_lines((), [NewLine("One.")], defer_embedding=True))
+    assert events(api)[-1][1]["type"] == "urn:everthread:upload-gone"
+    assert services.vectors.join(PATIENCE)
+    assert (memory.stats().lines, memory.stats().pending) == (2, 0)
+
+
+def test_an_upload_whose_sender_goes_away_while_it_is_read_is_not_kept(api: TestClient, folder: Path) -> None:
+    body = {"type": "http.request", "body": b"Ann: Hi!\n", "more_body": False}
+    messages, sent = iter([body]), list[Any]()
+
+    async def receive() -> Any:
+        return next(messages, {"type": "http.disconnect"})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    path = f"/api/v1/{BANK}/import/preview"
+    headers = [(b"host", b"127.0.0.1:7391"), (b"content-type", b"application/octet-stream")]
+    scope: dict[str, Any] = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "headers": headers,
+    }
+    scope |= {"path": path, "raw_path": path.encode(), "query_string": f"name=a.txt&keep={ID}".encode()}
+    assert api.portal is not None
+    api.portal.call(api.app, scope, receive, send)
+    assert sent[0]["status"] == 200
+    assert not list(folder.iterdir())
+
+
+def test_an_upload_belongs_to_its_caller_and_bank_and_makes_room_expires_or_is_discarded(
+    api: TestClient, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = {"messages": [{"role": "user", "content": "Hello."}]}
     assert preview(api, text).status_code == 200
     other = api.post(f"banks/ben/import/{ID}", json={"name": "kites.json"})
     assert "upload-gone" in other.text
-    assert preview(api, text, keep="f" * 32).status_code == 200  # in place of the first
+    assert preview(api, text, keep="f" * 32).status_code == 200
+    assert len(list(folder.iterdir())) == 2
+    for name, limit in (("MAX_KEPT_FILES", 2), ("MAX_KEPT_BYTES", 100)):
+        with monkeypatch.context() as patch:
+            patch.setattr(kept_uploads, name, limit)
+            assert preview(api, text, keep="e" * 32).status_code == 200  # in place of the oldest
     assert len(list(folder.iterdir())) == 1
-    assert preview(api, text).status_code == 200
-    assert api.delete(f"{BANK}/import/{ID}").status_code == 204
+    assert api.delete(f"{BANK}/import/{'e' * 32}").status_code == 204
     assert not list(folder.iterdir())
     assert preview(api, text).status_code == 200
     kept_uploads.remove_expired()
