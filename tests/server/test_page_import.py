@@ -1,20 +1,26 @@
-"""Bringing earlier chats in the page: what is in a file, who is who, which chats, and going on."""
+"""Bringing earlier chats in the page: what is in the files, who is who, which chats, and going on."""
 
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 
+import pytest
 from hardship import web
+from hardship.served import wait_until
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from server.import_files import Payload, chatgpt, discord, whatsapp
 from server.page_helpers import PHONE, check_accessibility, visit
 
+RECIPES = {"name": "recipes.json", "mimeType": "", "buffer": json.dumps({"soups": [], "cakes": []}).encode()}
 
-def drop(page: Page, file: Payload) -> Locator:
-    """Choose a file in the settings; return the dialog that opens."""
+
+def drop(page: Page, *files: Payload) -> Locator:
+    """Choose files in the settings; return the dialog that opens."""
     page.click("#open-settings")
-    page.get_by_role("dialog", name="Settings").locator("input[type=file]").last.set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_role("dialog", name="Settings").locator("input[type=file]").last.set_input_files(files)  # type: ignore[arg-type]
     return page.get_by_role("dialog", name="Bring your chats")
 
 
@@ -89,6 +95,67 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
     ]
 
 
+def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(browser: Browser, url: str) -> None:
+    page = browser.new_page(locale="en-GB")  # without a check of the console, which reports the refusal
+    visit(page, url, "several")
+    note = {"name": "notes.txt", "mimeType": "", "buffer": b"Nora: A kite!\nBen: Mine.\n"}
+    dialog = drop(page, chatgpt(2), RECIPES, discord(), note, whatsapp())
+    expect(dialog.locator(".headline")).to_have_text(["5 files", "ChatGPT", "Discord", "notes.txt", "WhatsApp"])
+    expect(dialog.locator(".contents").first).to_contain_text("5 chats · 11 messages")
+    expect(dialog.locator("details[open]")).to_contain_text("1 file can’t be readrecipes.json: unrecognised JSON")
+    file = {name: dialog.get_by_role("group", name=name) for name in ("chatgpt.zip", "kites.json", "notes.txt")}
+    expect(file["chatgpt.zip"]).to_contain_text("2 chats · 4 messages")
+    expect(file["chatgpt.zip"].get_by_role("combobox")).to_have_count(0)
+    expect(file["notes.txt"].get_by_label("Who are you?")).to_have_value("Nora")  # as in the file of WhatsApp
+    file["kites.json"].get_by_label("Who are you?").select_option("nora_k")
+    check_accessibility(page)
+    dialog.get_by_text("Choose chats").click()
+    dialog.get_by_label("Find by title").fill("chatgpt")
+    dialog.get_by_role("button", name="Choose none").click()
+    dialog.get_by_role("checkbox", name="Kite 1").check()
+    expect(dialog).to_contain_text("4 of 5 chosen")
+    asked: list[bool] = []
+
+    def cut(route: Route) -> None:
+        asked.append(route.request.post_data_json["embed"])  # type: ignore[index]
+        if len(asked) == 2:
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/import/*", cut)
+    dialog.get_by_role("button", name="Bring over 9 messages").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("2 of 9 messages are here.")
+    dialog.get_by_role("button", name="Go on").click()
+    expect(dialog.locator(".headline")).to_have_text("9 messages came over.")
+    expect(dialog.locator("details[open]")).to_contain_text("recipes.json: unrecognised JSON")
+    assert asked == [False, False, False, False, True]
+    people = [speaker for speaker, role, _ in stored(url, "several") if role == "user"]
+    assert (people.count("Nora"), people.count("Ben"), len(people)) == (5, 2, 8)
+    page.close()
+
+
+def test_an_upload_shows_how_much_is_sent_and_leaves_nothing_when_it_is_cancelled(
+    page: Page, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    visit(page, url, "upload")
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 200_000}
+    network.send("Network.emulateNetworkConditions", slow)
+    talk = {"name": "talk.txt", "mimeType": "", "buffer": b"Ann: The red kite is in the tree.\n" * 30_000}
+    dialog = drop(page, whatsapp(), talk)
+    expect(dialog).to_contain_text("Sending talk.txt …")
+    expect(dialog).to_contain_text("of 1.0 MB")
+    wait_until(lambda: dialog.locator("progress").evaluate("bar => bar.value") > 0.1)
+    assert len(list(tmp_path.glob("everthread-*"))) == 2  # one is kept, and one is arriving
+    check_accessibility(page)
+    dialog.get_by_role("button", name="Cancel").press("Enter")
+    expect(dialog).to_have_count(0)
+    wait_until(lambda: not list(tmp_path.iterdir()))
+
+
 def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refused_with_the_known_kinds(
     browser: Browser, url: str
 ) -> None:
@@ -111,6 +178,7 @@ def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refu
         expect(dialog.get_by_role("alert")).to_have_text(refusals[0][2])
         del refusals[0]
         dialog.get_by_role("button", name="Go on").click()
+    expect(dialog.get_by_role("button", name="Bring over")).to_be_enabled()
     page.unroute("**/import/preview?*")
     uploads: list[str] = []
 
@@ -127,8 +195,7 @@ def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refu
     dialog.get_by_role("button", name="Go on").click()
     expect(dialog.locator(".headline")).to_have_text("3 messages came over.")
     dialog.get_by_role("button", name="Close").last.click()
-    recipes = json.dumps({"soups": [], "cakes": []}).encode()
-    dialog = drop(page, {"name": "recipes.json", "mimeType": "", "buffer": recipes})
+    dialog = drop(page, RECIPES)
     expect(dialog.get_by_role("alert")).to_have_text("recipes.json can’t be read.")
     for words in ("an object with 'soups', 'cakes'", "ChatGPT: Settings", "WhatsApp: in a chat", "Character cards"):
         expect(dialog).to_contain_text(words)

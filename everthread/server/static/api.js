@@ -12,13 +12,13 @@ let promptForKey = async () => null;
  * page's words, if there are any for its kind; `detail` is the server's. */
 export class Problem extends Error {
   constructor(document) {
-    const { option, path, message, detail, title } = document;
+    const { option, where, message, remedy, detail, title } = document;
     const kind = (document.type ?? "").replace("urn:everthread:", "");
     super(hasText(`problem.${kind}`) ? t(`problem.${kind}`) : detail || title || t("error.refused"));
     this.kind = kind;
     this.detail = detail;
     this.option = option ?? null; // with which the server would do it
-    this.summary = option === "format" ? `${path}: ${message}` : null; // without a remedy that only API clients have
+    this.fault = message && (where ? `${where}: ` : "") + message + (remedy && !option ? `; ${remedy}` : ""); // of a file
     this.status = document.status ?? 0;
   }
 }
@@ -39,27 +39,28 @@ export const chatPath = (path = "", session = route.session, bank = route.bank) 
 /** The API path of a conversation's relevance buffer. */
 export const bufferPath = (session) => bankPath(`/sessions/${encodeURIComponent(session)}/buffer`);
 
-const randomHex = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0"));
+export const randomId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0")).join("");
 
-/** Send a request; ask for a key and retry on 401. body is sent as JSON unless a type is given. Throws Problem. */
-export async function request(method, path, { body, type, signal } = {}) {
+/** Send a request; ask for a key and retry on 401. body is sent as JSON unless a type is given. transport: sends it as
+ * fetch does. Throws Problem. */
+export async function request(method, path, { body, type, signal, transport = fetch } = {}) {
   const headers = { Accept: "application/json, text/event-stream, */*" };
   if (body !== undefined) headers["Content-Type"] = type ?? "application/json";
-  if (method !== "GET") headers["Idempotency-Key"] = randomHex().join("");
+  if (method !== "GET") headers["Idempotency-Key"] = randomId();
   const payload = body === undefined || type ? body : JSON.stringify(body);
   for (;;) {
     const key = sessionStorage.getItem(KEY_STORAGE);
     if (key) headers.Authorization = `Bearer ${key}`;
-    const response = await send(API_ROOT + path, { method, headers, body: payload, signal });
+    const response = await send(transport, API_ROOT + path, { method, headers, body: payload, signal });
     if (response.ok) return response;
     const problem = await problemOf(response);
     if (response.status !== 401 || problem.kind === "wrong-password" || !(await promptForKey())) throw problem;
   }
 }
 
-async function send(url, request) {
+async function send(transport, url, request) {
   try {
-    return await fetch(url, { credentials: "same-origin", ...request });
+    return await transport(url, { credentials: "same-origin", ...request });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     const detail = t("error.unreachable");

@@ -266,7 +266,9 @@ on(
   "files-chosen",
   withErrors(async (files) => {
     const [{ importCard, isCard }, { openImport }] = await Promise.all([loadOverlays(), loadImport()]);
-    for (const file of files) await ((await isCard(file)) ? importCard(file) : openImport(file));
+    const chats = [];
+    for (const file of files) (await isCard(file)) ? await importCard(file) : chats.push(file);
+    if (chats.length) await openImport(chats);
   }),
 );
 

@@ -1,43 +1,41 @@
-// Bringing earlier chats: a file is sent once, its contents are shown, and what the person chooses is imported.
+// Bringing earlier chats: files are sent once, their contents are shown, and what the person chooses is imported.
 
-import { bankPath, get, patch, post, Problem, readEvents, remove, request } from "./api.js";
+import { bankPath, get, patch } from "./api.js";
 import { openDialog } from "./dialogs.js";
-import { button, byId, fill, h, textElement } from "./dom.js";
+import { button, byId, fill, h, textElement, truncate } from "./dom.js";
 import { emit } from "./events.js";
-import { DEFAULT_SPEAKER, importPreview } from "./importpreview.js";
+import { DEFAULT_SPEAKER, importPreview, refusals, sum } from "./importpreview.js";
 import { importProgress } from "./importprogress.js";
-import { navigate } from "./router.js";
-import { formatNumber, ONE_DECIMAL, t } from "./words.js";
+import { formatSize, Upload } from "./importupload.js";
+import { navigate, route } from "./router.js";
+import { t } from "./words.js";
 
-const MAX_FILE_BYTES = 1e9; // the server's limit
-const BYTES_PER_GB = 1e9;
-const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const FINAL_STATUS = [413, 415, 422]; // of a file that is refused, however often it is sent
+const BYTES_PER_MB = 1e6;
+const MAX_NAME_CHARS = 60;
 const SOURCES = ["chatgpt", "claude", "whatsapp", "telegram", "discord", "messenger", "others", "text"];
 
-const randomId = () => crypto.getRandomValues(new Uint8Array(16)).toHex?.() ?? crypto.randomUUID().replaceAll("-", "");
-
-/** Import a file, in a dialog. Resolves when it is closed; what is under way then is stopped. */
-export function openImport(file) {
-  const upload = { file, id: randomId(), zone: ZONE, isKept: false };
+/** Import files, in a dialog. Resolves when it is closed; what is under way then is stopped. */
+export function openImport(files) {
+  const { bank } = route;
+  const uploads = files.map((file) => new Upload(file, bank));
   const stop = new AbortController();
+  let running = null;
   const closed = openDialog(t("import.title"), (close, body) => {
-    queueMicrotask(() => new Import(upload, body, close, stop.signal).begin()); // once the dialog is open
+    running = new Import(uploads, bank, body, close, stop.signal);
+    queueMicrotask(() => running.begin()); // once the dialog is open
     return null;
   }, { wide: true });
   return closed.then(() => {
     stop.abort();
-    if (upload.isKept) remove(uploadPath(upload)).catch(() => {}); // the server removes it later
-    if (upload.isStored) emit("imported");
-    if (upload.isBegun) emit("sessions-changed");
+    for (const upload of uploads) upload.discard();
+    if (uploads.some(({ counts }) => counts)) emit("imported");
+    if (running.chosen) emit("sessions-changed");
   });
 }
 
-const uploadPath = ({ id }) => bankPath(`/import/${id}`);
-
 class Import {
-  constructor(upload, body, close, signal) {
-    Object.assign(this, { upload, body, close, signal });
+  constructor(uploads, bank, body, close, signal) {
+    Object.assign(this, { uploads, bank, body, close, signal });
   }
 
   /** Show one step in place of another; its main control has the focus. */
@@ -47,97 +45,110 @@ class Import {
     main.focus({ preventScroll: true });
   }
 
-  async begin() {
-    const { file } = this.upload;
-    this.show(
-      h("p", { role: "status", dir: "auto" }, t("import.reading", { file: file.name })),
-      h("progress", { "aria-label": t("import.reading", { file: file.name }) }),
-      this.end(button(t("settings.cancel"), () => this.close())),
-    );
-    try {
-      if (file.size > MAX_FILE_BYTES) throw new Problem({ status: 413, detail: tooLarge(file) });
-      const [contents, character] = await Promise.all([this.send(), get(bankPath("/character"), { signal: this.signal })]);
-      this.contents = contents;
-      this.person = character.person;
-      this.choose();
-    } catch (error) {
-      this.fail(error, () => this.begin());
-    }
-  }
-
   end = (...buttons) => h("div", { class: "bar end" }, buttons);
 
-  /** Send the file; the server keeps it for some minutes. */
-  async send() {
-    const { file, id, zone } = this.upload;
-    const query = new URLSearchParams({ name: file.name.slice(-200), keep: id, ...(zone && { tz: zone }) });
+  // ---- sending
+
+  async begin() {
+    const progress = importProgress([t("settings.cancel"), () => this.close()]);
+    this.show(progress.element);
     try {
-      const path = bankPath(`/import/preview?${query}`);
-      const contents = await post(path, file, { type: "application/octet-stream", signal: this.signal });
-      this.upload.isKept = true;
-      return contents;
+      this.person ??= (await get(bankPath("/character", this.bank), { signal: this.signal })).person;
+      for (const upload of this.uploads) if (!upload.contents && !upload.refusal) await this.send(upload, progress, this.signal);
     } catch (error) {
-      if (error.option !== "tz" || !zone) throw error; // this format has no times without a zone
-      this.upload.zone = null;
-      return this.send();
+      return this.fail(error, () => this.begin());
     }
+    return this.uploads.some(({ contents }) => contents) ? this.choose() : this.refuse();
+  }
+
+  async send(upload, progress, signal) {
+    const sizes = this.uploads.map(({ file }) => file.size);
+    const total = sum(sizes);
+    const before = sum(sizes.slice(0, this.uploads.indexOf(upload)));
+    const file = truncate(upload.name, MAX_NAME_CHARS);
+    progress.begin(t("import.sending", { file }));
+    await upload.send((bytes) => {
+      const done = before + Math.min(bytes, upload.file.size);
+      if (bytes >= upload.file.size) progress.begin(t("import.reading", { file }));
+      if (done >= total) progress.show(null);
+      else progress.show(done / total, t("import.sent", { done: formatSize(done, BYTES_PER_MB), total: formatSize(total, BYTES_PER_MB) }));
+    }, signal);
   }
 
   choose() {
-    const start = (choices) => {
-      this.choices = choices;
+    const start = () => {
+      this.chosen = this.uploads.filter(({ choices }) => choices && (choices.messages || !choices.sessions));
+      this.total = sum(this.chosen.map(({ choices }) => choices.messages));
+      this.done = 0;
       this.run();
     };
-    this.show(importPreview(this.contents, this.upload.file.name, this.person, start, () => this.close()));
+    this.show(importPreview(this.uploads, this.person, start, () => this.close()));
   }
+
+  // ---- importing
 
   async run() {
     const stop = new AbortController();
-    this.upload.isBegun = true;
-    const progress = importProgress(this.choices.messages, () => stop.abort());
-    this.show(progress.element);
     this.signal.addEventListener("abort", () => stop.abort());
+    const progress = importProgress([t("composer.stop"), () => stop.abort()]);
+    this.show(progress.element);
     try {
-      await this.follow(stop.signal, progress);
+      for (let next; (next = this.chosen.filter(({ counts, refusal }) => !counts && !refusal)).length; ) {
+        await this.import(next[0], next.length === 1, progress, stop.signal);
+      }
     } catch (error) {
-      this.fail(error, () => this.run(), progress.done);
+      return this.fail(error, () => this.run());
     }
+    return this.embedded ?? (this.chosen.some(({ counts }) => counts) ? this.finish() : this.refuse());
   }
 
-  async follow(signal, progress) {
-    const { speaker, assistant, sessions } = this.choices;
-    const name = this.hasName() ? this.person : null;
-    const body = {
-      name: this.upload.file.name.slice(-200),
-      tz: this.upload.zone,
-      sessions,
-      speakers: speaker && name ? { [speaker]: name } : {},
-      assistants: assistant ? [assistant] : [],
-    };
-    const response = await request("POST", uploadPath(this.upload), { body, signal });
-    for await (const [event, data] of readEvents(response)) {
-      if (event === "progress") progress.show(data);
-      else if (event === "stored") await this.finish(data);
-      else if (event === "embedding") this.showEmbedding(data);
-      else if (event === "done") return this.embedded?.remove();
-      else throw new Problem(data);
+  /** Import a file. One that the server no longer has is sent again. */
+  async import(upload, isLast, progress, signal) {
+    const before = sum(this.chosen.map(({ counts, choices }) => (counts ? choices.messages : 0)));
+    const { total } = this;
+    const file = this.chosen.length > 1 && truncate(upload.name, MAX_NAME_CHARS);
+    progress.begin(t("import.running"));
+    try {
+      for await (const [event, data] of upload.run(this.name, isLast, signal)) {
+        if (event === "progress") {
+          this.done = before + (data.total ? Math.round((upload.choices.messages * data.done) / data.total) : 0);
+          progress.show(total ? this.done / total : null, file, t("import.progress", { done: this.done, total }));
+        } else if (event === "stored") {
+          await this.rememberName();
+          if (isLast) this.finish();
+        } else if (event === "embedding") this.showEmbedding(data);
+      }
+    } catch (error) {
+      if (error.kind !== "upload-gone") throw error;
+      await this.send(upload, progress, signal);
     }
-    if (!this.embedded) throw new Problem({ type: "urn:everthread:unreachable" });
-    return undefined;
+    this.embedded?.remove();
   }
 
-  hasName = () => Boolean(this.person) && this.person !== DEFAULT_SPEAKER;
+  /** The name under which the person's messages are imported: the one in the page, or in most of the files. */
+  get name() {
+    if (this.person && this.person !== DEFAULT_SPEAKER) return this.person;
+    const names = this.chosen.map(({ choices }) => choices.speaker).filter((speaker) => speaker && speaker !== DEFAULT_SPEAKER);
+    const count = (name) => names.filter((each) => each === name).length;
+    return [...names].sort((one, other) => count(other) - count(one))[0] ?? null;
+  }
 
-  async finish({ new: added, read, added: stored }) {
-    const { speaker } = this.choices;
-    Object.assign(this.upload, { isKept: false, isStored: true });
-    if (speaker && speaker !== DEFAULT_SPEAKER && !this.hasName()) await patch(bankPath("/character"), { person: speaker });
-    const duplicates = read - stored;
+  async rememberName() {
+    const { name } = this;
+    if (name && name !== this.person) await patch(bankPath("/character", this.bank), { person: name });
+    this.person = name;
+  }
+
+  finish() {
+    const counts = this.chosen.flatMap(({ counts }) => counts ?? []);
+    const added = sum(counts.map((each) => each.new));
+    const duplicates = sum(counts.map((each) => each.read - each.added));
     this.embedded = h("div", { class: "progress" });
     const messages = t("count.messages", { count: added });
     this.show(
       h("p", { class: "headline", role: "status" }, added ? t("import.done", { messages }) : t("import.nothing_new")),
       added > 0 && duplicates > 0 && h("p", { class: "small" }, t("import.duplicates", { count: duplicates })),
+      refusals(this.uploads),
       this.embedded,
       this.end(
         button(t("dialog.close"), () => this.close()),
@@ -154,58 +165,43 @@ class Import {
   }
 
   async openLatest() {
-    const { items } = await get(bankPath("/sessions?limit=50"));
-    const known = new Set(this.contents.conversations.filter(({ id }) => this.choices.sessions?.includes(id) ?? true).map(({ id }) => id));
+    const { items } = await get(bankPath("/sessions?limit=50", this.bank));
+    const stored = this.chosen.filter(({ counts }) => counts);
+    const known = new Set(stored.flatMap(({ contents, choices }) => choices.sessions ?? contents.conversations.map(({ id }) => id)));
     const session = (items.find(({ id }) => known.has(id)) ?? items[0])?.id;
     this.close();
     if (session) navigate({ view: "read", session });
   }
 
-  /** Say why it did not go on, with a way to go on where there is one. */
-  async fail(error, goOn, done = null) {
+  // ---- what went wrong
+
+  /** Say why it did not go on, with a way to go on. */
+  fail(error, goOn) {
     if (this.signal.aborted) return;
-    if (error.kind === "upload-gone") return this.sendAgain(goOn);
-    if (FINAL_STATUS.includes(error.status)) return this.refuse(error);
     const reason = error.name === "AbortError" ? t("import.stopped") : reasonOf(error);
-    const kept = done !== null && t("import.kept", { done, total: this.choices.messages });
+    const kept = this.chosen && t("import.kept", { done: this.done, total: this.total });
     this.show(
       h("p", { role: "alert", dir: "auto" }, [reason, kept].filter(Boolean).join(" ")),
       this.end(button(t("dialog.close"), () => this.close()), button(t("import.go_on"), goOn, { class: "primary" })),
     );
   }
 
-  /** Send the file once more, which the server no longer has. */
-  async sendAgain(goOn) {
-    try {
-      await this.send();
-    } catch (error) {
-      return this.fail(error, goOn);
-    }
-    return goOn();
-  }
-
-  /** Say that the file can't be read, and which can. */
-  refuse(error) {
-    const { file } = this.upload;
-    const reason = textElement("p", error.summary ?? error.message, { class: "small" });
+  /** Say that no file can be read, and which can. */
+  refuse() {
+    const [{ name, refusal }, ...others] = this.uploads.filter((upload) => upload.refusal);
     this.show(
-      h("p", { class: "headline", role: "alert" }, t("import.refused", { file: file.name })),
-      !error.summary && reason,
+      h("p", { class: "headline", role: "alert" }, others.length ? t("import.nothing_read") : t("import.refused", { file: name })),
+      others.length ? refusals(this.uploads) : textElement("p", refusal, { class: "small" }),
       h("p", {}, t("import.readable")),
       h("ul", { class: "sources" }, SOURCES.map((source) => h("li", {}, t(`source.${source}`)))),
       h("p", {}, t("import.cards")),
-      error.summary && reason,
       this.end(button(t("dialog.close"), () => this.close(), { class: "primary" })),
     );
   }
 }
 
-function reasonOf({ status, kind, message, waitSeconds }) {
+function reasonOf({ name, status, kind, message, waitSeconds }) {
   if (status === 429) return t("import.wait", { count: waitSeconds || 1 });
-  if (kind === "unreachable") return t("import.interrupted");
+  if (kind === "unreachable" || name === "TypeError") return t("import.interrupted");
   return status === 503 || status === 409 ? t("import.busy") : message;
 }
-
-const gigabytes = (bytes) => formatNumber(bytes / BYTES_PER_GB, ONE_DECIMAL);
-
-const tooLarge = ({ size }) => t("import.too_large", { size: gigabytes(size), max: gigabytes(MAX_FILE_BYTES) });

@@ -1,4 +1,4 @@
-// The contents of a file of chats, and what to import of it: who is who, and which chats.
+// The contents of files of chats, and what to import of them: who is who, and which chats.
 
 import { longDate } from "./dates.js";
 import { button, fill, h, select, textElement, truncate } from "./dom.js";
@@ -10,50 +10,76 @@ const SHOWN_ROWS = 100; // at a time
 const MORE_WITHIN_PX = 400; // of the end of the list
 const MAX_TITLE_CHARS = 120;
 
-const sum = (counts) => Object.values(counts).reduce((total, count) => total + count, 0);
+export const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-/** start: called with {messages, sessions (null: all), speaker, assistant}. */
-export function importPreview(contents, file, person, start, cancel) {
-  const choices = { speaker: guessPerson(contents, person), assistant: null };
-  const list = contents.conversations.length > 1 ? new ConversationList(contents.conversations, update) : null;
-  const go = button("", () => start({ ...choices, ...list?.chosen(), messages: count() }), { class: "primary" });
-  const count = () => list?.messages() ?? contents.messages;
+/** uploads: those that could be read get `choices`. start: called when the person has chosen. */
+export function importPreview(uploads, person, start, cancel) {
+  const read = uploads.filter(({ contents }) => contents);
+  const isOne = uploads.length === 1;
+  const conversations = read.flatMap((upload) => upload.contents.conversations.map((each) => ({ ...each, upload })));
+  const list = conversations.length > 1 ? new ConversationList(conversations, !isOne, update) : null;
+  const go = button("", start, { class: "primary" });
+  guessSpeakers(read, person);
   function update() {
-    go.textContent = t("import.start", { messages: t("count.messages", { count: count() }) });
-    go.disabled = !count() && !contents.units;
+    for (const upload of read) {
+      Object.assign(upload.choices, list?.chosen(upload) ?? { sessions: null, messages: upload.contents.messages });
+    }
+    const count = sum(read.map(({ choices }) => choices.messages));
+    go.textContent = t("import.start", { messages: t("count.messages", { count }) });
+    go.disabled = !count && !read.some(({ contents }) => contents.units);
   }
   update();
+  const parts = read.map((upload) => [summary(upload, isOne), speakerChoices(upload, read)]);
   return [
-    summary(contents, file),
-    speakerChoices(contents, choices),
+    isOne ? parts : [overview(uploads, conversations), h("ul", { class: "files" }, parts.map((part, index) => filePart(part, read[index].name)))],
     list?.element,
     h("div", { class: "bar end" }, button(t("settings.cancel"), cancel), go),
   ];
 }
 
-/** The speaker who is this person: of the same name, or as the file indicates. */
-function guessPerson({ speakers, me }, person) {
-  const name = person?.toLowerCase();
-  return speakers.find((speaker) => speaker.name.toLowerCase() === name)?.name ?? me ?? "";
+const filePart = (part, name) => h("li", {}, h("div", { role: "group", "aria-label": name }, part));
+
+const overview = (uploads, conversations) =>
+  h(
+    "div",
+    { class: "contents" },
+    h("p", { class: "headline" }, t("import.files", { count: uploads.length })),
+    size({ conversations, messages: sum(conversations.map(({ messages }) => messages)) }),
+    refusals(uploads),
+  );
+
+/** The files that can't be read, each with the reason; false if all can. */
+export function refusals(uploads) {
+  const rows = uploads.filter(({ refusal }) => refusal).map(({ name, refusal }) => [name, refusal]);
+  return details(t("import.broken_files", { count: rows.length }), rows, true);
 }
 
-function summary({ services, conversations, messages, retracted, first_at, last_at, speakers, skipped, broken, units }, file) {
-  const counts = [t("count.chats", { count: conversations.length }), t("count.messages", { count: messages })];
-  if (units) counts.push(t("import.units", { count: units }));
+function summary({ contents, name }, isOne) {
+  const { services, retracted, speakers, skipped, broken } = contents;
   const names = speakers.slice(0, MAX_NAMED_SPEAKERS).map(describe);
   const others = speakers.length - names.length;
   if (others > 0) names.push(t("import.others", { count: others }));
   return h(
     "div",
     { class: "contents" },
-    textElement("p", services.length ? joinList(services) : file, { class: "headline" }),
-    h("p", {}, counts.join(" · ")),
-    first_at && h("p", {}, t("import.span", { first: longDate(first_at), last: longDate(last_at) })),
+    textElement(isOne ? "p" : "h3", services.length ? joinList(services) : name, { class: "headline" }),
+    !isOne && services.length > 0 && textElement("p", name, { class: "small" }),
+    size(contents),
     names.length > 0 && textElement("p", t("import.speakers", { names: joinList(names) })),
     retracted > 0 && h("p", { class: "small" }, t("import.discarded", { count: retracted })),
-    details(t("import.left_out", { count: sum(skipped) }), Object.entries(skipped).map(([kind, count]) => [kindName(kind), formatNumber(count)])),
+    details(t("import.left_out", { count: sum(Object.values(skipped)) }), Object.entries(skipped).map(([kind, count]) => [kindName(kind), formatNumber(count)])),
     details(t("import.broken", { count: Object.keys(broken).length }), Object.entries(broken)),
   );
+}
+
+/** How much there is, and from when to when. */
+function size({ conversations, messages, units, first_at, last_at }) {
+  const counts = [t("count.chats", { count: conversations.length }), t("count.messages", { count: messages })];
+  if (units) counts.push(t("import.units", { count: units }));
+  return [
+    h("p", {}, counts.join(" · ")),
+    first_at && h("p", {}, t("import.span", { first: longDate(first_at), last: longDate(last_at) })),
+  ];
 }
 
 const describe = ({ name, messages }) =>
@@ -66,11 +92,11 @@ function kindName(kind) {
   return name === key ? kind : name;
 }
 
-const details = (title, rows) =>
+const details = (title, rows, open = false) =>
   rows.length > 0 &&
   h(
     "details",
-    { class: "small" },
+    { class: "small", open },
     h("summary", {}, title),
     h(
       "ul",
@@ -79,33 +105,58 @@ const details = (title, rows) =>
     ),
   );
 
-/** Ask who the person is, and who is the chatbot if the file doesn't say. */
-function speakerChoices({ speakers, me, assistant }, choices) {
+/** Ask who the person is, and who is the chatbot if the file doesn't say; in other files they are the same. */
+function speakerChoices(upload, uploads) {
+  const { speakers, me, assistant } = upload.contents;
   if (speakers.length < 2) return null;
   const options = speakers.map((speaker) => [speaker.name, describe(speaker)]);
-  const ask = (label, none, property) =>
-    select(label, [["", none], ...options], choices[property] ?? "", (name) => (choices[property] = name));
+  const ask = (label, none, property) => {
+    const others = () => uploads.filter((each) => each === upload || !each.choices[property]);
+    const row = select(label, [["", none], ...options], upload.choices[property], (name) => choose(others(), property, name));
+    upload.boxes[property] = row.querySelector("select");
+    return row;
+  };
   return [
     me !== DEFAULT_SPEAKER && ask(t("import.me"), t("import.nobody"), "speaker"),
     !assistant && ask(t("import.assistant"), t("import.no_assistant"), "assistant"),
   ];
 }
 
-/** The conversations of a file, all of them chosen at first; rows are made as one scrolls. */
+/** Choose a speaker in the files that have one of this name. */
+function choose(uploads, property, name) {
+  for (const { contents, choices, boxes } of uploads) {
+    if (name && !contents.speakers.some((speaker) => speaker.name === name)) continue;
+    choices[property] = name;
+    if (boxes[property]) boxes[property].value = name;
+  }
+}
+
+/** Guess who the person is: the speaker of the same name, or as the file or another one indicates. */
+function guessSpeakers(uploads, person) {
+  const name = person?.toLowerCase();
+  for (const upload of uploads) {
+    const { speakers, me } = upload.contents;
+    const speaker = speakers.find((each) => each.name.toLowerCase() === name)?.name ?? me ?? "";
+    Object.assign(upload, { choices: { speaker, assistant: "" }, boxes: {} });
+  }
+  for (const { choices } of uploads) choose(uploads.filter((each) => !each.choices.speaker), "speaker", choices.speaker);
+}
+
+/** The conversations of files, all of them chosen at first; rows are made as one scrolls. */
 class ConversationList {
-  constructor(conversations, changed) {
+  constructor(conversations, hasFiles, changed) {
     this.all = [...conversations].sort((one, other) => (other.last_at ?? "").localeCompare(one.last_at ?? ""));
-    this.left = new Set(); // the ids of those that are not chosen
-    this.changed = changed;
+    this.left = new Set(); // those that are not chosen
+    Object.assign(this, { hasFiles, changed });
     this.query = h("input", { type: "search", dir: "auto", "aria-label": t("import.find"), placeholder: t("import.find") });
     this.query.addEventListener("input", () => this.filter());
     this.box = h("ul", { class: "conversations" });
     this.box.addEventListener("scroll", () => this.grow());
-    this.box.addEventListener("change", ({ target }) => this.set([target.value], target.checked));
+    this.box.addEventListener("change", ({ target }) => this.set([this.all[target.value]], target.checked));
     this.count = h("p", { class: "small", role: "status" });
     this.element = h(
       "details",
-      { class: "choose", on: { toggle: () => this.box.firstChild || this.filter() } },
+      { class: "choose", on: { toggle: () => this.open() } },
       h("summary", {}, t("import.choose")),
       this.query,
       h("div", { class: "bar" }, button(t("import.all"), () => this.setFound(true)), button(t("import.none"), () => this.setFound(false)), this.count),
@@ -113,19 +164,25 @@ class ConversationList {
     );
   }
 
-  chosen = () => ({ sessions: this.left.size ? this.chosenOnes().map(({ id }) => id) : null });
+  open() {
+    if (!this.box.firstChild) this.filter();
+    this.element.scrollIntoView({ block: "nearest" });
+  }
 
-  chosenOnes = () => this.all.filter(({ id }) => !this.left.has(id));
+  /** What is chosen of a file: the ids of conversations, null for all, and their messages. */
+  chosen(upload) {
+    const chosen = this.all.filter((each) => each.upload === upload && !this.left.has(each));
+    const isAll = chosen.length === upload.contents.conversations.length;
+    return { sessions: isAll ? null : chosen.map(({ id }) => id), messages: sum(chosen.map(({ messages }) => messages)) };
+  }
 
-  messages = () => this.chosenOnes().reduce((total, { messages }) => total + messages, 0);
-
-  set(ids, isChosen) {
-    for (const id of ids) isChosen ? this.left.delete(id) : this.left.add(id);
+  set(conversations, isChosen) {
+    for (const each of conversations) isChosen ? this.left.delete(each) : this.left.add(each);
     this.update();
   }
 
   setFound(isChosen) {
-    this.set(this.found.map(({ id }) => id), isChosen);
+    this.set(this.found, isChosen);
     for (const input of this.box.querySelectorAll("input")) input.checked = isChosen;
   }
 
@@ -134,9 +191,14 @@ class ConversationList {
     this.changed();
   }
 
+  /** The service or the file that a conversation comes from, if there are several. */
+  fileOf({ upload: { contents, name } }) {
+    return this.hasFiles ? joinList(contents.services) || truncate(name, MAX_TITLE_CHARS) : "";
+  }
+
   filter() {
     const words = this.query.value.trim().toLowerCase();
-    this.found = this.all.filter((each) => nameOf(each).toLowerCase().includes(words));
+    this.found = this.all.filter((each) => [nameOf(each), this.fileOf(each)].join("\n").toLowerCase().includes(words));
     this.box.scrollTop = 0;
     fill(this.box);
     this.addRows();
@@ -153,8 +215,8 @@ class ConversationList {
   }
 
   row(each) {
-    const input = h("input", { type: "checkbox", value: each.id, checked: !this.left.has(each.id) });
-    const when = [each.last_at && longDate(each.last_at), t("count.messages", { count: each.messages })];
+    const input = h("input", { type: "checkbox", value: this.all.indexOf(each), checked: !this.left.has(each) });
+    const when = [this.fileOf(each), each.last_at && longDate(each.last_at), t("count.messages", { count: each.messages })];
     return h(
       "li",
       {},
