@@ -562,7 +562,12 @@ class Memory(TextSearch):
         return self.store.settings(self.bank)
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
-        """Save a setting of the bank; None removes it. Raises BadInput if the value is not JSON-serialisable."""
+        """Save a setting of the bank; None removes it.
+
+        Raises:
+            BadInput: the value is invalid, or not JSON-serialisable.
+            NotFound: a bank in `recall_from` doesn't exist.
+        """
         save_setting(self.store, self.bank, name, value)
 
     def save_recipe(self) -> None:

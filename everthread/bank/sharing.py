@@ -1,7 +1,8 @@
 """Shares banks, and ends that. The setting `recall_from` of a bank names others that its replies also draw on.
 
 Each of those records the bank in its own setting `shared_with`, so that forgetting it need not read all banks of the
-store. The record may name banks that no longer share it. It lacks banks that named this one before it existed.
+store. The record may name banks that no longer share it. It lacks banks that named this one and were copied to this
+store without it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,14 @@ def save_setting(store: Store, bank: str, name: str, value: JSONValue | None) ->
 
     Raises:
         BadInput: the value is invalid.
+        NotFound: a bank in `recall_from` doesn't exist, and so can't record it.
     """
     check_setting(name, value)
+    for other in recall_from({name: value}):
+        if not store.exists(other):
+            raise NotFound(
+                f"there is no bank {other!r} to recall from, so nothing was changed; create it first, or leave it out"
+            )
     record_sharing(store, bank, {name: value})
     store.set_setting(bank, name, value)
 

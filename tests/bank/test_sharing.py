@@ -8,6 +8,7 @@ import pytest
 
 from everthread.bank.settings import recall_from
 from everthread.bank.sharing import stop_sharing
+from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -27,12 +28,22 @@ def open_memory(store: SQLiteStore, bank: str) -> Memory:
 
 def test_a_forgotten_bank_is_no_longer_shared_even_if_one_of_its_name_is_created_again(store: SQLiteStore) -> None:
     open_memory(store, "nora").observe("The gold is in the barn.", speaker="Nora")
-    for bank, shared in (("nora/captain", ["nora"]), ("ida", ["ben", "nora"]), ("ben", [])):
+    for bank, shared in (("nora/captain", ["nora"]), ("ben", []), ("ida", ["ben", "nora"])):
         open_memory(store, bank).set_setting("recall_from", shared)
     open_memory(store, "nora").forget(everything=True)
     assert [recall_from(store.settings(bank)) for bank in ("nora/captain", "ida", "ben")] == [[], ["ben"], []]
     assert "recall_from" not in store.settings("nora/captain")
     assert not store.exists("nora")
+
+
+def test_a_bank_that_does_not_exist_yet_cannot_be_shared(store: SQLiteStore) -> None:
+    ida = open_memory(store, "ida")
+    open_memory(store, "ben")
+    ida.set_setting("recall_from", ["ben"])
+    with pytest.raises(NotFound, match="there is no bank 'nora' to recall from, so nothing was changed; create it"):
+        ida.set_setting("recall_from", ["ben", "nora"])
+    open_memory(store, "nora").observe("The gold is in the barn.", speaker="Nora")
+    assert [recall_from(store.settings("ida")), store.settings("nora")] == [["ben"], {}]
 
 
 class Recording(SQLiteStore):

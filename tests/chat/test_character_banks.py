@@ -85,7 +85,7 @@ def test_replies_draw_on_the_banks_of_the_setting(open_bank: OpenBank) -> None:
     model = ScriptedLLM(["In the barn."] * 2)
     with Chat(vey, VEY, model) as chat:
         list(chat.reply("Where did I hide the gold?"))
-        vey.set_setting("recall_from", ["laura", "gone"])
+        vey.store.set_setting(vey.bank, "recall_from", ["laura", "gone"])
         list(chat.reply("And where is the gold hidden, in which barn?"))
     assert ["I hid the gold" in str(prompt) for prompt in model.prompts] == [False, True]
 

@@ -107,7 +107,7 @@ def fill(memory: Memory) -> None:
     memory.set_setting("remember", "always")
     memory.set_setting("pinned", [1, 3])
     for name, value in LOCAL.items():
-        memory.set_setting(name, value)
+        memory.store.set_setting(memory.bank, name, value)
     memory.enqueue(ScribeJob("notes", "session 1", 6, 7, NOON, 2, "LLMUnavailable"))
     memory.forget(seq=memory.observe("The last number is never assigned again.").seq)
 

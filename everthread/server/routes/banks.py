@@ -16,7 +16,6 @@ from everthread.chat.character_library import open_character
 from everthread.common.keys import SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
-from everthread.recall import multi_bank
 from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import (
@@ -137,16 +136,14 @@ def set_settings(
     which other banks replies draw."""
     services.get_scribe(body.scribe)
     require(request, "read", *body.recall_from)
-    if body.recall_from:
-        multi_bank.check_banks(services.store, body.recall_from)
 
     def change() -> None:
+        if SETTING_RECALL_FROM in body.model_fields_set:  # first, because a bank may not exist
+            memory.set_setting(SETTING_RECALL_FROM, list(body.recall_from) or None)
         if SETTING_REMEMBER in body.model_fields_set:
             memory.set_setting(SETTING_REMEMBER, body.remember)
         if SETTING_SCRIBE in body.model_fields_set:
             memory.set_setting(SETTING_SCRIBE, body.scribe)
-        if SETTING_RECALL_FROM in body.model_fields_set:
-            memory.set_setting(SETTING_RECALL_FROM, list(body.recall_from) or None)
 
     idempotency.run_once(change, lambda _: True, lambda _: None)
     return _settings_view(memory.settings())
