@@ -252,6 +252,7 @@ class UnitReceiptView(View):
     kind: str
     id: int
     earlier: list[int]
+    forgotten_at: datetime
 
 
 class NotesView(View):

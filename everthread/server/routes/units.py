@@ -16,7 +16,7 @@ from everthread.server.permissions import Conversations, ForgetMemory, ReadMemor
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceiptView, UnitView
 from everthread.stores.limits import MAX_SEQ
-from everthread.types import Unit
+from everthread.types import Unit, now
 
 router = APIRouter(prefix="/banks/{bank}", tags=["units"], route_class=AuthFirstRoute)
 
@@ -67,11 +67,11 @@ def forget_unit(
 ) -> dict[str, Any]:
     """Remove a unit for good, with those that it superseded. The lines remain."""
 
-    def forget() -> list[int]:
+    def forget() -> dict[str, Any]:
         with conversations.pause_bank(memory.bank):  # replies in progress contain notes
-            return memory.forget_unit(kind, id)
+            return {"earlier": memory.forget_unit(kind, id)[1:], "forgotten_at": now().isoformat()}
 
-    return {"kind": kind, "id": id, "earlier": idempotency.run_once(forget, list[int], list[int])[1:]}
+    return {"kind": kind, "id": id, **idempotency.run_once(forget, dict, dict)}
 
 
 @router.get("/notes", response_model=NotesView)

@@ -129,7 +129,7 @@ export class MemoryListPanel {
     const forget = async () => {
       const { askForget, showReceipt } = await import("./dialogs.js");
       if (!(await askForget(t("list.forget_question"), t("list.forget_effect"), line))) return;
-      const receipt = { ...(await remove(path)), forgotten_at: new Date().toISOString() };
+      const receipt = await remove(path);
       replace(null);
       await showReceipt(receipt);
     };

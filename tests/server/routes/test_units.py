@@ -1,12 +1,12 @@
 """Units and notes over HTTP."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from fastapi.testclient import TestClient
 
 from everthread.server.services import Services
-from everthread.types import NewUnit
+from everthread.types import NewUnit, now
 from server.problem import kind
 
 BANK = "banks/alice%2Fnemo"
@@ -36,7 +36,13 @@ def test_units_are_listed_and_edited_by_hand(api_with_units: TestClient) -> None
 
 def test_a_unit_is_forgotten_with_those_it_superseded(api_with_units: TestClient) -> None:
     api_with_units.patch(f"{BANK}/units/fact/1", json={"text": "Mia lives in Lisbon."})
-    assert api_with_units.delete(f"{BANK}/units/fact/2").json() == {"kind": "fact", "id": 2, "earlier": [1]}
+    receipts = [
+        api_with_units.delete(f"{BANK}/units/fact/2", headers={"Idempotency-Key": "k"}).json() for _ in range(2)
+    ]
+    assert receipts[0] == receipts[1]  # with the same time
+    forgotten_at = datetime.fromisoformat(receipts[0].pop("forgotten_at"))
+    assert abs(now() - forgotten_at) < timedelta(minutes=2)
+    assert receipts[0] == {"kind": "fact", "id": 2, "earlier": [1]}
     assert [unit["kind"] for unit in api_with_units.get(f"{BANK}/units").json()["items"]] == ["note"]
     assert kind(api_with_units.delete(f"{BANK}/units/fact/2"), 404) == "not-found"
 
