@@ -1,4 +1,4 @@
-"""Settings, themes, a phone's screen, the keyboard, keys and accounts, and the size of the page, in a real Chromium."""
+"""Settings, themes, a phone's screen, keys and accounts, and the size of the page, in a real Chromium."""
 
 import json
 from collections.abc import Iterator
@@ -96,84 +96,6 @@ def test_a_message_for_which_nothing_was_recalled_shows_so_after_a_reload(
     page.reload()
     expect(page.locator(".line + .state")).to_have_text(state)
     expect(page.get_by_role("button", name="Retry")).to_have_count(0)
-
-
-FOCUSED = """() => { const { activeElement: each } = document, style = getComputedStyle(each);
-    return each.matches(":focus-visible") && each.checkVisibility({ opacityProperty: true }) &&
-        style.outlineStyle === "solid" && (each.getAttribute("aria-label") || each.textContent || each.id) }"""
-
-
-def tab_to(page: Page, name: str, key: str = "Tab") -> None:
-    """Press a key until an element of this name has the focus, each time with a visible ring."""
-    for _ in range(40):
-        page.keyboard.press(key)
-        focused = page.evaluate(FOCUSED)
-        assert focused
-        if focused.startswith(name):
-            return
-    pytest.fail(f"{name} can't be reached with {key}")
-
-
-def test_every_task_can_be_done_by_keyboard_alone(page: Page, url: str) -> None:
-    add_past_lines(url, "keys", "The blue bicycle stands in the cellar.", "Mia oils it.")
-    visit(page, url, "keys")
-    message = page.locator("#message")
-    expect(message).to_be_focused()
-    page.keyboard.press("Shift+Enter")
-    assert message.input_value() == "\n"
-    page.keyboard.press("Backspace")
-    page.keyboard.type("Where does the blue bicycle stand?")
-    page.keyboard.press("Enter")
-    expect(page.locator(".from-character[data-seq]")).to_have_count(1)
-    expect(message).to_be_focused()
-
-    tab_to(page, "1 memory", "Shift+Tab")  # the actions of a message are one tab stop
-    tab_to(page, "Forget message: Answer", "ArrowLeft")
-    tab_to(page, "Edit message: Answer", "ArrowLeft")
-    tab_to(page, "1 memory", "Home")
-    tab_to(page, "Edit message: Where", "Shift+Tab")
-    page.keyboard.press("Enter")
-    expect(page.locator(".editing textarea")).to_be_focused()
-    page.keyboard.press("Escape")
-    assert page.evaluate(FOCUSED).startswith("Edit message: Where")
-    tab_to(page, "Pin message", "ArrowRight")
-    page.keyboard.press("Enter")
-    expect(page.locator(".from-person [aria-pressed=true]")).to_be_focused()
-
-    tab_to(page, "Memory")
-    tab_to(page, "Pinned", "ArrowRight")
-    expect(page.locator("#panel .hit")).to_have_count(1)
-    tab_to(page, "Memory", "ArrowLeft")
-    tab_to(page, "Pin")
-    tab_to(page, "Correct", "ArrowRight")
-    for name, dialog in {"Correct": "Correct this memory", "Forget": "Forget this message?"}.items():
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("dialog", name=dialog)).to_be_visible()
-        page.keyboard.press("Escape")
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        assert page.evaluate(FOCUSED) == name
-        page.keyboard.press("ArrowRight")
-
-    page.keyboard.press("Control+k")
-    tab_to(page, "Options for chat: The blue")
-    page.keyboard.press("Enter")
-    page.keyboard.type("Cellar")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator("#session-list")).to_contain_text("Cellar")
-    assert page.evaluate(FOCUSED).startswith("Options for chat: Cellar")
-    for name in ("Characters", "Settings"):
-        tab_to(page, name)
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("dialog")).to_be_visible()
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.closest('dialog') !== null")
-        page.keyboard.press("Escape")
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        assert page.evaluate(FOCUSED) == name
-    page.locator(".skip").focus()
-    page.keyboard.press("Enter")
-    expect(message).to_be_focused()
 
 
 @pytest.mark.parametrize(("scheme", "size"), [("light", DESKTOP), ("dark", PHONE)])

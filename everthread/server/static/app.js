@@ -8,6 +8,7 @@ import { ChatView } from "./chat.js";
 import { Composer } from "./composer.js";
 import { acceptDrops, button, byId, fill, h, icon, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
+import { watchFocus } from "./focus.js";
 import { mountRibbon, setIncognito } from "./incognito.js";
 import { loadColumns, loadDemo, loadImport, loadOverlays } from "./lazy.js";
 import { clearNotice, showError, showNotice, withErrors } from "./notices.js";
@@ -261,6 +262,13 @@ fill(
   VIEWS.map(([name, label, image]) => button([icon(image), label], () => showView(name), { "data-to": name })),
 );
 
+/** Skip to where one writes, or to what one reads: an address in the link would name a bank. */
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  showView("chat");
+  ["demo-question", "message", "lines"].map(byId).find((target) => target?.checkVisibility()).focus();
+});
+
 acceptDrops(document.body, (files) => emit("files-chosen", files));
 on(
   "files-chosen",
@@ -307,6 +315,7 @@ function newChat() {
 
 const newPlace = () => ({ session: new Date().toISOString() });
 
+watchFocus();
 const start = withErrors(async () => {
   composer.start();
   const shown = showRoute();

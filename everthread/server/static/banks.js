@@ -6,7 +6,7 @@ import { avatar } from "./avatars.js";
 import { withPerson } from "./banknames.js";
 import { shortDate } from "./dates.js";
 import { openDialog } from "./dialogs.js";
-import { button, fill, h, textElement } from "./dom.js";
+import { button, byId, fill, h, textElement } from "./dom.js";
 import { withErrors } from "./notices.js";
 import { getPref } from "./prefs.js";
 import { navigate, route } from "./router.js";
@@ -43,7 +43,7 @@ const ownName = (name) => (ownsBank(name) ? name : `${homeBank()}/${name}`);
 export function openBanks() {
   return openDialog(t("bank.title"), (close) => {
     const list = h("ul", { class: "banks" });
-    const open = (bank) => (close(), navigate({ bank }));
+    const open = (bank) => (close(), navigate({ bank }), byId("message").focus());
     const draw = withErrors(async () => {
       const banks = (await getAll("/banks")).filter(({ id, lines }) => lines || id === route.bank);
       fill(

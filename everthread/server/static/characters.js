@@ -4,7 +4,7 @@ import { bankPath, get, post, remove, request } from "./api.js";
 import { avatar, characterPath, listCharacters } from "./avatars.js";
 import { openBankOf } from "./characterbanks.js";
 import { askChoice, openDialog } from "./dialogs.js";
-import { acceptDrops, button, download, fill, h, textElement, truncate } from "./dom.js";
+import { acceptDrops, button, byId, download, fill, h, textElement, truncate } from "./dom.js";
 import { editCharacter } from "./characterforms.js";
 import { shortDate } from "./dates.js";
 import { emit } from "./events.js";
@@ -54,7 +54,7 @@ export function openGallery(chat) {
             parts("gallery.drop", { choose: button(t("gallery.choose"), () => file.click(), { class: "link" }) }),
             file,
           ),
-          button(t("group.title"), withErrors(async () => (await startGroup()) && close())),
+          button(t("group.title"), withErrors(async () => (await startGroup()) && (close(), byId("message").focus()))),
           button(t("card.new"), withErrors(create)),
         ),
       ];
@@ -93,7 +93,7 @@ function characterTile(character, banks, { chat, close, draw }) {
       { class: "bar" },
       button(
         t("gallery.chat"),
-        withErrors(async () => (await startChat(name), close())),
+        withErrors(async () => (await startChat(name), close(), byId("message").focus())),
         { "aria-label": t("gallery.chat_with", { name }) },
       ),
       tileActions(character, banks, { bank, draw }),

@@ -175,6 +175,7 @@ export class ChatView {
     this.contexts.clear();
     this.elements.clear();
     this.transient = this.inspected = null;
+    if (this.box.contains(document.activeElement)) byId("message").focus();
     this.box.replaceChildren();
     this.follower.place = null;
     emit("context", null);

@@ -72,7 +72,8 @@ class Demo {
   show(shown) {
     byId("chat").classList.toggle("has-demo", shown);
     this.box.hidden = this.footer.hidden = !shown;
-    document.querySelector(".skip").href = shown ? "#demo-question" : "#message";
+    const hidden = ["lines", "composer"].map(byId);
+    if (shown && hidden.some((part) => part.contains(document.activeElement))) this.box.focus({ preventScroll: true });
   }
 
   close() {

@@ -2,16 +2,12 @@
 
 import { dateTime } from "./dates.js";
 import { button, download, fill, h, textElement, truncate } from "./dom.js";
+import { rememberFocus } from "./focus.js";
 import { speakerName } from "./line.js";
 import { t } from "./words.js";
 
 const MAX_QUOTED_CHARS = 600;
 const SCOPE_LABELS = { session: t("receipt.chat"), bank: t("receipt.bank") };
-
-let opened = null; // the list from which the last dialog was opened
-
-/** Focus the list if the button that opened a dialog is gone with its line. */
-const restoreFocus = () => document.activeElement === document.body && opened?.focus({ preventScroll: true });
 
 /** Open a dialog. make(close, body) returns its contents. Resolves to the value passed to close, null if dismissed. */
 export function openDialog(title, make, { wide = false } = {}) {
@@ -28,7 +24,7 @@ export function openDialog(title, make, { wide = false } = {}) {
     box.append(h("header", { role: "none" }, h("h2", {}, title), dismiss), notice, body);
     fill(body, make(close, body));
     box.addEventListener("click", (event) => event.target === box && close());
-    if (document.activeElement !== document.body) opened = document.activeElement.closest(".scroll");
+    const restoreFocus = rememberFocus();
     box.addEventListener("close", () => (box.remove(), resolve(outcome), setTimeout(restoreFocus)));
     document.body.append(box);
     box.showModal();

@@ -50,7 +50,7 @@ export function openSettings(serverInfo, chat) {
         "section",
         {},
         h("h3", {}, t("settings.appearance")),
-        select(t("settings.language"), Object.entries(languages), language, setLanguage),
+        languageSelect(),
         select(t("settings.theme"), THEMES, getPref("theme") ?? "", setTheme),
         hasKey() && keyRow(),
       ),
@@ -93,6 +93,17 @@ function slider([name, label, min, max, step, initial, hint]) {
   range.addEventListener("input", () => set(Number(range.value)));
   draw(getPref(name));
   return h("div", { class: "slider", title: hint }, h("span", {}, label), range, shown, reset);
+}
+
+/** The page is loaded again in another language: at once after a click, but the keys may still pass other languages. */
+function languageSelect() {
+  let isTyping = false;
+  const row = select(t("settings.language"), Object.entries(languages), language, (code) => isTyping || setLanguage(code));
+  const apply = ({ target: { value } }) => value === language || setLanguage(value);
+  row.addEventListener("keydown", (event) => (isTyping = event.key !== "Enter") || apply(event));
+  row.addEventListener("pointerdown", () => (isTyping = false));
+  row.addEventListener("focusout", apply);
+  return row;
 }
 
 function setTheme(value) {
