@@ -35,14 +35,14 @@ class StoppedImport(Exception):
 class ImportRun:
     """An import in progress."""
 
-    def __init__(self, work: Work, check: Callable[[], None] | None) -> None:
+    def __init__(self, work: Work, check_caller: Callable[[], None] | None) -> None:
         """Describe an import, which `start` begins.
 
         Args:
             work: imports and reports; see `report` and `import_file`.
-            check: raises Problem once the caller may not go on; None if nothing is to be checked.
+            check_caller: raises Problem once the caller may not go on; None if nothing is to be checked.
         """
-        self._work, self._check = work, check
+        self._work, self._check_caller = work, check_caller
         self._events: asyncio.Queue[tuple[str, Mapping[str, Any]]] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._is_stored = self._is_ending = self._has_reader = False
@@ -72,8 +72,8 @@ class ImportRun:
         finally:
             self._has_reader = False
 
-    def report(self, name: str, data: Mapping[str, Any]) -> None:
-        """Send an event.
+    def check(self) -> None:
+        """Check that the import may go on.
 
         Raises:
             StoppedImport: the import is to stop.
@@ -81,8 +81,12 @@ class ImportRun:
         """
         if self._is_ending or not (self._has_reader or self._is_stored):
             raise StoppedImport
-        if self._check is not None and not self._is_stored:
-            self._check()
+        if self._check_caller is not None and not self._is_stored:
+            self._check_caller()
+
+    def report(self, name: str, data: Mapping[str, Any]) -> None:
+        """Send an event. Raises as `check`."""
+        self.check()
         self._send(name, data)
 
     def store(self, memory: Memory, source: CheckedFile) -> None:

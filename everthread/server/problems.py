@@ -22,7 +22,7 @@ log = logging.getLogger("everthread.server")
 
 MEDIA_TYPE = "application/problem+json"
 UNKNOWN_ADDRESS = "unknown address; the API is below /api/v1, and /api/v1/openapi.json describes it"
-CLIENT_CLOSED_STATUS = 499  # in logs and metrics: the client disconnected while it sent the body
+CLIENT_CLOSED_STATUS = 499  # in logs and metrics: the client disconnected before the response
 RETRY_AFTER_S = 2
 
 STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that matches

@@ -64,13 +64,16 @@ class CheckedFile:
         return bool(self.contents.services) and self.contents.services != (WHATSAPP,)
 
 
-def check_file(path: Path | Sequence[Path], format: str | None = None, **options: Any) -> CheckedFile:
+def check_file(
+    path: Path | Sequence[Path], format: str | None = None, progress: Progress | None = None, **options: Any
+) -> CheckedFile:
     """Read a file once, and check all of it.
 
     Args:
         path: the file, or the files of an export. Of several files, also in a folder, those that can't be read are
             named and left out, unless the option `strict` is given.
         format: its format; see `formats.open_reader`.
+        progress: called with the number of lines that are read, from time to time; what it raises ends the reading.
         options: further options of `formats.open_reader`.
 
     Raises:
@@ -81,7 +84,7 @@ def check_file(path: Path | Sequence[Path], format: str | None = None, **options
     left_out: dict[Path, BadFile] = {}
     while True:
         try:
-            return _check_files(path, format, left_out, options)
+            return _check_files(path, format, left_out, progress, options)
         except BadFile as error:
             if options.get("strict") or not _is_one_of_many(error.path, paths, left_out):
                 raise next(iter(left_out.values()), error) from None
@@ -95,7 +98,11 @@ def _is_one_of_many(path: object, paths: Sequence[Path], left_out: Collection[Pa
 
 
 def _check_files(
-    path: Path | Sequence[Path], format: str | None, left_out: Mapping[Path, BadFile], options: Mapping[str, Any]
+    path: Path | Sequence[Path],
+    format: str | None,
+    left_out: Mapping[Path, BadFile],
+    progress: Progress | None,
+    options: Mapping[str, Any],
 ) -> CheckedFile:
     """Read files once, without those that are left out, and check all of them. Raises as `check_file`."""
     skipped, places, sessions = Counter[str](), dict[str, str](), dict[str, SessionLabel]()
@@ -106,6 +113,8 @@ def _check_files(
     counter = ContentsCounter()
     for line in reader():
         counter.add(line)
+        if progress is not None and not counter.lines % BATCH_LINES:
+            progress(BATCH_LINES)
     first = path if isinstance(path, Path) else next(each for each in path if each not in left_out)
     head = find_head(first) if first.is_file() and not findings.services else None
     for file, error in left_out.items():

@@ -68,7 +68,7 @@ async def import_upload(
 
     def store(run: ImportRun) -> Memory:
         with kept_uploads.open_kept(name) as path, name_in_errors(path, body.name):
-            source = importing.check_file(path, tz=zone)
+            source = importing.check_file(path, progress=lambda _: run.check(), tz=zone)
             memory = lazy_memory(lambda: None)
             chosen = select(source, body.sessions, body.speakers, body.assistants)
             importing.check_compatible(memory, chosen)

@@ -12,6 +12,7 @@ from typing import IO, Annotated, Any
 from anyio import from_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
 
 from everthread.errors import BadQuery
 from everthread.memory import Memory
@@ -70,18 +71,24 @@ class ImportOptions:
     attachments: Annotated[bool, Query(description="Store the texts of attachments in the metadata.")] = False
     disappearing: Annotated[bool, Query(description="Store messages that were to disappear (Signal).")] = False
 
-    def check(self, path: Path, name: str) -> importing.CheckedFile:
-        """Read an uploaded file of this name, and check all of it."""
+    def check(self, path: Path, name: str, progress: importing.Progress | None = None) -> importing.CheckedFile:
+        """Read an uploaded file of this name, and check all of it, as `importing.check_file`."""
         zone = None if self.tz is None else parse_zone(self.tz)
         names = {"assistant": self.assistant or (), "only": self.only or (), "me": self.me}
         with name_in_errors(path, name):
             flags = {name: getattr(self, name) for name in IMPORT_FLAGS}
-            return importing.check_file(path, self.format, tz=zone, **flags, **names)
+            return importing.check_file(path, self.format, progress, tz=zone, **flags, **names)
 
 
 Options = Annotated[ImportOptions, Depends()]
 KEEP = "Keep the file for some minutes under this random name, to import it with `…/import/{upload}`."
 UPLOAD = {"requestBody": {"required": True, "content": RAW_CONTENT}}
+
+
+def check_connection(request: Request) -> None:
+    """Check that a client waits for its response; called in a thread. Raises ClientDisconnect if it went away."""
+    if from_thread.run(request.is_disconnected):
+        raise ClientDisconnect
 
 
 @router.post("/import", response_model=ImportView, openapi_extra=UPLOAD)
@@ -118,8 +125,9 @@ def preview_import(
     keep: Annotated[str | None, Query(pattern=UPLOAD_PATTERN, description=KEEP)] = None,
 ) -> FileContents:
     """List the contents of a file of conversations as they would be imported; nothing is stored."""
-    contents = options.check(file.path, name).contents
-    if keep is not None and not from_thread.run(request.is_disconnected):  # a cancelled upload is not kept
+    contents = options.check(file.path, name, lambda _: check_connection(request)).contents
+    if keep is not None:
+        check_connection(request)  # a cancelled upload is not kept
         kept_uploads.keep(file.path, get_upload_name(request, lazy_memory.bank, keep))
     return contents
 

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fastapi.testclient import TestClient
 from hardship import PATIENCE
 
 from everthread import NewLine
+from everthread.memory import BATCH_LINES
 from everthread.server import kept_uploads
 from everthread.server.services import Services
 from server.problem import RAW, kind
@@ -115,11 +117,7 @@ def test_a_file_that_others_follow_is_embedded_in_the_background_and_so_is_what_
 
 
 def test_an_upload_whose_sender_goes_away_while_it_is_read_is_not_kept(api: TestClient, folder: Path) -> None:
-    body = {"type": "http.request", "body": b"Ann: Hi!\n", "more_body": False}
-    messages, sent = iter([body]), list[Any]()
-
-    async def receive() -> Any:
-        return next(messages, {"type": "http.disconnect"})
+    sent = list[Any]()
 
     async def send(message: Any) -> None:
         sent.append(message)
@@ -133,11 +131,18 @@ def test_an_upload_whose_sender_goes_away_while_it_is_read_is_not_kept(api: Test
         "scheme": "http",
         "headers": headers,
     }
-    scope |= {"path": path, "raw_path": path.encode(), "query_string": f"name=a.txt&keep={ID}".encode()}
+    scope |= {"path": path, "raw_path": path.encode(), "query_string": f"name=a.jsonl&keep={ID}".encode()}
     assert api.portal is not None
-    api.portal.call(api.app, scope, receive, send)
-    assert sent[0]["status"] == 200
-    assert not list(folder.iterdir())
+    line = b'{"text": "Hi!"}\n'
+    for text in (line, line * BATCH_LINES + b"{"):
+        messages = iter([{"type": "http.request", "body": text, "more_body": False}])
+
+        async def receive(messages: Iterator[Any] = messages) -> Any:
+            return next(messages, {"type": "http.disconnect"})
+
+        api.portal.call(api.app, scope, receive, send)
+        assert sent[-2]["status"] == 499  # not 422: the damaged end was not read
+        assert not list(folder.iterdir())
 
 
 def test_an_upload_belongs_to_its_caller_and_bank_and_makes_room_expires_or_is_discarded(
