@@ -38,7 +38,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -199,27 +198,25 @@ class Memory(TextSearch):
         """
         name = role if speaker is None else speaker
         new = NewLine(text, name, role, said_at, session, metadata or {}, parent, key, undated=undated)
-        return self._writer.put(self.recipe, new) if replace else self.observe_many([new])[0]
+        return self.observe_many([new], replace=replace)[0]
 
-    def observe_many(self, lines: Iterable[NewLine], progress: Progress | None = None) -> list[Line]:
-        """Store lines, embedded and written in batches.
+    def observe_many(
+        self, lines: Iterable[NewLine], progress: Progress | None = None, *, replace: bool = False
+    ) -> list[Line]:
+        """Store lines, embedded and written in batches, each in one transaction.
 
         Args:
             lines: the lines. All are validated before the first is stored, except their parents, which are looked up
                 when they are written.
             progress: called after each batch with the number of lines stored so far.
+            replace: each line, which needs a key, replaces the one with this key, as in `observe`. Of several with one
+                key the last counts.
 
         Raises:
             BadLine, StoreUnavailable: as in `observe`. Written batches stay stored; if the lines have keys, the same
                 call stores the rest.
         """
-        cleaned = iter(clean_lines(lines))
-        stored: list[Line] = []
-        while batch := list(islice(cleaned, BATCH_LINES)):
-            stored += self._writer.write(self.recipe, batch)
-            if progress is not None:
-                progress(len(stored))
-        return stored
+        return self._writer.write_all(self.recipe, lines, BATCH_LINES, progress, replacing=replace)
 
     def replace_lines(
         self,
@@ -246,8 +243,9 @@ class Memory(TextSearch):
             StoreUnavailable: the bank can't be written.
         """
         replacing = sorted(validation.check_seqs(seqs, "seqs"))
+        corrected = {} if corrects is None else {corrects: 0}
         return self._writer.write(
-            self.recipe, clean_lines(lines), replacing=replacing, corrects=corrects, defer_embedding=defer_embedding
+            self.recipe, clean_lines(lines), replacing=replacing, corrects=corrected, defer_embedding=defer_embedding
         )
 
     # ------------------------------------------------------------------- recall

@@ -65,7 +65,7 @@ class IndexedStore(SQLiteStore):
         model: str,
         *,
         replaces: Sequence[int] = (),
-        corrects: int | None = None,
+        corrects: Mapping[int, int] | None = None,
     ) -> list[Line]:
         lines = super().append(bank, entries, model, replaces=replaces, corrects=corrects)
         self._remove_from_index(bank, replaces)

@@ -67,10 +67,16 @@ def find_line(store: LineStore, bank: str, seq: int | None, key: str | None) -> 
 
 def find_by_key(store: LineStore, bank: str, key: str) -> Line | None:
     """Return the current line with a key; of a line that version 0.1.0 corrected, its correction."""
-    existing = store.get_by_key(bank, [key]).get(key)
-    if existing is None or existing.retracted_at is None:
-        return existing
-    return find_current_version(store, bank, existing)
+    return find_by_keys(store, bank, [key]).get(key)
+
+
+def find_by_keys(store: LineStore, bank: str, keys: Sequence[str]) -> dict[str, Line]:
+    """Return the current lines with these keys, as `find_by_key` does."""
+    existing = store.get_by_key(bank, keys).items()
+    current = {
+        key: line if line.retracted_at is None else find_current_version(store, bank, line) for key, line in existing
+    }
+    return {key: line for key, line in current.items() if line is not None}
 
 
 def find_current_version(store: LineStore, bank: str, line: Line, replaces: Collection[int] = ()) -> Line | None:
@@ -96,13 +102,13 @@ def check_source_key(new: NewLine) -> str:
 def is_unchanged(stored: Line, new: NewLine) -> bool:
     """Return whether a stored line has the text, the speaker, the role and the metadata of a cleaned one.
 
-    A time or a session that the new line names must be equal, too; an undated line is unchanged if the stored one is
-    undated. Other metadata that Everthread adds are not compared.
+    A time or a session that the new line names must be equal, too; of an undated line the stored one must be undated.
+    Other metadata that Everthread adds are not compared.
     """
+    is_dated = new.metadata.get(META_UNDATED) is not True
     return (
         (stored.text, stored.speaker, stored.role) == (new.text, new.speaker, new.role)
-        and new.said_at in (None, stored.said_at)
-        and new.metadata.get(META_UNDATED) in (None, stored.metadata.get(META_UNDATED))
+        and (new.said_at in (None, stored.said_at) if is_dated else stored.is_undated)
         and new.session in (None, stored.session)
         and _own_metadata(stored.metadata) == _own_metadata(new.metadata)
     )

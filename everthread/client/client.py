@@ -103,12 +103,15 @@ class Client:
         new = NewLine(text, name, role, said_at, session, metadata or {}, parent, key, undated=undated)
         return decode.line(self._request("POST", "lines", body={**decode.encode_line(new), "replace": replace}))
 
-    def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:
+    def observe_many(
+        self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None, *, replace: bool = False
+    ) -> list[Line]:
         """Store several lines, in batches. Raises the same errors as `Memory.observe_many`.
 
         Args:
             lines: the lines. Their types are checked before any is stored, their content before their batch is stored.
             progress: called after each batch with the number of lines stored so far.
+            replace: whether each line replaces the one with its key.
 
         Returns:
             The stored lines.
@@ -116,7 +119,9 @@ class Client:
         encoded = iter([decode.encode_line(line) for line in lines])
         stored: list[Line] = []
         while batch := list(islice(encoded, BATCH_LINES)):
-            stored += decode.lines(self._request("POST", "lines", "batch", body={"lines": batch})["items"])
+            stored += decode.lines(
+                self._request("POST", "lines", "batch", body={"lines": batch, "replace": replace})["items"]
+            )
             if progress is not None:
                 progress(len(stored))
         return stored

@@ -44,21 +44,7 @@ class DocumentLines:
 
     def write(self, lines: Iterable[NewLine]) -> None:
         """Store documents, or replace those that are stored. Of several with one id the last counts."""
-        new = list({line.key: line for line in lines}.values())
-        for line, stored in zip(new, self._memory.observe_many(new), strict=True):
-            if (stored.text, stored.metadata) != (line.text, line.metadata):
-                self._replace(line)
-
-    def _replace(self, line: NewLine) -> None:
-        self._memory.observe(
-            line.text,
-            speaker=line.speaker,
-            session=line.session,
-            metadata=line.metadata,
-            key=line.key,
-            replace=True,
-            undated=True,
-        )
+        self._memory.observe_many(lines, replace=True)
 
     def find_all(self, document_ids: Iterable[str]) -> list[Line]:
         """Return the lines of documents, in the order of the ids, without those that are not stored.

@@ -165,11 +165,14 @@ class EverthreadStore(BaseStore):
     def _write(self, lines: Mapping[str, NewLine]) -> None:
         """Store the lines of items by key. An item that is stored keeps the time at which it was created."""
         stored = {key: line for key in lines if (line := self._find(key)) is not None}
-        self._memory.observe_many(line for key, line in lines.items() if key not in stored)
-        for key, line in stored.items():
-            new = lines[key]
-            metadata = {**new.metadata, CREATED_AT: _created_at(line).isoformat()}
-            self._memory.observe(new.text, session=new.session, metadata=metadata, key=key, replace=True)
+        created = {key: {CREATED_AT: line.metadata[CREATED_AT]} for key, line in stored.items()}
+        self._memory.observe_many(
+            (
+                replace(new, said_at=None, metadata={**new.metadata, **created.get(key, {})})
+                for key, new in lines.items()
+            ),
+            replace=True,
+        )
 
     def _forget(self, key: str) -> None:
         if (line := self._find(key)) is not None:

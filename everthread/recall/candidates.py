@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import is_member, union
-from everthread.stores.base import CorpusStats, Postings, ScoringRows, Store
+from everthread.stores.base import CorpusStats, ScoringRows, Store
+from everthread.stores.postings import Postings
 from everthread.text.analyzer import is_unspaced_script
 from everthread.text.bm25 import idf, saturation
 from everthread.types import Seqs, Vector

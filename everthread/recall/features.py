@@ -18,7 +18,8 @@ import numpy.typing as npt
 from everthread.recall.candidates import LINES_AFTER, LINES_BEFORE, WINDOW_WEIGHTS, Candidates
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import distinct_small
-from everthread.stores.base import Postings, ScoringRows
+from everthread.stores.base import ScoringRows
+from everthread.stores.postings import Postings
 from everthread.text.bm25 import idf, saturation
 from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_QUESTION, HAS_TIME, UNDATED, UNINFORMATIVE
 from everthread.text.time_expressions import Date, Span, Time

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from everthread.bank.branches import find_branch
 from everthread.bank.corrections import build_correction
 from everthread.bank.embedding_backlog import EmbeddingBacklog
-from everthread.bank.line_keys import check_source_key, find_by_key, is_unchanged, split_known
+from everthread.bank.line_keys import check_source_key, find_by_keys, is_unchanged, split_known
 from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.line_validation import clean_lines
 from everthread.bank.line_versions import find_correction
@@ -19,7 +19,7 @@ from everthread.errors import EverthreadError, NotFound
 from everthread.recall.reader import BankReader
 from everthread.recipes.base import Recipe
 from everthread.stores.errors import missing_line_error
-from everthread.types import Line, NewLine
+from everthread.types import Line, NewLine, now
 
 log = logging.getLogger("everthread")
 
@@ -43,7 +43,7 @@ class LineWriter:
         lines: Sequence[NewLine],
         *,
         replacing: Sequence[int] = (),
-        corrects: int | None = None,
+        corrects: Mapping[int, int] | None = None,
         defer_embedding: bool = False,
         chained: bool = False,
     ) -> list[Line]:
@@ -53,7 +53,8 @@ class LineWriter:
             recipe: the bank's recipe.
             lines: the cleaned lines.
             replacing: numbers of lines to retract first; retracted and forgotten ones are skipped.
-            corrects: the line among `replacing` that the first line corrects; its pin moves to the new line.
+            corrects: lines among `replacing`, each with the position of the line that corrects it; its pin moves to the
+                new line.
             defer_embedding: embed the lines later.
             chained: whether each line answers the one before it; only the parent of the first is used then.
 
@@ -62,7 +63,7 @@ class LineWriter:
 
         Raises:
             BadLine: a parent does not exist.
-            NotFound: the corrected line is retracted or forgotten.
+            NotFound: a corrected line is retracted or forgotten.
             StoreUnavailable: the bank can't be written.
         """
         if (prepare := self.before_first_write) is not None:
@@ -75,7 +76,8 @@ class LineWriter:
             entries = [replace(entry, follows=index > 0) for index, entry in enumerate(entries)]
         written: list[Line] = []
         if new or replacing:
-            written = store.append(bank, entries, encoder.name, replaces=replacing, corrects=corrects)
+            positions = _positions_among_new(known, corrects or {})
+            written = store.append(bank, entries, encoder.name, replaces=replacing, corrects=positions)
         if defer_embedding:
             self._backlog.add(written)
         self.update_units(recipe)
@@ -103,45 +105,80 @@ class LineWriter:
         if correction := known or find_correction(store, bank, seq, text):
             return correction
         new = clean_lines([build_correction(store, bank, seq, text, key)])
-        line = self.write(recipe, new, replacing=[seq], corrects=seq)[0]
+        line = self.write(recipe, new, replacing=[seq], corrects={seq: 0})[0]
         if line.text != new[0].text:  # a concurrent correction took the key
             raise missing_line_error(bank, seq)
         return line
 
-    def put(self, recipe: Recipe, new: NewLine) -> Line:
-        """Store a line in place of the current line with its key, in one transaction. The new line inherits its pin.
-
-        If another writer stores or retracts a line with this key at the same time, the call starts again.
+    def write_all(
+        self,
+        recipe: Recipe,
+        lines: Iterable[NewLine],
+        batch_lines: int,
+        progress: Callable[[int], None] | None,
+        *,
+        replacing: bool,
+    ) -> list[Line]:
+        """Validate lines, and write them in batches, each in one transaction.
 
         Args:
             recipe: the bank's recipe.
-            new: the line.
-
-        Returns:
-            The new line, or the current one if it is the same (see `line_keys.is_unchanged`).
+            lines: the lines.
+            batch_lines: the size of a batch.
+            progress: called after each batch with the number of lines stored so far.
+            replacing: whether each line replaces the one with its key; see `put`.
 
         Raises:
-            BadLine: the line has no key, or a value is invalid.
+            BadLine: a value is invalid, or a line that replaces another has no key; nothing is stored.
+            StoreUnavailable: as `write`.
+        """
+        given = list(lines)
+        cleaned = clean_lines(given)
+        if replacing:
+            for line in cleaned:
+                check_source_key(line)
+            cleaned = [
+                replace(line, said_at=new.said_at and line.said_at) for line, new in zip(cleaned, given, strict=True)
+            ]
+        stored: list[Line] = []
+        for start in range(0, len(cleaned), batch_lines):
+            batch = cleaned[start : start + batch_lines]
+            stored += self.put(recipe, batch) if replacing else self.write(recipe, batch)
+            if progress is not None:
+                progress(len(stored))
+        return stored
+
+    def put(self, recipe: Recipe, lines: Sequence[NewLine]) -> list[Line]:
+        """Store lines in place of the current lines with their keys, in one transaction. They inherit the pins.
+
+        Of several lines with one key the last counts. If another writer stores or retracts a line with one of the keys
+        at the same time, the call starts again with the lines that are not stored.
+
+        Args:
+            recipe: the bank's recipe.
+            lines: the cleaned lines, each with a key; one without a time is said now, unless it is stored already.
+
+        Returns:
+            For each line the new line, or the current one if it is the same (see `line_keys.is_unchanged`).
+
+        Raises:
+            BadLine: a parent does not exist.
             StoreUnavailable: the bank can't be written.
         """
         store, bank = self._reader.store, self._reader.bank
-        (cleaned,) = clean_lines([new])
-        key = check_source_key(cleaned)
-        given = cleaned if new.said_at is not None else replace(cleaned, said_at=None)
-        while True:
-            stored = find_by_key(store, bank, key)
-            if stored is not None and is_unchanged(stored, given):
-                return stored
+        by_key = {str(line.key): line for line in lines}
+        stored: dict[str, Line] = {}
+        while pending := {key: line for key, line in by_key.items() if key not in stored}:
+            current = find_by_keys(store, bank, list(pending))
+            stored |= {key: line for key, line in current.items() if is_unchanged(line, pending[key])}
+            new = [_complete(line, current.get(key)) for key, line in pending.items() if key not in stored]
+            corrects = {current[key].seq: n for n, line in enumerate(new) if (key := str(line.key)) in current}
             try:
-                if stored is None:
-                    line = self.write(recipe, [cleaned])[0]
-                else:
-                    linked = replace(cleaned, metadata={**cleaned.metadata, META_REPLACES: stored.seq})
-                    line = self.write(recipe, [linked], replacing=[stored.seq], corrects=stored.seq)[0]
-            except NotFound:  # the stored line was retracted or forgotten since it was read
+                written = self.write(recipe, new, replacing=sorted(corrects), corrects=corrects)
+            except NotFound:  # a stored line was retracted or forgotten since it was read
                 continue
-            if is_unchanged(line, given):
-                return line
+            stored |= {str(line.key): line for line in written if is_unchanged(line, pending[str(line.key)])}
+        return [stored[str(line.key)] for line in lines]
 
     def restore(self, recipe: Recipe, seq: int) -> list[Line]:
         """Make a line the last one of its session, in one transaction.
@@ -168,3 +205,16 @@ class LineWriter:
             recipe.update(self._reader)
         except (EverthreadError, *FAILURES) as error:
             log.warning("recipe %s could not update its units yet: %s", recipe.name, error)
+
+
+def _positions_among_new(known: Sequence[Line | None], corrects: Mapping[int, int]) -> dict[int, int]:
+    """Map each corrected line to the position of its correction among the new lines; to the first if that is stored."""
+    new = (index for index, line in enumerate(known) if line is None)
+    positions = {index: position for position, index in enumerate(new)}
+    return {seq: positions.get(index, 0) for seq, index in corrects.items()}
+
+
+def _complete(line: NewLine, replaced: Line | None) -> NewLine:
+    """Return a line with a time, and in its metadata the number of the line that it replaces, if there is one."""
+    link = {} if replaced is None else {META_REPLACES: replaced.seq}
+    return replace(line, said_at=line.said_at or now().astimezone(), metadata={**line.metadata, **link})

@@ -343,9 +343,10 @@ class ObserveBody(LineBody):
 
 
 class LinesBody(RequestBody):
-    """Lines to store, in order."""
+    """Lines to store, in order. replace: each replaces the line with its key, as for one line."""
 
     lines: list[LineBody] = Field(min_length=1, max_length=MAX_BATCH)
+    replace: bool = False
 
 
 class TextBody(RequestBody):

@@ -23,6 +23,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from everthread.stores.postings import Postings
 from everthread.text.analyzer import TermCounts
 from everthread.types import (
     ROLES,
@@ -45,16 +46,6 @@ from everthread.types import (
 
 UnitKey = tuple[str, int]  # a unit's kind and id
 UnitCosines = list[tuple[str, int, float]]  # kind, id and cosine of units, by kind and id
-
-# One record for each line that contains a term.
-POSTING_DTYPE = np.dtype(
-    [
-        ("seq", "<u4"),
-        ("tf", "<u2"),  # occurrences of the term in the line, at most 65,535
-        ("head", "<u2"),  # occurrences in the line's first HEAD_CHARS characters
-    ]
-)
-
 
 # The columns of a line that scoring needs, packed: a thousand lines are then read as fast as one long text.
 LINE_DTYPE = np.dtype(
@@ -92,19 +83,6 @@ class PreparedLine:
     vectors: Vectors | None
     seq: int | None = None
     follows: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Postings:
-    """The records of one term.
-
-    Attributes:
-        df: the number of lines that contain the term.
-        records: (df,) of `POSTING_DTYPE`, ascending by seq; empty if the term is too common to be read.
-    """
-
-    df: int
-    records: npt.NDArray[np.void]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +222,7 @@ class LineStore(Protocol):
         model: str,
         *,
         replaces: Sequence[int] = (),
-        corrects: int | None = None,
+        corrects: Mapping[int, int] | None = None,
     ) -> list[Line]:
         """Number and store lines in one transaction.
 
@@ -256,14 +234,15 @@ class LineStore(Protocol):
             entries: the lines.
             model: the name of the embedder that made the vectors.
             replaces: numbers of lines to retract first, as by `retract`. Missing ones are ignored.
-            corrects: the line among `replaces` that the first entry corrects; its pin moves to the new line.
+            corrects: lines among `replaces`, each with the position of the entry that corrects it; its pin moves to the
+                line of this entry.
 
         Returns:
             The line of each entry: new, or the one stored under its key.
 
         Raises:
             BadLine: a parent does not exist, or a line's own number is not above the bank's last.
-            NotFound: the line of `corrects` is missing. Nothing is stored.
+            NotFound: a line of `corrects` is missing or retracted, and there are new lines. Nothing is stored.
         """
 
     def reserve_seqs(self, bank: str, last: int) -> None:

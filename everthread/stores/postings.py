@@ -10,13 +10,34 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.arrays import is_member
-from everthread.stores.base import POSTING_DTYPE, Postings
 from everthread.text.analyzer import TermCounts, count_terms, remove_quotes_json
 from everthread.types import Seqs
+
+# One record for each line that contains a term.
+POSTING_DTYPE = np.dtype(
+    [
+        ("seq", "<u4"),
+        ("tf", "<u2"),  # occurrences of the term in the line, at most 65,535
+        ("head", "<u2"),  # occurrences in the line's first HEAD_CHARS characters
+    ]
+)
 
 Records = npt.NDArray[np.void]  # (n,) of POSTING_DTYPE
 
 MAX_COUNT = 65_535  # largest count that a record holds (two bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """The records of one term.
+
+    Attributes:
+        df: the number of lines that contain the term.
+        records: (df,) of `POSTING_DTYPE`, ascending by seq; empty if the term is too common to be read.
+    """
+
+    df: int
+    records: npt.NDArray[np.void]
 
 
 def group_by_term(lines: Iterable[tuple[int, TermCounts]]) -> dict[str, list[tuple[int, int, int]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
@@ -57,23 +57,25 @@ def next_seq(entry: PreparedLine, last: int) -> int:
     return entry.seq
 
 
-def map_correction(bank: str, corrects: int | None, replaced: Collection[int], first: Line | None) -> dict[int, int]:
-    """Map the corrected line to the line that corrects it.
+def map_corrections(
+    bank: str, corrects: Mapping[int, int] | None, replaced: Collection[int], lines: Sequence[Line]
+) -> dict[int, int]:
+    """Map the corrected lines to the lines that correct them.
 
     Args:
         bank: the bank, for the message.
-        corrects: the number of the corrected line, if there is one.
+        corrects: the number of each corrected line, with the position of its correction in `lines`.
         replaced: the numbers of the lines that were retracted for the new ones.
-        first: the first new line; None if every entry was stored before.
+        lines: the line of each entry; empty if every one was stored before.
 
     Raises:
-        NotFound: the corrected line is missing.
+        NotFound: a corrected line is missing or retracted.
     """
-    if corrects is None or first is None:
+    if not corrects or not lines:
         return {}
-    if corrects not in replaced:
-        raise missing_line_error(bank, corrects)
-    return {corrects: first.seq}
+    if missing := corrects.keys() - set(replaced):
+        raise missing_line_error(bank, min(missing))
+    return {seq: lines[position].seq for seq, position in corrects.items()}
 
 
 def new_session_name(at: int, find_names: Callable[[str], set[str]]) -> str:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -371,7 +371,7 @@ class Full(SQLiteStore):
         model: str,
         *,
         replaces: Sequence[int] = (),
-        corrects: int | None = None,
+        corrects: Mapping[int, int] | None = None,
     ) -> list[Line]:
         if self.full:
             raise StoreUnavailable("the disk is full; free some disk space")

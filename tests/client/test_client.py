@@ -163,6 +163,7 @@ def scenario(bank: Any) -> Results:
     results["replaced"] = [
         bank.observe(text, **said, replace=True) for text in ("I keep two bees.", *["I keep one."] * 2)
     ]
+    results["all replaced"] = bank.observe_many([NewLine("I keep three.", key="k2")], replace=True)
     recorded = {
         "everthread.recalled": {"tokens": 9, "hits": [{"seq": 1, "passage": [1, 2], "signals": {"cosine": 0.5}}]}
     }
@@ -197,6 +198,7 @@ def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.observe_many([NewLine("fine"), "not a line"])
     yield lambda: bank.observe("x", replace=True)
     yield lambda: bank.observe(" ", key="k", replace=True)
+    yield lambda: bank.observe_many([NewLine("x", key="k"), NewLine("y")], replace=True)
     yield lambda: bank.get()
     yield lambda: bank.get(1, key="k")
     yield lambda: bank.get("1")

@@ -159,22 +159,22 @@ def test_a_put_without_a_key_from_the_source_is_rejected(bank: Memory, key: str 
     assert bank.stats().lines == 0
 
 
-def test_puts_of_two_processes_at_once_leave_one_current_line(place: str | Path) -> None:
+def test_puts_of_two_processes_at_once_leave_one_current_line_of_each_key(place: str | Path) -> None:
     name = f"bob-{next(NAMES)}"
     with ExitStack() as stack:
         memories = [stack.enter_context(open_memory(place, name)) for _ in range(2)]
 
         def put(number: int) -> list[Line]:
-            memory = memories[number % 2]
-            return [memory.observe(f"Thread {number}, turn {n}.", key="k", replace=True) for n in range(4)]
+            turns = [[NewLine(f"Thread {number}, turn {n}.", key=key) for key in "kl"] for n in range(4)]
+            return [line for turn in turns for line in memories[number % 2].observe_many(turn, replace=True)]
 
         with ThreadPoolExecutor(6) as pool:
             returned = [line for lines in pool.map(put, range(6)) for line in lines]
-        (line,) = memories[0].lines()
-        assert (line.key, memories[1].get(key="k")) == ("k", line)
-        assert line in returned
+        lines = {line.key: line for line in memories[0].lines()}
+        assert lines == {key: memories[1].get(key=key) for key in "kl"}
+        assert all(line in returned for line in lines.values())
         assert sorted(line.text for line in memories[0].lines(include_retracted=True)) == sorted(
-            f"Thread {number}, turn {n}." for number in range(6) for n in range(4)
+            f"Thread {number}, turn {n}." for number in range(6) for n in range(4) for _ in "kl"
         )
         assert memories[0].store.check(name) == []
 
@@ -217,3 +217,29 @@ def test_every_key_has_the_line_that_was_last_stored_under_it(
             act(memory, model, *action)
             assert {key: line.text for key in "ab" if (line := memory.get(key=key))} == model
             assert sorted(line.key or "" for line in memory.lines(Filter())) == sorted(model)
+
+
+def test_many_puts_replace_changed_lines_and_keep_the_others(bank: Memory) -> None:
+    bank.observe_many(NewLine(f"Draft {n}.", key=f"k{n}", undated=True) for n in range(5))
+    bank.set_setting(SETTING_PINNED, [1, 2])
+    bank.retract(3)
+    new = [NewLine("Draft 0.", key="k0", undated=True), *(NewLine(f"Final {n}.", key=f"k{n}") for n in (1, 2, 9, 1))]
+    stored = bank.observe_many(new, replace=True)
+    assert [(line.seq, line.text) for line in stored] == [
+        (1, "Draft 0."),
+        *((n, f"Final {key}.") for n, key in ((6, 1), (7, 2), (8, 9), (6, 1))),
+    ]
+    assert bank.settings()[SETTING_PINNED] == [1, 6]
+    assert [META_REPLACES in line.metadata for line in stored] == [False, True, False, False, True]
+    assert current(bank) == [
+        (1, "Draft 0.", "k0"),
+        *((n, f"Draft {n - 1}.", f"k{n - 1}") for n in (4, 5)),
+        *((n, f"Final {key}.", f"k{key}") for n, key in ((6, 1), (7, 2), (8, 9))),
+    ]
+    assert bank.store.check(bank.bank) == []
+
+
+def test_no_line_is_stored_if_one_of_many_puts_has_no_key(bank: Memory) -> None:
+    with pytest.raises(BadLine, match="needs the key of both"):
+        bank.observe_many([NewLine("One.", key="k"), NewLine("Two.")], replace=True)
+    assert bank.stats().lines == 0

@@ -55,32 +55,36 @@ Name = TypeVar("Name", bound=str)
 def observe(lazy_memory: WriteLazyMemory, idempotency: Idempotency, metrics: RequestMetrics, body: ObserveBody) -> Line:
     """Store one line. It is on disk when this returns."""
     if body.replace:
-        return _replace_once(lazy_memory, idempotency, metrics, body)
+        return _replace_once(lazy_memory, idempotency, metrics, [body.to_new_line()])[0]
     return _store_once(lazy_memory, idempotency, metrics, [body.to_new_line()])[0]
 
 
-def _replace_once(lazy_memory: LazyMemory, idempotency: IdempotentRequest, metrics: Metrics, body: ObserveBody) -> Line:
-    """Store a line in place of the line with its key, once."""
-    new = body.to_new_line()
+def _replace_once(
+    lazy_memory: LazyMemory, idempotency: IdempotentRequest, metrics: Metrics, lines: Sequence[NewLine]
+) -> list[Line]:
+    """Store lines in place of the lines with their keys, once."""
 
     def check() -> None:
-        check_source_key(new)
-        _check_lines([new])
+        for line in lines:
+            check_source_key(line)
+        _check_lines(lines)
 
     def store() -> list[Line]:
-        line = lazy_memory(check).observe(**dict(body))
-        metrics.lines.inc()
-        return [line]
+        stored = lazy_memory(check).observe_many(lines, replace=True)
+        metrics.lines.inc(len(stored))
+        return stored
 
-    return idempotency.run_once(store, _seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs))[0]
+    return idempotency.run_once(store, _seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs))
 
 
 @router.post("/batch", status_code=201, response_model=ItemList[LineView])
 def observe_many(
     lazy_memory: WriteLazyMemory, idempotency: Idempotency, metrics: RequestMetrics, body: LinesBody
 ) -> dict[str, Any]:
-    """Store several lines in order. Lines with keys that the bank knows are not stored again."""
-    return {"items": _store_once(lazy_memory, idempotency, metrics, [line.to_new_line() for line in body.lines])}
+    """Store several lines in order. Lines with keys that the bank knows are not stored again, unless they replace
+    these."""
+    store = _replace_once if body.replace else _store_once
+    return {"items": store(lazy_memory, idempotency, metrics, [line.to_new_line() for line in body.lines])}
 
 
 def _store_once(

@@ -193,7 +193,7 @@ class BatchWriter:
             self._send_counts()
         for line, _, _ in self.written:
             if line.retracted_at is not None:
-                line_removal.retract(self.db, self.bank, line.seq, to_micros(line.retracted_at))
+                line_removal.retract(self.db, self.bank, [line.seq], to_micros(line.retracted_at))
         return stored_model
 
     def _is_large(self) -> bool:

@@ -69,30 +69,30 @@ def replace_lines(
         current = bank_rows.get_lines(db, bank, wanted, "line.retracted_at IS NULL")
         retracted = [line.seq for line in current]
     with update_summaries_and_pins(db, bank, retracted) as corrections:
-        for seq in retracted:
-            retract(db, bank, seq, at)
+        if retracted:
+            retract(db, bank, retracted, at)
         yield retracted, corrections
 
 
-def retract(db: Connection, bank: str, seq: int, at: int) -> None:
-    """Retract a line without updating summaries and pins; its text stays.
+def retract(db: Connection, bank: str, seqs: Sequence[int], at: int) -> None:
+    """Retract lines (ascending) without updating summaries and pins; their text stays.
 
     No unit derives from a line without words, so those around it stay.
     """
-    remove_from_indexes(db, bank, [seq])
+    remove_from_indexes(db, bank, seqs)
     with db.pipeline():
         db.execute(
             """UPDATE everthread.bank SET retracted = retracted + (SELECT count(*) FROM everthread.line
-               WHERE line.bank_id = %s AND seq = %s AND text <> '') WHERE bank_id = %s""",
-            (bank, seq, bank),
+               WHERE line.bank_id = %s AND seq = ANY(%s) AND text <> '') WHERE bank_id = %s""",
+            (bank, seqs, bank),
         )
-        line = db.execute(
-            """UPDATE everthread.line SET retracted_at = %s, gist = NULL WHERE bank_id = %s AND seq = %s
-               RETURNING text <> ''""",
-            (at, bank, seq),
+        lines = db.execute(
+            """UPDATE everthread.line SET retracted_at = %s, gist = NULL WHERE bank_id = %s AND seq = ANY(%s)
+               RETURNING seq, text <> ''""",
+            (at, bank, seqs),
         )
-    if any(has_words for (has_words,) in line):
-        units.retract(db, bank, seq, at)
+    if with_words := sorted(seq for seq, has_words in lines if has_words):
+        units.retract(db, bank, with_words, at)
 
 
 def forget(db: Connection, bank: str, scope: Scope, name: ScopeName) -> tuple[list[int], Collection[str]]:

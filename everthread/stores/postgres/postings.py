@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from everthread.stores.base import POSTING_DTYPE, Postings
 from everthread.stores.postgres.bulk_insert import insert, split_by_size
 from everthread.stores.postgres.connections import Connection
-from everthread.stores.postings import Records, choose_terms, estimate_df, order_by_rarity, select_records
+from everthread.stores.postings import (
+    POSTING_DTYPE,
+    Postings,
+    Records,
+    choose_terms,
+    estimate_df,
+    order_by_rarity,
+    select_records,
+)
 from everthread.types import Seqs
 
 RECORDS_PER_BLOCK = 192  # a row of more than 2 KB would be moved out of its page

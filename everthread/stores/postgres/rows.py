@@ -10,13 +10,13 @@ import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import from_micros
-from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, Speaker
+from everthread.stores.base import LINE_DTYPE, CorpusStats, Speaker
 from everthread.stores.errors import bank_too_new_error
 from everthread.stores.postgres import postings, vector_index
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.filters import array_literal
-from everthread.stores.postings import group_by_term
+from everthread.stores.postings import POSTING_DTYPE, group_by_term
 from everthread.stores.shared_rows import LINE_COLUMNS, LINES_PER_PAGE, describe_miscounts, parse_line, sum_by_name
 from everthread.text.analyzer import ANALYZER_VERSION, TermCounts, count_terms, remove_quotes_json
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors

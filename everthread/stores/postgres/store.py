@@ -25,7 +25,6 @@ from everthread.stores.arrays import is_member, to_ranges
 from everthread.stores.base import (
     LINE_DTYPE,
     CorpusStats,
-    Postings,
     PreparedLine,
     Scope,
     ScopeName,
@@ -43,7 +42,8 @@ from everthread.stores.postgres.filters import array_literal, build_condition, s
 from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.vacuum import Vacuum
-from everthread.stores.shared_rows import map_correction, read_pages, unchanged_seqs
+from everthread.stores.postings import Postings
+from everthread.stores.shared_rows import map_corrections, read_pages, unchanged_seqs
 from everthread.stores.units import JOB_COLUMNS, parse_job
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import (
@@ -191,7 +191,7 @@ class PostgresStore(Store):
         model: str,
         *,
         replaces: Sequence[int] = (),
-        corrects: int | None = None,
+        corrects: Mapping[int, int] | None = None,
     ) -> list[Line]:
         number = secrets.randbits(63)
 
@@ -200,7 +200,7 @@ class PostgresStore(Store):
                 batch = BatchWriter(db, bank, entries, to_micros(now()), number)
                 lines = [batch.add(entry) for entry in entries]
                 grown = batch.send(model)
-                corrections.update(map_correction(bank, corrects, replaced, batch.first))
+                corrections.update(map_corrections(bank, corrects, replaced, lines if batch.written else []))
             return lines, grown, batch.first
 
         def was_committed(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
@@ -269,7 +269,7 @@ class PostgresStore(Store):
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if lines[0].retracted_at is None:
                 with line_removal.update_summaries_and_pins(db, bank, [seq]):
-                    line_removal.retract(db, bank, seq, to_micros(at))
+                    line_removal.retract(db, bank, [seq], to_micros(at))
             return bank_rows.read_lines(db, bank, "line.seq = %s", (seq,))[0]
 
         return self._write(bank, write)

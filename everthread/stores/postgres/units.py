@@ -231,10 +231,10 @@ def read_refs(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> l
     return [UnitRef(*row) for row in db.execute(query + overlap, (bank, seqs[-1], seqs[0]))]
 
 
-def retract(db: Connection, bank: str, seq: int, at: int) -> None:
-    """Retract the units that derive from a line."""
-    refs = read_refs(db, bank, [seq])
-    removed = find_affected([ref for ref in refs if ref.is_live], [seq])
+def retract(db: Connection, bank: str, seqs: Sequence[int], at: int) -> None:
+    """Retract the units that derive from any of these lines (ascending)."""
+    refs = read_refs(db, bank, seqs)
+    removed = find_affected([ref for ref in refs if ref.is_live], seqs)
     _unlink(db, bank, refs, removed)
     for ref in removed:
         db.execute(f"DELETE FROM everthread.unit_vector WHERE {_IS_UNIT}", (bank, *ref.key))

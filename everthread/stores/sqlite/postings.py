@@ -12,8 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from everthread.stores.base import POSTING_DTYPE, Postings
-from everthread.stores.postings import Records, choose_terms, estimate_df, order_by_rarity, select_records
+from everthread.stores.postings import (
+    POSTING_DTYPE,
+    Postings,
+    Records,
+    choose_terms,
+    estimate_df,
+    order_by_rarity,
+    select_records,
+)
 from everthread.types import Seqs
 
 BLOCK_RECORDS = 256  # records per row: 2 KB, so that adding to a block dirties one page

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from everthread.common.timestamps import from_micros
 from everthread.errors import StoreUnavailable
 from everthread.stores.arrays import distinct_small, is_member, repeat_indexes
-from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, ScoringRows, Speaker
+from everthread.stores.base import LINE_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.errors import unknown_parent_error
-from everthread.stores.postings import group_by_term
+from everthread.stores.postings import POSTING_DTYPE, group_by_term
 from everthread.stores.shared_rows import SESSION_GAP, describe_miscounts, new_session_name, pack_line, sum_by_name
 from everthread.stores.sqlite import column_blocks, dense_index, postings
 from everthread.stores.sqlite.line_columns import LineColumns

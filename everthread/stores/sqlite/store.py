@@ -25,7 +25,6 @@ from everthread.stores.base import (
     ERASURE_UNFINISHED,
     LINE_DTYPE,
     CorpusStats,
-    Postings,
     PreparedLine,
     Scope,
     ScopeName,
@@ -35,10 +34,10 @@ from everthread.stores.base import (
     UnitReplacement,
 )
 from everthread.stores.json_text import canonical_json
-from everthread.stores.postings import group_by_term
+from everthread.stores.postings import Postings, group_by_term
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
-    map_correction,
+    map_corrections,
     next_seq,
     pack_line,
     parse_line,
@@ -174,7 +173,7 @@ class SQLiteStore(Store):
         model: str,
         *,
         replaces: Sequence[int] = (),
-        corrects: int | None = None,
+        corrects: Mapping[int, int] | None = None,
     ) -> list[Line]:
         with self._bank(bank).file.write_transaction() as db:
             current = self._get(db, replaces, "line.retracted_at IS NULL") if replaces else []
@@ -182,14 +181,12 @@ class SQLiteStore(Store):
             with line_removal.update_summaries_and_pins(db, replaced) as corrections:
                 if replaced:
                     line_removal.retract_lines_only(db, dict.fromkeys(replaced, to_micros(now())))
-                lines, first = self._append(db, entries, model)
-                corrections.update(map_correction(bank, corrects, replaced, first))
+                lines, is_new = self._append(db, entries, model)
+                corrections.update(map_corrections(bank, corrects, replaced, lines if is_new else []))
         return lines
 
-    def _append(
-        self, db: sqlite3.Connection, entries: Sequence[PreparedLine], model: str
-    ) -> tuple[list[Line], Line | None]:
-        """Write the new lines; return the line of each entry, and the first new line."""
+    def _append(self, db: sqlite3.Connection, entries: Sequence[PreparedLine], model: str) -> tuple[list[Line], bool]:
+        """Write the new lines; return the line of each entry, and whether any is new."""
         keys = [entry.line.key for entry in entries if entry.line.key]
         known: dict[str, Line | int] = {**_get_by_key(db, keys)} if keys else {}
         last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
@@ -222,7 +219,7 @@ class SQLiteStore(Store):
             line_removal.retract_lines_only(db, retractions)
         lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], "1")}
         resolved = [lines[item] if isinstance(item, int) else item for item in result]
-        return resolved, next(iter(lines.values()), None)
+        return resolved, bool(lines)
 
     def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine, key_donor: Line | None) -> tuple[int, ...]:
         """Write the rows of one line, which may take the key of another; return its packed columns."""

@@ -106,6 +106,18 @@ def test_an_invalid_replacement_is_rejected_and_creates_no_bank(api: TestClient,
     assert kind(api.post(f"{LINES}/batch", json=batch), 422) == "invalid-request"
 
 
+def test_a_batch_replaces_the_lines_with_its_keys_once(api_with_lines: TestClient) -> None:
+    def put(*texts: str, request: str) -> list[int]:
+        body = {"lines": [{"text": text, "key": f"k{n}"} for n, text in enumerate(texts)], "replace": True}
+        stored = api_with_lines.post(f"{LINES}/batch", json=body, headers={"Idempotency-Key": request})
+        return [line["seq"] for line in stored.json()["items"]]
+
+    assert put("Mia lives in Porto.", "So does Ben.", request="a") == [5, 6]
+    assert put("Mia lives in Lisbon.", "So does Ben.", request="b") == [7, 6]
+    assert put("Mia lives in Porto.", "So does Ben.", request="a") == [5, 6]  # the same request as before
+    assert [line["seq"] for line in api_with_lines.get(LINES).json()["items"]] == [1, 2, 3, 4, 6, 7]
+
+
 def test_lines_are_listed_a_page_at_a_time(api_with_lines: TestClient) -> None:
     first = api_with_lines.get(LINES, params={"limit": 3}).json()
     rest = api_with_lines.get(LINES, params={"limit": 3, "after": first["next"]}).json()

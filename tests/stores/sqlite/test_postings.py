@@ -8,7 +8,7 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.stores.base import POSTING_DTYPE
+from everthread.stores.postings import POSTING_DTYPE
 from everthread.stores.sqlite import postings
 from stores.sqlite.banks import new_bank
 
