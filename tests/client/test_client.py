@@ -163,7 +163,8 @@ def scenario(bank: Any) -> Results:
     results["replaced"] = [
         bank.observe(text, **said, replace=True) for text in ("I keep two bees.", *["I keep one."] * 2)
     ]
-    results["all replaced"] = bank.observe_many([NewLine("I keep three.", key="k2")], replace=True)
+    again = NewLine("I keep three.", "Alice", said_at=DAY + timedelta(hours=6), session="session 1", key="k2")
+    results["all replaced"] = bank.observe_many([again], replace=True)
     recorded = {
         "everthread.recalled": {"tokens": 9, "hits": [{"seq": 1, "passage": [1, 2], "signals": {"cosine": 0.5}}]}
     }
