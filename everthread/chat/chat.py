@@ -224,13 +224,21 @@ class Chat:
             raise BadQuery("there is no reply yet to regenerate; say something first")
         return self._answer(replaces=last if is_character_line(last) else None)
 
-    def add_line(self, text: str, speaker: str, *, of_character: bool = False, key: str | None = None) -> Line:
+    def add_line(
+        self,
+        text: str,
+        speaker: str,
+        *,
+        of_character: bool = False,
+        key: str | None = None,
+        said_at: datetime | None = None,
+    ) -> Line:
         """Save a line without answering it, for instance one by another character (`of_character`) of a group. `key`
-        is the id of the line in its source, as for `reply`."""
+        is the id of the line in its source, as for `reply`; `said_at` is its time, by default now."""
         self.refresh()
         role: Role = "assistant" if of_character else "user"
         new_line = self._build_line(text, speaker, role, {META_HEARD: True} if of_character else {})
-        return self._conversation.add(replace(new_line, key=key))
+        return self._conversation.add(replace(new_line, key=key, said_at=said_at or new_line.said_at))
 
     def edit(self, seq: int, text: str, *, answer: bool = True, said_at: datetime | None = None) -> Reply | None:
         """Replace the text of a line, and discard the lines after it.

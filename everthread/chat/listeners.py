@@ -6,6 +6,7 @@ Unlike `GroupChat`, which holds the open chats of a group, `Listeners` writes to
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from itertools import combinations
 
 from everthread.bank.line_versions import get_recorded
@@ -64,13 +65,13 @@ class Listeners:
         """The names of the other characters."""
         return list(map(_name, self._others))
 
-    def say(self, chat: Chat, text: str, key: str | None = None) -> Reply:
+    def say(self, chat: Chat, text: str, key: str | None = None, *, said_at: datetime | None = None) -> Reply:
         """Store what the user says in all banks, and return the reply of the chat's character.
 
         A goodbye is an ordinary line. Raises the same errors as `Chat.add_line` and `Chat.answer`.
         """
         chat.responder.check_fits()
-        self.hear(chat.add_line(text, chat.character.person, key=key))
+        self.hear(chat.add_line(text, chat.character.person, key=key, said_at=said_at))
         return self.answer(chat)
 
     def answer(self, chat: Chat) -> Reply:

@@ -260,11 +260,11 @@ class MessageConversation:
 
     def _talk_in_group(self, home: Memory, group: MessageGroup, message: Message) -> AnswerParts:
         """Return the owed parts, the reply of one character, and a question that is due."""
-        before, previous = self._load_state(home), group.begin_session_if_due(self._now())
+        before, previous = self._load_state(home), group.begin_session_if_due(message.sent_at or self._now())
         self._save_state(home, replace(before, talk=group.session))
         key, language = self.channel.make_key(message.id), self._get_language(home)
         try:
-            memory, reply = group.reply(self.conversations, message.text, key, self._now, language)
+            memory, reply = group.reply(self.conversations, message.text, key, self._now, language, message.sent_at)
         except (EverthreadError, Problem) as error:
             log.warning("a message could not be stored: %s", type(error).__name__)
             return (("unkept", 0),)

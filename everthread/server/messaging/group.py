@@ -55,7 +55,13 @@ class MessageGroup:
         return last
 
     def reply(
-        self, conversations: ConversationRegistry, text: str, key: str, clock: Callable[[], datetime], language: str
+        self,
+        conversations: ConversationRegistry,
+        text: str,
+        key: str,
+        clock: Callable[[], datetime],
+        language: str,
+        said_at: datetime | None = None,
     ) -> tuple[Memory, Reply | Line]:
         """Store a message in each bank, and have one character answer it.
 
@@ -65,6 +71,7 @@ class MessageGroup:
             key: the key of its line. If a bank has that already, its answer is returned, or given now.
             clock: returns the time.
             language: of what no model writes.
+            said_at: the time of the message; default: now.
 
         Returns:
             The bank of the character that answers; and its reply, or the line of the one that it has given.
@@ -89,7 +96,7 @@ class MessageGroup:
         def act(chat: Chat) -> Reply:
             listeners = Listeners(chat, self.memories)
             chat.responder.participants = listeners.names
-            return listeners.say(chat, text, key) if line is None else listeners.answer(chat)
+            return listeners.say(chat, text, key, said_at=said_at) if line is None else listeners.answer(chat)
 
         return memory, conversations.reply_detached(chat, act)
 

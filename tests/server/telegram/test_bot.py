@@ -145,6 +145,22 @@ def test_what_was_written_while_the_bot_was_off_has_its_time_and_is_one_conversa
         assert len({line.session for line in lines}) == 1
 
 
+def test_what_was_written_to_several_characters_while_the_bot_was_off_has_its_time(
+    server: Telegram, tmp_path: Path
+) -> None:
+    sent_at = int(now().timestamp()) - 3 * 86_400
+    server.write("GROUP: Nemo, Ever", date=sent_at)
+    server.write("Ever, where is Mia?", date=sent_at + 60)
+    with run_bot(server, tmp_path, "In Lisbon.", starts=False) as nemo:
+        nemo.invite()
+        nemo.bot.start()
+        server.wait_for("Ever: In Lisbon.")
+        for bank in ("telegram/7", "telegram/7/ever"):
+            said, reply = nemo.services.get_memory(bank).lines()
+            assert said.said_at.timestamp() == sent_at + 60
+            assert now() - reply.said_at < timedelta(minutes=5)
+
+
 def test_an_edited_message_gets_another_reply_in_the_place_of_the_first(server: Telegram, tmp_path: Path) -> None:
     with run_bot(server, tmp_path, "Lisbon suits her.", "Porto suits her.") as nemo:
         nemo.invite()
