@@ -46,6 +46,7 @@ class Telegram:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)  # of pressed buttons
     files: list[tuple[str, bytes]] = field(default_factory=list)
+    moved: dict[int, int] = field(default_factory=dict)  # groups that became supergroups
     changed: threading.Condition = field(default_factory=threading.Condition)
     keeps_updates: bool = False  # they are delivered again, whatever the bot confirms
     last_update: int = 1000
@@ -76,6 +77,13 @@ class Telegram:
             where = {"message_id": message, "chat": describe_chat(chat)}
             query = {"id": str(self.last_update), "from": sender, "message": where, "data": data}
             self.deliver(callback_query=query)
+
+    def upgrade(self, chat: int, successor: int) -> None:
+        """Turn a group into a supergroup, which is another chat."""
+        with self.changed:
+            self.moved[chat] = successor
+            self.deliver(message=self.describe(chat, 0, "", ANN, {"migrate_to_chat_id": successor}))
+            self.deliver(message=self.describe(successor, 0, "", ANN, {"migrate_from_chat_id": chat}))
 
     def describe(
         self, chat: int, message: int, text: str, sender: dict[str, Any], more: dict[str, Any]
@@ -150,6 +158,9 @@ class Telegram:
                 return ok(BOT)
             case "getUpdates":
                 return ok(self.get_updates(values))
+            case _ if chat in self.moved:
+                description = "Bad Request: group chat was upgraded to a supergroup chat"
+                return error(400, description, migrate_to_chat_id=self.moved[chat])
             case "sendMessage" | "editMessageText" if not text or len(text.encode("utf-16-le")) > 2 * 4096:
                 return error(400, "Bad Request: message text is empty or too long")
             case "sendMessage":

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,21 +158,25 @@ class TelegramBot:
             event = None
         if event is None:
             done(True)
-        elif isinstance(event, Moved):
-            self._move(event, done)
         else:
-            self._queues.enqueue(str(event.chat), lambda: self._handle_event(event, done))
+            self._pass_on(event, done)
 
-    def _move(self, moved: Moved, done: Done) -> None:
-        """Let a supergroup continue its group, before messages in it are handled."""
-        is_handled = False
+    def _pass_on(self, event: Said | Pressed | Moved, done: Done) -> None:
+        """Let a supergroup continue its group, before messages in it are handled; queue any other event."""
         try:
-            self.chats.move(moved.chat, moved.successor)
-            is_handled = True
+            if isinstance(event, Moved):
+                self.chats.move(event.chat, event.successor)
+                done(True)
+            else:
+                self._queues.enqueue(self._find_queue(event.chat), partial(self._handle_event, event, done))
         except StoreUnavailable as error:
-            log.error("a supergroup could not be connected with its group: %s", type(error).__name__)
-        finally:
-            done(is_handled)
+            log.error("a message could not be handled: %s", type(error).__name__)
+            if done(False):
+                self._apologize(event)
+
+    def _find_queue(self, chat: int) -> str:
+        """Return the queue of a chat; a supergroup shares that of its group, because they have one bank."""
+        return str(self.chats.find_home(chat))
 
     def _handle_event(self, event: Said | Pressed, done: Done) -> None:
         """Handle a message or a press. If that fails, Telegram repeats it, and at last the person gets an apology."""
@@ -208,10 +213,10 @@ class TelegramBot:
             self._buttons.press(event)
         self._remove_sent_if_forgotten(event.chat)
 
-    def _apologize(self, event: Said | Pressed) -> None:
+    def _apologize(self, event: Said | Pressed | Moved) -> None:
         """Send an apology for a message that was not stored, or for another action that failed."""
         is_plain = isinstance(event, Said) and not (event.is_edited or event.command[0])
-        if isinstance(event, Pressed) or event.is_addressed or event.is_edited:
+        if isinstance(event, Pressed) or (isinstance(event, Said) and (event.is_addressed or event.is_edited)):
             self._outbox.send_apology(event.chat, "message.unkept" if is_plain else "telegram.not-now")
 
     def _remove_sent_if_forgotten(self, chat: int) -> None:
@@ -264,10 +269,11 @@ class TelegramBot:
     def _schedule(self, chat: int) -> None:
         """Reply in a chat once nothing more was written for a moment."""
         self._turns[chat] = turn = object()
+        queue = self._find_queue(chat)
 
         def begin() -> None:
             with suppress(RuntimeError):  # the bot was closed in the meantime
-                self._queues.enqueue(str(chat), lambda: self._reply(chat, turn))
+                self._queues.enqueue(queue, lambda: self._reply(chat, turn))
 
         timer = threading.Timer(self._turn_delay_s, begin)
         timer.daemon = True
@@ -285,7 +291,7 @@ class TelegramBot:
             is_done = pending is None or self._show_reply(chat, pending)
         except BotAPIError as error:
             log.warning("a reply was rejected by Telegram: %s", error)
-            is_done = True
+            is_done = not self._follow(chat, error.successor)
         except BotAPIUnavailable as error:
             log.warning("a reply could not be sent: %s", error)
             self._schedule(chat)
@@ -299,22 +305,34 @@ class TelegramBot:
                     self.chats.set_pending(chat, None)
             self._busy.discard(chat)
 
+    def _follow(self, chat: int, successor: int | None) -> bool:
+        """Reply in the supergroup that a chat has just become. Return False if no supergroup continues it."""
+        if successor is None:
+            return False
+        self.chats.move(chat, successor)
+        if self.chats.find_successor(chat) != successor:  # which has an invitation of its own
+            return False
+        self._schedule(chat)
+        return True
+
     def _show_reply(self, chat: int, message: int) -> bool:
         """Show the reply to a message: in the free places below it, or in new messages.
 
         Returns:
             False if the bot was closed before the reply began.
         """
-        free = self.chats.list_free(chat)
-        replaced = [place for place in free if place > message]
-        with self._outbox.open_live(chat, replaced) as live:
+        successor = self.chats.find_successor(chat)
+        place = chat if successor is None else successor
+        free = self.chats.list_free(chat) if successor is None else []
+        replaced = [shown for shown in free if shown > message]
+        with self._outbox.open_live(place, replaced) as live:
             parts = self._conversation.reply(Message(f"{chat}:{message}", str(chat), ""), live.add)
             if self._closing.is_set() and parts == FAILED:
                 return False
-            if parts and not self._is_shown(chat, parts[0]):
-                self._outbox.finish_live(chat, live, parts[0], replaced)
-        self._outbox.delete(chat, [place for place in free if place < message])
-        self._outbox.send_parts(chat, parts[1:])
+            if parts and not self._is_shown(place, parts[0]):
+                self._outbox.finish_live(place, live, parts[0], replaced)
+        self._outbox.delete(place, [shown for shown in free if shown < message])
+        self._outbox.send_parts(place, parts[1:])
         return True
 
     def _is_shown(self, chat: int, part: AnswerPart) -> bool:

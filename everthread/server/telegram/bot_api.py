@@ -36,11 +36,13 @@ class BotAPIError(Exception):
     Attributes:
         code: the error code, such as 403 if the person has blocked the bot.
         retry_after_s: seconds to wait after too many requests, else 0.
+        successor: the supergroup that the chat has become, or None.
     """
 
-    def __init__(self, code: int, description: str, retry_after_s: float = 0.0) -> None:
+    def __init__(self, code: int, description: str, retry_after_s: float = 0.0, successor: int | None = None) -> None:
         super().__init__(f"{code} {description}")
-        self.code, self.description, self.retry_after_s = code, description, retry_after_s
+        self.code, self.description = code, description
+        self.retry_after_s, self.successor = retry_after_s, successor
 
 
 class BotAPIUnavailable(Exception):
@@ -102,10 +104,12 @@ class BotAPI:
         if not isinstance(answer, dict) or (response.status_code >= 500 and not answer.get("ok")):
             raise BotAPIUnavailable(str(response.status_code))
         if not answer.get("ok"):
-            parameters = answer.get("parameters")
-            retry_after_s = parameters.get("retry_after", 0) if isinstance(parameters, dict) else 0
+            parameters = answer.get("parameters") or {}
             raise BotAPIError(
-                int(answer.get("error_code", response.status_code)), str(answer.get("description", "")), retry_after_s
+                int(answer.get("error_code", response.status_code)),
+                str(answer.get("description", "")),
+                parameters.get("retry_after", 0),
+                parameters.get("migrate_to_chat_id"),
             )
         return answer.get("result")
 

@@ -82,6 +82,13 @@ class ChatStore:
             row = None if db is None else db.execute(query, (chat,)).fetchone()
         return chat if row is None else int(row[0])
 
+    def find_successor(self, chat: int) -> int | None:
+        """Return the supergroup that continues a group, or None."""
+        with self._database.read() as db:
+            query = "SELECT chat FROM telegram_moved WHERE home = ?"
+            row = None if db is None else db.execute(query, (chat,)).fetchone()
+        return None if row is None else int(row[0])
+
     # ------------------------------------------------------------ pending replies
 
     def set_pending(self, chat: int, message: int | None) -> None:

@@ -211,13 +211,29 @@ def test_in_a_group_the_bot_hears_only_what_is_addressed_to_it_and_each_speaker_
 def test_a_supergroup_keeps_the_invitation_and_the_bank_of_its_group(nemo: RunningBot) -> None:
     nemo.invite(-5)
     with nemo.telegram.changed:
-        service = nemo.telegram.describe(-5, 0, "", ANN, {"migrate_to_chat_id": GROUP})
-        nemo.telegram.deliver(message=service)
+        nemo.telegram.upgrade(-5, GROUP)
         nemo.telegram.write("@ever_bot where is Lisbon?", GROUP)
-        nemo.telegram.deliver(message=nemo.telegram.describe(GROUP, 0, "", ANN, {"migrate_from_chat_id": -5}))
     nemo.telegram.wait_for_reply("Lisbon suits her.", GROUP)
     assert nemo.lines(-5) == ["Ann: where is Lisbon?", "Nemo: Lisbon suits her."]
     assert f"telegram/{GROUP}" not in nemo.services.store.banks()
+
+
+@pytest.mark.parametrize("is_reported", [True, False], ids=["reported", "only-by-the-error"])
+def test_a_reply_to_a_message_in_a_group_is_shown_in_the_supergroup_that_it_became(
+    server: Telegram, tmp_path: Path, is_reported: bool
+) -> None:
+    with run_bot(server, tmp_path, turn_delay_s=60) as nemo:
+        nemo.invite(-5)
+        server.write("@ever_bot where is Lisbon?", -5)
+        server.wait(lambda: nemo.bot.chats.list_pending())
+    server.upgrade(-5, GROUP)
+    if not is_reported:
+        server.updates.clear()
+    with run_bot(server, tmp_path, "On the Tagus.") as nemo:
+        server.wait_for_reply("On the Tagus.", GROUP)
+        server.wait(lambda: not nemo.bot.chats.list_pending())
+        assert server.texts(GROUP) == ["On the Tagus."]
+        assert nemo.lines(-5) == ["Ann: where is Lisbon?", "Nemo: On the Tagus."]
 
 
 def test_an_edit_in_incognito_replaces_the_reply(server: Telegram, tmp_path: Path) -> None:
