@@ -105,4 +105,5 @@ def invite(ctx: click.Context, /, as_json: bool) -> None:
         return
     click.echo(link or f"/start {code}")
     where = "Open it on the phone" if link else "Send it to the bot"
-    click.echo(f"{where}, once within a week. In a group, send there: /start {code}", err=True)
+    command = f"/start@{name} {code}" if name else f"/start {code}"
+    click.echo(f"{where}, once within a week. In a group, send there: {command}", err=True)

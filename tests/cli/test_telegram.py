@@ -45,6 +45,7 @@ def test_an_invitation_is_a_link_whose_code_is_valid_once(server: Telegram, tmp_
     result = CliRunner().invoke(main, ["--store", str(tmp_path), "telegram", "invite"])
     address, code = result.stdout.strip().split("?start=")
     assert address == "https://t.me/ever_bot"
+    assert f"In a group, send there: /start@ever_bot {code}" in result.stderr
     chats = ChatStore(tmp_path / "server.sqlite")
     assert [chats.claim(7, code), chats.claim(8, code)] == [True, False]
     assert [chats.is_claimed(7), chats.is_claimed(8)] == [True, False]

@@ -10,8 +10,11 @@ from typing import Any
 
 from everthread.types import Metadata
 
-MEDIA = ("photo", "video", "voice", "audio", "sticker", "document", "animation", "video_note", "location", "contact")
-_COMMAND = re.compile(r"/([a-z]{1,32})(?:@(\w+))?(?:\s+(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL)
+MEDIA = (
+    "photo", "video", "voice", "audio", "sticker", "document", "animation", "video_note", "location", "contact", "poll",
+    "dice", "game", "story", "paid_media", "checklist",
+)  # fmt: skip
+_COMMAND = re.compile(r"/([a-z0-9_]{1,32})(?:@(\w+))?(?:\s+(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Said:
     has_media: bool
     is_edited: bool
     is_group: bool
-    is_addressed: bool  # in a group: it mentions the bot, answers it, or is a command of its own
+    is_addressed: bool  # in a group: it mentions the bot, answers it, or is a command that may be its own
 
     @property
     def id(self) -> str:
@@ -75,7 +78,8 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | Mo
         bot_name: the bot's user name, without the @.
 
     Returns:
-        The message, the press, or the move; None for anything else, such as a message of a channel or of another bot.
+        The message, the press, or the move; None for anything else, such as a message of a channel or of another bot,
+        or one without content, which reports that something has changed in the chat.
     """
     if (press := update.get("callback_query")) is not None:
         return _read_press(press)
@@ -90,8 +94,14 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | Mo
     is_group = message["chat"].get("type") != "private"
     answered = message.get("reply_to_message") or {}
     text = str(message.get("text") or message.get("caption") or "")
+    has_media = any(kind in message for kind in MEDIA)
+    if not text and not has_media:
+        return None
     mention = re.compile(rf"@{re.escape(bot_name)}\b", re.IGNORECASE | re.ASCII)
     answers_bot = str((answered.get("from") or {}).get("username", "")).lower() == bot_name.lower()
+    command = _COMMAND.fullmatch(text.strip())
+    is_commanded = command is not None and (command[2] or bot_name).lower() == bot_name.lower()
+    is_meant = is_commanded if command else answers_bot or mention.search(text) is not None
     own_text = mention.sub("", text, count=1).strip() if mention.match(text.lstrip()) else text
     return Said(
         chat=int(message["chat"]["id"]),
@@ -101,10 +111,10 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | Mo
         speaker=_full_name(sender) if is_group else "",
         language=str(sender.get("language_code", "")),
         reply_to=int(answered["message_id"]) if answered else None,
-        has_media=any(kind in message for kind in MEDIA),
+        has_media=has_media,
         is_edited="edited_message" in update,
         is_group=is_group,
-        is_addressed=not is_group or answers_bot or mention.search(text) is not None,
+        is_addressed=not is_group or is_meant,
     )
 
 

@@ -1,0 +1,108 @@
+"""Reading Telegram's updates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hardship.telegram import ANN, BEN, BOT, GROUP
+
+from everthread.server.telegram.updates import Moved, Pressed, Said, read_update
+
+
+def read(
+    text: str = "", chat: int = GROUP, kind: str = "message", sender: dict[str, Any] = BEN, **more: Any
+) -> Said | Pressed | Moved | None:
+    where = {"id": chat, "type": "private" if chat > 0 else "supergroup"}
+    message = {"message_id": 5, "chat": where, "from": sender, "date": 60, **({"text": text} if text else {}), **more}
+    return read_update({"update_id": 1, kind: message}, "ever_bot")
+
+
+def is_addressed(text: str, **more: Any) -> bool:
+    said = read(text, **more)
+    assert isinstance(said, Said)
+    return said.is_addressed
+
+
+def test_a_message_has_its_time_its_speaker_and_the_message_that_it_answers() -> None:
+    said = read("@Ever_Bot hello", reply_to_message={"message_id": 3, "from": ANN})
+    assert isinstance(said, Said)
+    assert (said.id, said.text, said.speaker, said.language) == (f"{GROUP}:5", "hello", "Ben Lo", "de-AT")
+    assert said.sent_at == datetime.fromtimestamp(60, UTC)
+    assert said.metadata == {"reply_to": "3"}
+
+
+def test_in_a_chat_of_two_the_speaker_has_no_name_and_each_message_is_addressed() -> None:
+    said = read("Hello", 7)
+    assert isinstance(said, Said)
+    assert (said.speaker, said.is_addressed, said.is_group) == ("", True, False)
+
+
+def test_an_edited_message_has_the_time_of_the_edit() -> None:
+    said = read("Hello", 7, "edited_message", edit_date=90)
+    assert isinstance(said, Said)
+    assert said.is_edited
+    assert said.sent_at == datetime.fromtimestamp(90, UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hello everyone", False),
+        ("Hello @ever_bot", True),
+        ("Hello @ever_bot_2", False),
+        ("/help", True),
+        ("/help@ever_bot", True),
+        ("/help@other_bot", False),
+        ("/start@ever_bot CODE", True),
+    ],
+)
+def test_in_a_group_a_message_is_addressed_by_a_mention_or_a_command(text: str, expected: bool) -> None:
+    assert is_addressed(text) is expected
+
+
+def test_in_a_group_an_answer_to_the_bot_is_addressed_unless_it_is_a_command_of_another_bot() -> None:
+    answered = {"message_id": 3, "from": BOT}
+    assert is_addressed("Really?", reply_to_message=answered)
+    assert not is_addressed("/forget@other_bot", reply_to_message=answered)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/start@ever_bot CODE", ("start", "CODE")),
+        ("/Character  Captain Vey ", ("character", "Captain Vey")),
+        ("/new_game", ("new_game", "")),
+        ("/home/ann is my folder", ("", "")),
+        ("and/or", ("", "")),
+    ],
+)
+def test_a_command_has_a_name_and_an_argument(text: str, expected: tuple[str, str]) -> None:
+    said = read(text)
+    assert isinstance(said, Said)
+    assert said.command == expected
+
+
+def test_of_a_picture_the_caption_is_the_text() -> None:
+    said = read(caption="Lisbon", photo=[{}])
+    assert isinstance(said, Said)
+    assert (said.text, said.has_media) == ("Lisbon", True)
+
+
+def test_what_no_person_has_said_is_nothing() -> None:
+    assert read(pinned_message={"message_id": 3}) is None
+    assert read("Hello", sender=BOT) is None
+    assert read_update({"update_id": 1, "channel_post": {}}, "ever_bot") is None
+
+
+def test_a_group_that_becomes_a_supergroup_is_a_move_whichever_of_the_two_reports_it() -> None:
+    assert read(chat=-5, migrate_to_chat_id=GROUP) == read(migrate_from_chat_id=-5) == Moved(-5, GROUP)
+
+
+def test_a_press_has_the_data_of_its_button() -> None:
+    message = {"message_id": 5, "date": 0, "chat": {"id": GROUP, "type": "supergroup"}}  # too old to have a text
+    press = {"id": "1", "from": BEN, "message": message, "data": "again:3"}
+    assert read_update({"update_id": 1, "callback_query": press}, "ever_bot") == Pressed(
+        "1", GROUP, 5, "again:3", "Ben Lo", True
+    )
