@@ -188,8 +188,7 @@ def test_a_phone_shows_one_column_at_a_time_and_never_scrolls_sideways(page: Pag
         page.keyboard.press("Escape")
 
 
-def test_a_key_is_requested_if_the_server_requires_one(browser: Browser, url: str) -> None:
-    page = browser.new_context().new_page()
+def test_a_key_is_requested_if_the_server_requires_one(tab: Page, url: str) -> None:
     sent_keys = list[str]()
 
     def guarded(route: Route) -> None:
@@ -201,23 +200,21 @@ def test_a_key_is_requested_if_the_server_requires_one(browser: Browser, url: st
             document = {"type": "urn:everthread:unauthorized", "status": 401, "detail": "a key is needed"}
             route.fulfill(status=401, content_type="application/problem+json", body=json.dumps(document))
 
-    page.route("**/api/v1/**", guarded)
-    page.goto(f"{url}/#/private")
-    expect(page.get_by_role("dialog", name="Enter your access key")).to_contain_text("This server is private.")
-    page.get_by_role("textbox", name="Key").fill("et_wrong")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_contain_text("This access key is not valid.")
-    page.get_by_role("textbox", name="Key").fill("et_right")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("html[data-ready]")
-    expect(page.locator(".welcome")).to_be_visible()
+    tab.route("**/api/v1/**", guarded)
+    tab.goto(f"{url}/#/private")
+    expect(tab.get_by_role("dialog", name="Enter your access key")).to_contain_text("This server is private.")
+    tab.get_by_role("textbox", name="Key").fill("et_wrong")
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("dialog")).to_contain_text("This access key is not valid.")
+    tab.get_by_role("textbox", name="Key").fill("et_right")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("html[data-ready]")
+    expect(tab.locator(".welcome")).to_be_visible()
     assert sent_keys[-1] == "Bearer et_right"
-    page.context.close()
 
 
-def test_a_key_for_another_bank_leads_to_that_bank(browser: Browser, url: str) -> None:
+def test_a_key_for_another_bank_leads_to_that_bank(tab: Page, url: str) -> None:
     web.put(f"{url}/api/v1/banks/theirs").raise_for_status()
-    page = browser.new_context().new_page()
 
     def guarded(route: Route) -> None:
         path, key = route.request.url.removeprefix(url), route.request.headers.get("authorization", "")
@@ -230,15 +227,14 @@ def test_a_key_for_another_bank_leads_to_that_bank(browser: Browser, url: str) -
             document = {"type": f"urn:everthread:{kind}", "status": status, "detail": "not without"}
             route.fulfill(status=status, content_type="application/problem+json", body=json.dumps(document))
 
-    page.route("**/api/v1/**", guarded)
-    page.goto(url)
-    expect(page.get_by_role("textbox", name="Key")).to_be_focused()
-    page.keyboard.type("et_theirs")
-    page.keyboard.press("Enter")
-    expect(page.locator("#bank")).to_have_text("Ever in theirs")
-    expect(page.locator(".welcome")).to_be_visible()
-    expect(page.locator("#notices")).to_be_empty()
-    page.context.close()
+    tab.route("**/api/v1/**", guarded)
+    tab.goto(url)
+    expect(tab.get_by_role("textbox", name="Key")).to_be_focused()
+    tab.keyboard.type("et_theirs")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#bank")).to_have_text("Ever in theirs")
+    expect(tab.locator(".welcome")).to_be_visible()
+    expect(tab.locator("#notices")).to_be_empty()
 
 
 PASSWORD, NEW_PASSWORD = "violet harbour", "another harbour"
@@ -263,21 +259,20 @@ def sign_in(page: Page, name: str, password: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_person_signs_in_manages_accounts_and_signs_out(browser: Browser, people_url: str) -> None:
-    page = browser.new_context().new_page()
-    page.goto(people_url)
-    expect(page.get_by_label("Name")).to_be_focused()
-    page.keyboard.press("Escape")
-    page.keyboard.press("Escape")
-    check_accessibility(page)
-    sign_in(page, "nora", "wrong")
-    expect(page.get_by_role("alert")).to_have_text("The name or the password is wrong.")
-    sign_in(page, "nora", PASSWORD)
-    page.wait_for_url("**/#/nora")
-    page.wait_for_selector("html[data-ready]")
-    page.click("#open-settings")
-    page.get_by_role("button", name="Manage accounts").click()
-    people = page.get_by_role("dialog", name="People")
+def test_a_person_signs_in_manages_accounts_and_signs_out(tab: Page, people_url: str) -> None:
+    tab.goto(people_url)
+    expect(tab.get_by_label("Name")).to_be_focused()
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("Escape")
+    check_accessibility(tab)
+    sign_in(tab, "nora", "wrong")
+    expect(tab.get_by_role("alert")).to_have_text("The name or the password is wrong.")
+    sign_in(tab, "nora", PASSWORD)
+    tab.wait_for_url("**/#/nora")
+    tab.wait_for_selector("html[data-ready]")
+    tab.click("#open-settings")
+    tab.get_by_role("button", name="Manage accounts").click()
+    people = tab.get_by_role("dialog", name="People")
     people.get_by_label("Name").fill("Mia")
     people.get_by_label("Password").fill(NEW_PASSWORD)
     people.get_by_role("button", name="Create account").click()
@@ -285,72 +280,70 @@ def test_a_person_signs_in_manages_accounts_and_signs_out(browser: Browser, peop
     expect(mia).to_contain_text("0 banks · 0 messages · never signed in")
     mia.get_by_role("button", name="Lock").click()
     expect(mia).to_contain_text("locked")
-    check_accessibility(page)
+    check_accessibility(tab)
     mia.get_by_role("button", name="Remove").click()
-    page.get_by_role("dialog", name="Remove mia?").get_by_role("button", name="Keep the chats").click()
+    tab.get_by_role("dialog", name="Remove mia?").get_by_role("button", name="Keep the chats").click()
     expect(mia).to_have_count(0)
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Change password").click()
+    tab.keyboard.press("Escape")
+    tab.get_by_role("button", name="Change password").click()
     for number, text in enumerate((PASSWORD, NEW_PASSWORD, NEW_PASSWORD)):
-        page.locator("dialog input[type=password]").nth(number).fill(text)
-    check_accessibility(page)
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog", name="Change password")).to_have_count(0)
-    page.get_by_role("button", name="Sign out", exact=True).click()
-    sign_in(page, "nora", NEW_PASSWORD)
-    expect(page.locator("#bank")).to_have_text("Ever in nora")
-    page.context.close()
+        tab.locator("dialog input[type=password]").nth(number).fill(text)
+    check_accessibility(tab)
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("dialog", name="Change password")).to_have_count(0)
+    tab.get_by_role("button", name="Sign out", exact=True).click()
+    sign_in(tab, "nora", NEW_PASSWORD)
+    expect(tab.locator("#bank")).to_have_text("Ever in nora")
 
 
-def test_another_person_on_the_same_browser_sees_nothing_of_the_first(browser: Browser, people_url: str) -> None:
-    page = browser.new_context().new_page()
-    page.goto(people_url)
-    sign_in(page, "nora", PASSWORD)
-    page.wait_for_url("**/#/nora")
-    page.wait_for_selector("html[data-ready]")
+def test_another_person_on_the_same_browser_sees_nothing_of_the_first(tab: Page, people_url: str) -> None:
+    tab.goto(people_url)
+    sign_in(tab, "nora", PASSWORD)
+    tab.wait_for_url("**/#/nora")
+    tab.wait_for_selector("html[data-ready]")
     body = {"name": "mia", "password": PASSWORD}
-    assert page.request.post(f"{people_url}/api/v1/accounts", data=body, headers={"Origin": people_url}).ok
-    expect(page.get_by_label("What should I call you?")).to_have_value("nora")
-    say(page, "Quillfeather moved to Timbuktu.")
-    expect(page.locator(".from-person[data-seq]")).to_have_count(1)
-    page.fill("#message", "Quillfeather again")
-    page.context.clear_cookies()
-    page.reload()
-    sign_in(page, "mia", PASSWORD)
-    page.wait_for_url("**/#/mia")
-    page.wait_for_selector("html[data-ready]")
-    expect(page.locator("#bank")).to_have_text("Ever in mia")
-    assert "Quillfeather" not in page.content()
-    expect(page.locator("#message")).to_have_value("")
-    page.get_by_role("button", name="Try it with a sample life").click()
-    page.wait_for_url("**/#/mia%2Fdemo")
-    page.click("#open-characters")
-    expect(page.locator(".tile").first).to_be_visible()
-    page.get_by_role("button", name="New character").click()
-    page.get_by_label("Name", exact=True).fill("Owl")
-    page.get_by_role("button", name="Create").click()
-    expect(page.get_by_label("Chat with Owl")).to_be_visible()
+    assert tab.request.post(f"{people_url}/api/v1/accounts", data=body, headers={"Origin": people_url}).ok
+    expect(tab.get_by_label("What should I call you?")).to_have_value("nora")
+    say(tab, "Quillfeather moved to Timbuktu.")
+    expect(tab.locator(".from-person[data-seq]")).to_have_count(1)
+    tab.fill("#message", "Quillfeather again")
+    tab.context.clear_cookies()
+    tab.reload()
+    sign_in(tab, "mia", PASSWORD)
+    tab.wait_for_url("**/#/mia")
+    tab.wait_for_selector("html[data-ready]")
+    expect(tab.locator("#bank")).to_have_text("Ever in mia")
+    assert "Quillfeather" not in tab.content()
+    expect(tab.locator("#message")).to_have_value("")
+    tab.get_by_role("button", name="Try it with a sample life").click()
+    tab.wait_for_url("**/#/mia%2Fdemo")
+    tab.click("#open-characters")
+    expect(tab.locator(".tile").first).to_be_visible()
+    tab.get_by_role("button", name="New character").click()
+    tab.get_by_label("Name", exact=True).fill("Owl")
+    tab.get_by_role("button", name="Create").click()
+    expect(tab.get_by_label("Chat with Owl")).to_be_visible()
     assert [path.name for path in character_library.library_folder().with_name("people").glob("*/*")] == ["%4Fwl.json"]
-    page.keyboard.press("Escape")
-    page.goto(f"{people_url}/#/nora")
-    page.wait_for_url("**/#/mia")
-    page.context.close()
+    tab.keyboard.press("Escape")
+    tab.goto(f"{people_url}/#/nora")
+    tab.wait_for_url("**/#/mia")
 
 
-def test_the_page_is_small(page: Page, url: str) -> None:
+def test_the_page_is_small(browser: Browser, url: str) -> None:
     compressed_bytes = 0
     with httpx.Client(headers={"Accept-Encoding": "gzip"}) as client:
         for path in FILES:
             with client.stream("GET", f"{url}/static/{path.name}") as answer:
                 compressed_bytes += sum(len(part) for part in answer.iter_raw())
     assert compressed_bytes <= MAX_COMPRESSED_BYTES
-    sizes = list[int]()
+    page, sizes = browser.new_page(), list[int]()  # with nothing in its cache
     page.on(
         "requestfinished",
         lambda request: sizes.append(sum(request.sizes()[k] for k in ("responseBodySize", "responseHeadersSize"))),
     )
     visit(page, url, "small")
-    assert sum(sizes) <= MAX_TRANSFERRED_BYTES
+    assert MAX_TRANSFERRED_BYTES / 2 < sum(sizes) <= MAX_TRANSFERRED_BYTES
+    page.context.close()
 
 
 def test_a_person_signs_in_at_the_provider_by_the_button(browser: Browser, tmp_path: Path) -> None:

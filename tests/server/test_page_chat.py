@@ -1,12 +1,14 @@
 """The chat in a real Chromium, with a real server over loopback; only the model is a script."""
 
+from pathlib import Path
+
 import pytest
 from hardship import web
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
-from server.page_helpers import DESKTOP, HOSTILE, add_past_lines, fail_reply, say, say_and_wait, visit
+from server.page_helpers import HOSTILE, add_past_lines, fail_reply, say, say_and_wait, visit
 
 
 def test_a_reload_during_a_reply_resumes_it(page: Page, url: str) -> None:
@@ -174,7 +176,10 @@ def test_a_tab_that_gets_the_focus_shows_what_was_said_in_another(page: Page, ur
     other.close()
 
 
-def test_texts_are_shown_as_text_in_every_place(page: Page, url: str) -> None:
+def test_texts_are_shown_as_text_in_every_place(
+    page: Page, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # no pictures of characters that other tests saved
     requested_urls = list[str]()
     page.on("request", lambda request: requested_urls.append(request.url))
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
@@ -321,7 +326,7 @@ def test_right_to_left_and_chinese_text_is_shown_correctly(page: Page, url: str)
     expect(page.locator("#session-list")).to_contain_text("我的妹妹搬到里斯本了。")
 
 
-def test_an_unanswered_line_is_answered_and_a_problem_loses_nothing(page: Page, url: str, browser: Browser) -> None:
+def test_an_unanswered_line_is_answered_and_a_problem_loses_nothing(page: Page, url: str) -> None:
     visit(page, url, "unwell")
     page.route("**/reply", lambda route: fail_reply(route))
     say(page, "A thought I typed.")
@@ -335,21 +340,19 @@ def test_an_unanswered_line_is_answered_and_a_problem_loses_nothing(page: Page, 
     expect(page.locator(".from-character .line-text")).to_contain_text("Are you there?")
 
 
-def test_the_page_notices_when_the_server_is_back(browser: Browser, url: str) -> None:
-    page = browser.new_page(viewport=DESKTOP)  # type: ignore[arg-type]  # without a check of the console, which reports the refusals
-    visit(page, url, "away")
-    say_and_wait(page, "Is anyone there?")
-    page.route("**/api/v1/**", lambda route: route.abort("connectionrefused"))
-    say(page, "And now?")
-    expect(page.locator("#notices")).to_contain_text("can't be reached")
-    expect(page.locator(".from-character .line-text")).to_contain_text("Is anyone there?")
-    expect(page.locator("#message")).to_have_value("And now?")
-    page.unroute("**/api/v1/**")
-    expect(page.locator("#notices")).to_be_empty()
-    page.route(
+def test_the_page_notices_when_the_server_is_back(tab: Page, url: str) -> None:
+    visit(tab, url, "away")
+    say_and_wait(tab, "Is anyone there?")
+    tab.route("**/api/v1/**", lambda route: route.abort("connectionrefused"))
+    say(tab, "And now?")
+    expect(tab.locator("#notices")).to_contain_text("can't be reached")
+    expect(tab.locator(".from-character .line-text")).to_contain_text("Is anyone there?")
+    expect(tab.locator("#message")).to_have_value("And now?")
+    tab.unroute("**/api/v1/**")
+    expect(tab.locator("#notices")).to_be_empty()
+    tab.route(
         "**/chat/current?last=*", lambda route: route.abort("connectionrefused")
     )  # gone as soon as it has replied
-    page.keyboard.press("Enter")
-    expect(page.locator("#notices")).to_contain_text("can't be reached")
-    expect(page.locator(".from-character .line-text").last).to_contain_text("And now?")
-    page.close()
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#notices")).to_contain_text("can't be reached")
+    expect(tab.locator(".from-character .line-text").last).to_contain_text("And now?")

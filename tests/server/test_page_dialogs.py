@@ -8,7 +8,7 @@ from io import BytesIO
 import png
 import pytest
 from hardship import web
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
@@ -171,12 +171,11 @@ def test_a_character_is_edited_with_a_cropped_picture_and_a_preview(page: Page, 
     assert (width, height, middle[0], middle[-info["planes"]]) == (600, 720, 0, 0)
 
 
-def test_a_card_of_a_known_character_replaces_it_or_is_kept_beside_it(browser: Browser, url: str) -> None:
-    page = browser.new_page()
-    visit(page, url, "known cards")
-    page.click("#open-characters")
-    gallery = page.get_by_role("dialog", name="Characters")
-    question = page.get_by_role("dialog", name="Replace this character?")
+def test_a_card_of_a_known_character_replaces_it_or_is_kept_beside_it(tab: Page, url: str) -> None:
+    visit(tab, url, "known cards")
+    tab.click("#open-characters")
+    gallery = tab.get_by_role("dialog", name="Characters")
+    question = tab.get_by_role("dialog", name="Replace this character?")
     file = gallery.locator("input[type=file]").first
     for description, choice, names in (
         ("A sailor.", None, ["Tess"]),
@@ -191,7 +190,6 @@ def test_a_card_of_a_known_character_replaces_it_or_is_kept_beside_it(browser: B
             expect(question).to_have_count(0)
         expect(gallery.locator("h3", has_text="Tess")).to_have_text(names)
     expect(gallery.locator(".tile", has_text="Tess")).to_contain_text(["A smith.", "A pilot."])
-    page.close()
 
 
 # ------------------------------------------------------------------------ the scene

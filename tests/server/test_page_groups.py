@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hardship import web
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
@@ -143,9 +143,9 @@ def test_what_is_edited_regenerated_and_undone_changes_in_the_bank_of_each_chara
     assert lines(url, "una%2Fcaptain") == lines(url, "una%2Fcook")
 
 
-def test_a_copy_that_could_not_be_changed_is_named_and_tried_again_alone(browser: Browser, url: str) -> None:
+def test_a_copy_that_could_not_be_changed_is_named_and_tried_again_alone(tab: Page, url: str) -> None:
     begin_group(url, "eva", "The gold is in the barn.")
-    page, requests = browser.new_page(), list[str]()
+    requests = list[str]()
     failing = {"PATCH": 1, "DELETE": 2}  # requests of each kind
 
     def answer(route: Route) -> None:
@@ -156,29 +156,29 @@ def test_a_copy_that_could_not_be_changed_is_named_and_tried_again_alone(browser
             return route.continue_()
         return route.fulfill(status=503, json={"status": 503, "detail": "The disk is full."})
 
-    page.route("**/banks/eva%2Fcook/lines/*", answer)
-    page.goto(f"{url}/#/eva%2Fcaptain/read/deck")
-    page.get_by_role("button", name="Correct message: The gold is in the barn.").click()
-    page.get_by_role("dialog").get_by_role("textbox").fill("The gold is in the well.")
-    page.get_by_role("button", name="Save").click()
-    remaining = page.get_by_role("dialog", name="Not everywhere yet")
+    tab.route("**/banks/eva%2Fcook/lines/*", answer)
+    tab.goto(f"{url}/#/eva%2Fcaptain/read/deck")
+    tab.get_by_role("button", name="Correct message: The gold is in the barn.").click()
+    tab.get_by_role("dialog").get_by_role("textbox").fill("The gold is in the well.")
+    tab.get_by_role("button", name="Save").click()
+    remaining = tab.get_by_role("dialog", name="Not everywhere yet")
     expect(remaining).to_contain_text("Corrected for Captain. Not corrected for Cook: The disk is full.")
     remaining.get_by_role("button", name="Retry").click()
-    expect(page.locator("#notices")).to_contain_text("Corrected")
+    expect(tab.locator("#notices")).to_contain_text("Corrected")
     assert [lines(url, bank)[-1][1] for bank in ("eva%2Fcaptain", "eva%2Fcook")] == ["The gold is in the well."] * 2
 
-    page.get_by_role("button", name="Forget message: The gold is in the well.").click()
-    page.get_by_role("button", name="Forget it").click()
+    tab.get_by_role("button", name="Forget message: The gold is in the well.").click()
+    tab.get_by_role("button", name="Forget it").click()
     expect(remaining).to_contain_text("Forgotten by Captain. Not forgotten by Cook: The disk is full.")
-    check_accessibility(page)
+    check_accessibility(tab)
     remaining.get_by_role("button", name="Retry").click()
     expect(remaining).to_contain_text("The disk is full.")
     assert [len(lines(url, bank)) for bank in ("eva%2Fcaptain", "eva%2Fcook")] == [1, 2]
     remaining.get_by_role("button", name="Retry").click()
-    page.get_by_role("button", name="Done").click()
+    tab.get_by_role("button", name="Done").click()
     assert [len(lines(url, bank)) for bank in ("eva%2Fcaptain", "eva%2Fcook")] == [1, 1]
     assert requests == ["PATCH", "PATCH", "DELETE", "DELETE", "DELETE"]
-    page.close()
+    tab.close()
 
 
 @pytest.mark.usefixtures("crew")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hardship import web
 from hardship.served import wait_until
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from server.import_files import Payload, chatgpt, discord, whatsapp
 from server.page_helpers import PHONE, check_accessibility, visit
@@ -95,11 +95,10 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
     ]
 
 
-def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(browser: Browser, url: str) -> None:
-    page = browser.new_page(locale="en-GB")  # without a check of the console, which reports the refusal
-    visit(page, url, "several")
+def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(tab: Page, url: str) -> None:
+    visit(tab, url, "several")
     note = {"name": "notes.txt", "mimeType": "", "buffer": b"Nora: A kite!\nBen: Mine.\n"}
-    dialog = drop(page, chatgpt(2), RECIPES, discord(), note, whatsapp())
+    dialog = drop(tab, chatgpt(2), RECIPES, discord(), note, whatsapp())
     expect(dialog.locator(".headline")).to_have_text(["5 files", "ChatGPT", "Discord", "notes.txt", "WhatsApp"])
     expect(dialog.locator(".contents").first).to_contain_text("5 chats · 11 messages")
     expect(dialog.locator("details[open]")).to_contain_text("1 file can’t be readrecipes.json: unrecognised JSON")
@@ -108,7 +107,7 @@ def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(brows
     expect(file["chatgpt.zip"].get_by_role("combobox")).to_have_count(0)
     expect(file["notes.txt"].get_by_label("Who are you?")).to_have_value("Nora")  # as in the file of WhatsApp
     file["kites.json"].get_by_label("Who are you?").select_option("nora_k")
-    check_accessibility(page)
+    check_accessibility(tab)
     dialog.get_by_text("Choose chats").click()
     dialog.get_by_label("Find by title").fill("chatgpt")
     dialog.get_by_role("button", name="Choose none").click()
@@ -123,7 +122,7 @@ def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(brows
         else:
             route.continue_()
 
-    page.route("**/import/*", cut)
+    tab.route("**/import/*", cut)
     dialog.get_by_role("button", name="Bring over 9 messages").click()
     expect(dialog.get_by_role("alert")).to_contain_text("2 of 9 messages are here.")
     dialog.get_by_role("button", name="Go on").click()
@@ -132,7 +131,6 @@ def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(brows
     assert asked == [False, False, False, False, True]
     people = [speaker for speaker, role, _ in stored(url, "several") if role == "user"]
     assert (people.count("Nora"), people.count("Ben"), len(people)) == (5, 2, 8)
-    page.close()
 
 
 def test_an_upload_shows_how_much_is_sent_and_leaves_nothing_when_it_is_cancelled(
@@ -157,10 +155,9 @@ def test_an_upload_shows_how_much_is_sent_and_leaves_nothing_when_it_is_cancelle
 
 
 def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refused_with_the_known_kinds(
-    browser: Browser, url: str
+    tab: Page, url: str
 ) -> None:
-    page = browser.new_page()  # without a check of the console, which reports the refusals
-    visit(page, url, "cut")
+    visit(tab, url, "cut")
     refusals = [
         (429, {"retry-after": "7"}, "Too many requests. Go on in 7 seconds."),
         (503, {}, "The server is busy. Go on in a moment."),
@@ -172,21 +169,21 @@ def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refu
         status, headers, _ = refusals[0]
         return route.fulfill(status=status, headers=headers, body=json.dumps({"status": status, "detail": "no"}))
 
-    page.route("**/import/preview?*", refuse)
-    dialog = drop(page, discord())
+    tab.route("**/import/preview?*", refuse)
+    dialog = drop(tab, discord())
     while refusals:
         expect(dialog.get_by_role("alert")).to_have_text(refusals[0][2])
         del refusals[0]
         dialog.get_by_role("button", name="Go on").click()
     expect(dialog.get_by_role("button", name="Bring over")).to_be_enabled()
-    page.unroute("**/import/preview?*")
+    tab.unroute("**/import/preview?*")
     uploads: list[str] = []
 
     def cut(route: Route) -> None:
         uploads.append(route.request.url)
         route.abort()
 
-    page.route("**/import/*", cut, times=1)
+    tab.route("**/import/*", cut, times=1)
     dialog.get_by_role("button", name="Bring over").click()
     expect(dialog.get_by_role("alert")).to_have_text(
         "The connection to the server was lost. 0 of 3 messages are here. If you go on, nothing is added twice."
@@ -195,12 +192,11 @@ def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refu
     dialog.get_by_role("button", name="Go on").click()
     expect(dialog.locator(".headline")).to_have_text("3 messages came over.")
     dialog.get_by_role("button", name="Close").last.click()
-    dialog = drop(page, RECIPES)
+    dialog = drop(tab, RECIPES)
     expect(dialog.get_by_role("alert")).to_have_text("recipes.json can’t be read.")
     for words in ("an object with 'soups', 'cakes'", "ChatGPT: Settings", "WhatsApp: in a chat", "Character cards"):
         expect(dialog).to_contain_text(words)
     expect(dialog).not_to_contain_text("format=")
-    check_accessibility(page)
-    page.keyboard.press("Escape")
+    check_accessibility(tab)
+    tab.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
-    page.close()

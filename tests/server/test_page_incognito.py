@@ -1,11 +1,9 @@
 """Incognito on the page: every tab shows its state, and it never ends unnoticed."""
 
-from collections.abc import Iterator
-
 import pytest
 from hardship import llm, web
 from hardship.loopback import serve_app
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
@@ -36,15 +34,6 @@ def enter_incognito(page: Page, url: str, bank: str) -> None:
     page.get_by_label("Incognito").click()
     expect(page.locator("#incognito")).to_contain_text("nothing you say now is saved")
     say_and_wait(page, "A secret about the surprise.")
-
-
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[Page]:
-    """Open a page without a check of its console, which reports the rejected requests."""
-    page = browser.new_page()
-    page.set_default_timeout(10_000)
-    yield page
-    page.close()
 
 
 @pytest.mark.parametrize("chosen", ["Continue without incognito", "Turn incognito back on"])
@@ -191,18 +180,16 @@ def test_reading_an_earlier_chat_while_a_reply_arrives_stays_in_incognito(page: 
     assert lines(url, "reads") == ["The blue bicycle stands in the cellar."]
 
 
-def test_a_lost_incognito_is_reported_before_anything_is_saved(browser: Browser, url: str) -> None:
-    page = browser.new_page()  # without a check of the console, which reports the refusal
-    visit(page, url, "unmasked")
-    page.get_by_label("Incognito").click()
-    expect(page.locator("#incognito")).to_be_visible()
+def test_a_lost_incognito_is_reported_before_anything_is_saved(tab: Page, url: str) -> None:
+    visit(tab, url, "unmasked")
+    tab.get_by_label("Incognito").click()
+    expect(tab.locator("#incognito")).to_be_visible()
     end_elsewhere(url, "unmasked")
-    say(page, "My word is periwinkle.")
-    expect(page.locator("#notices")).to_contain_text("no longer in incognito")
-    expect(page.locator("#incognito")).to_contain_text("Incognito has ended")
-    expect(page.locator("#message")).to_have_value("My word is periwinkle.")
+    say(tab, "My word is periwinkle.")
+    expect(tab.locator("#notices")).to_contain_text("no longer in incognito")
+    expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
+    expect(tab.locator("#message")).to_have_value("My word is periwinkle.")
     assert lines(url, "unmasked") == []
-    page.close()
 
 
 def test_incognito_saves_nothing(page: Page, url: str) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 from hardship import web
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from server.page_helpers import DESKTOP, say, visit
+from server.page_helpers import say, visit
 
 API = "**/api/v1/**"
 INTERACTIVE = "performance.getEntriesByName('interactive').length"
@@ -68,21 +68,19 @@ def test_a_message_sent_before_the_columns_are_loaded_is_answered_and_appears_in
     expect(page.locator("#session-list .preview")).to_have_text(MIA)
 
 
-def test_a_message_that_could_not_be_sent_returns_to_its_box(browser: Browser, url: str) -> None:
-    page = browser.new_page(viewport=DESKTOP)  # type: ignore[arg-type]  # without a check of the console, which reports the refusals
-    page.route(API, lambda route: route.abort("connectionrefused"))
-    page.goto(f"{url}/#/refused")
-    page.wait_for_function(INTERACTIVE)
-    say(page, MIA)
-    expect(page.locator("#notices")).to_contain_text("can't be reached")
-    expect(page.locator("#message")).to_have_value(MIA)
-    expect(page.locator(".line")).to_have_count(0)
-    page.unroute(API)
-    page.wait_for_selector("html[data-ready]")  # the page checks by itself whether the server is back
-    page.keyboard.press("Enter")
-    expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
+def test_a_message_that_could_not_be_sent_returns_to_its_box(tab: Page, url: str) -> None:
+    tab.route(API, lambda route: route.abort("connectionrefused"))
+    tab.goto(f"{url}/#/refused")
+    tab.wait_for_function(INTERACTIVE)
+    say(tab, MIA)
+    expect(tab.locator("#notices")).to_contain_text("can't be reached")
+    expect(tab.locator("#message")).to_have_value(MIA)
+    expect(tab.locator(".line")).to_have_count(0)
+    tab.unroute(API)
+    tab.wait_for_selector("html[data-ready]")  # the page checks by itself whether the server is back
+    tab.keyboard.press("Enter")
+    expect(tab.locator(".from-character .line-text").last).to_contain_text(MIA)
     assert stored_texts(url, "refused") == [MIA]
-    page.close()
 
 
 def test_text_typed_before_the_page_is_interactive_is_preserved(page: Page, url: str) -> None:

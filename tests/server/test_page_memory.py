@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 from hardship import web
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from everthread.recall import time_overview
 from everthread.recall.features import SIGNALS
@@ -307,15 +307,13 @@ def test_all_that_is_remembered_is_listed_by_month_and_can_be_changed(page: Page
     assert web.get(f"{bank_url}/notes").json()["text"] == ""
 
 
-def test_a_bank_that_was_deleted_elsewhere_is_created_again(browser: Browser, url: str) -> None:
-    page = browser.new_page()  # without a check of the console, which reports the refusal
-    visit(page, url, "elsewhere")
+def test_a_bank_that_was_deleted_elsewhere_is_created_again(tab: Page, url: str) -> None:
+    visit(tab, url, "elsewhere")
     web.delete(f"{url}/api/v1/banks/elsewhere").raise_for_status()
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
-    expect(page.locator("#notices")).to_be_empty()
-    say_and_wait(page, "Hello again.")
-    page.close()
+    tab.reload()
+    tab.wait_for_selector("html[data-ready]")
+    expect(tab.locator("#notices")).to_be_empty()
+    say_and_wait(tab, "Hello again.")
 
 
 def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, url: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hardship import PATIENCE, llm, web
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from server.page_helpers import PHONE, check_accessibility, say, say_and_wait, visit
 
@@ -65,36 +65,34 @@ def test_ollamas_models_are_found_downloaded_connected_and_disconnected(
 
 
 def test_a_page_from_another_machine_names_the_server_and_says_that_notes_need_a_model(
-    browser: Browser, url_without_model: str
+    tab: Page, url_without_model: str
 ) -> None:
-    page = browser.new_page(locale="en-GB")  # whose console warns of plain http
 
     def pass_on(route: Route) -> None:
         headers = {name: value for name, value in route.request.headers.items() if name in ("accept", "content-type")}
         address = route.request.url.replace("http://everthread.test", url_without_model)
         route.fulfill(response=route.fetch(url=address, headers=headers))
 
-    page.route("http://everthread.test/**", pass_on)
-    page.goto("http://everthread.test/#/elsewhere")
-    page.wait_for_selector("html[data-ready]")
-    expect(page.locator(".welcome")).to_contain_text("on this server, for years")
-    page.get_by_role("button", name="Skip").click()
-    expect(page.locator(".beginning")).to_contain_text("Nothing leaves this server.")
-    page.get_by_role("tab", name="Notes").click()
-    expect(page.locator("#panel")).to_contain_text("A language model writes notes, and none is connected.")
-    page.goto(f"{url_without_model}/#/elsewhere")
-    page.wait_for_selector("html[data-ready]")
-    expect(page.locator(".welcome")).to_contain_text("on this machine, for years")
-    page.close()
+    tab.route("http://everthread.test/**", pass_on)
+    tab.goto("http://everthread.test/#/elsewhere")
+    tab.wait_for_selector("html[data-ready]")
+    expect(tab.locator(".welcome")).to_contain_text("on this server, for years")
+    tab.get_by_role("button", name="Skip").click()
+    expect(tab.locator(".beginning")).to_contain_text("Nothing leaves this server.")
+    tab.get_by_role("tab", name="Notes").click()
+    expect(tab.locator("#panel")).to_contain_text("A language model writes notes, and none is connected.")
+    tab.goto(f"{url_without_model}/#/elsewhere")
+    tab.wait_for_selector("html[data-ready]")
+    expect(tab.locator(".welcome")).to_contain_text("on this machine, for years")
 
 
 def test_another_server_is_tested_and_connected_with_a_key_that_never_comes_back(
-    browser: Browser, url_without_model: str
+    tab: Page, url_without_model: str
 ) -> None:
-    page = browser.new_page(viewport=PHONE)  # type: ignore[arg-type]
-    visit(page, url_without_model, "another")
-    page.click("#model")
-    dialog = page.get_by_role("dialog")
+    tab.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    visit(tab, url_without_model, "another")
+    tab.click("#model")
+    dialog = tab.get_by_role("dialog")
     expect(dialog).to_contain_text("Ollama runs models for free")
     with llm.llm_server(llm.Status(401), "Hello.", models=["m", "large"]) as server:
         dialog.get_by_label("Address").fill(server.host.removeprefix("http://"))
@@ -106,37 +104,34 @@ def test_another_server_is_tested_and_connected_with_a_key_that_never_comes_back
         expect(dialog.get_by_role("alert")).to_contain_text("refused the key; copy it again")
         dialog.get_by_role("button", name="Connect", exact=True).click()
         expect(dialog.locator(".current-model")).to_contain_text(f"m at {server.url}")
-        assert KEY not in page.content()
+        assert KEY not in tab.content()
         expect(dialog.get_by_label("Key, if it needs one")).to_have_value("")
         dialog.get_by_label("Model").fill("large")
         dialog.get_by_role("button", name="Connect", exact=True).click()
         expect(dialog.locator(".current-model")).to_contain_text("large at")
         assert server.asked[-1].headers["authorization"] == f"Bearer {KEY}"
-    page.close()
     web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
 
 
-def test_a_model_that_is_not_this_persons_to_choose_is_explained(browser: Browser, url: str) -> None:
-    page = browser.new_page()
+def test_a_model_that_is_not_this_persons_to_choose_is_explained(tab: Page, url: str) -> None:
     web.put(f"{url}/api/v1/banks/guest").raise_for_status()
     view = web.get(f"{url}/api/v1/model").raise_for_status().json()
-    page.route("**/api/v1/model", lambda route: route.fulfill(json=view | {"set_by": "EVERTHREAD_LLM_URL"}))
-    visit(page, url, "guest")
-    expect(page.locator("#model")).to_have_text("m")
-    page.click("#model")
-    dialog = page.get_by_role("dialog", name="Language model")
+    tab.route("**/api/v1/model", lambda route: route.fulfill(json=view | {"set_by": "EVERTHREAD_LLM_URL"}))
+    visit(tab, url, "guest")
+    expect(tab.locator("#model")).to_have_text("m")
+    tab.click("#model")
+    dialog = tab.get_by_role("dialog", name="Language model")
     expect(dialog).to_contain_text("It is set by EVERTHREAD_LLM_URL.")
     expect(dialog.locator(".body button")).to_have_count(0)
-    page.keyboard.press("Escape")
-    page.route("**/api/v1/model", lambda route: route.fulfill(status=403, json={"status": 403, "detail": "no"}))
-    page.route("**/api/v1/models", lambda route: route.fulfill(json={"items": ["m", "large"], "default": "m"}))
-    page.click("#model")
+    tab.keyboard.press("Escape")
+    tab.route("**/api/v1/model", lambda route: route.fulfill(status=403, json={"status": 403, "detail": "no"}))
+    tab.route("**/api/v1/models", lambda route: route.fulfill(json={"items": ["m", "large"], "default": "m"}))
+    tab.click("#model")
     dialog.get_by_label("Model for my replies").select_option("large")
-    page.keyboard.press("Escape")
-    with page.expect_request("**/reply") as request:
-        say(page, "Hello.")
+    tab.keyboard.press("Escape")
+    with tab.expect_request("**/reply") as request:
+        say(tab, "Hello.")
     assert (request.value.post_data_json or {})["options"] == {"model": "large"}
-    page.close()
 
 
 # --------------------------------------------------------------------- the first steps

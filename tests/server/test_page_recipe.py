@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from hardship import web
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from server.page_helpers import check_accessibility, say, visit
 
@@ -83,18 +83,16 @@ def test_a_box_can_be_ticked_and_a_missing_number_is_refused(page: Page, url: st
     assert stored_recipe(url, "boxes")["changed"] == {"include_user": True}
 
 
-def test_an_error_of_the_server_is_shown_next_to_the_field(browser: Browser, url: str) -> None:
-    page = browser.new_page()  # without a check of the console, which reports the refusal
-    visit(page, url, "refused")
+def test_an_error_of_the_server_is_shown_next_to_the_field(tab: Page, url: str) -> None:
+    visit(tab, url, "refused")
     web.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
     detail = "invalid window: got overlap=2, evict=8, window_max=2"
-    page.click("#open-settings")
-    page.get_by_text("Options of the recipe character").click()
-    full = page.get_by_label("window max", exact=True)
+    tab.click("#open-settings")
+    tab.get_by_text("Options of the recipe character").click()
+    full = tab.get_by_label("window max", exact=True)
     full.fill("2")
     full.press("Tab")
-    expect(page.locator(".option", has=full).get_by_role("alert")).to_contain_text(detail)
-    page.close()
+    expect(tab.locator(".option", has=full).get_by_role("alert")).to_contain_text(detail)
 
 
 def test_the_model_of_notes_and_summaries_is_chosen_in_the_settings_and_saved_with_the_bank(

@@ -135,7 +135,7 @@ class Scanner:
         return self.text.startswith(mark, self._skip_whitespace())
 
     def _enter(self, opening: str, closing: str) -> bool:
-        """Go to the first element of an object or array. Return False if there is none, and go to its end."""
+        """Go to the first element of an object or array and return True, or to its end and return False."""
         self._skip_whitespace()
         self._require(opening)
         if self.next_is(closing):
