@@ -17,6 +17,7 @@ from everthread.bench import (
     chat,
     comparison,
     datasets,
+    everyday,
     facts,
     goodai,
     history,
@@ -162,6 +163,28 @@ def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **optio
     """Measure recall of the first things people say to a bot, in small banks that come with Everthread."""
     name = "firsts" if language == "en" else f"firsts-{language}"
     run_and_show(ctx, name, select_conversations(load_first_facts(language), only), **options)
+
+
+@bench.command("everyday")
+@click.option("--language", "languages", type=click.Choice(everyday.LANGUAGES), multiple=True, help="Default: all.")
+@only_option
+@json_option
+@click.option("--recipe", metavar="NAME", help="The recipe. Default: the configured one.")
+@click.pass_context
+def everyday_(
+    ctx: click.Context, /, languages: tuple[str, ...], only: tuple[str, ...], as_json: bool, recipe: str | None
+) -> None:
+    """Measure recall and the gate in ten languages, in small banks that come with Everthread."""
+    settings = ctx.find_root().obj
+    with progress_bar("everyday") as show_progress:
+        results = everyday.measure_languages(
+            languages or everyday.LANGUAGES,
+            only,
+            recipe=recipe or settings["recipe"],
+            embedder=settings["embedder"],
+            progress=show_progress,
+        )
+    show([result.json() for result in results], everyday.table(results), as_json)
 
 
 @bench.command()

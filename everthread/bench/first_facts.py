@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Literal, TypedDict
 
 from everthread.bench.questions import AnnotatedConversation, Question
@@ -37,7 +38,12 @@ class _Bank(TypedDict):
 
 def load_first_facts(language: Language = "en") -> list[AnnotatedConversation]:
     """Return the banks with the person's lines only, without replies."""
-    banks: list[_Bank] = json.loads(files("everthread.bench").joinpath(DATA_FILES[language]).read_text("utf-8"))
+    return read_banks(files("everthread.bench").joinpath(DATA_FILES[language]))
+
+
+def read_banks(file: Traversable) -> list[AnnotatedConversation]:
+    """Read the banks of a file."""
+    banks: list[_Bank] = json.loads(file.read_text("utf-8"))
     return [_conversation(bank) for bank in banks]
 
 

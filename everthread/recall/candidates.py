@@ -126,11 +126,33 @@ def _read_postings(
 ) -> dict[str, Postings]:
     """Read the records of the query's terms, without lines after `last` and excluded ones."""
     max_terms = MAX_UNSPACED_TERMS if is_unspaced_script(parsed.text) else MAX_TERMS
-    read = store.postings(bank, parsed.terms, max_terms, MAX_POSTINGS, visible)
+    english = parsed.english_terms
+    read = store.postings(bank, (*parsed.terms, *english.values()), max_terms, MAX_POSTINGS, visible)
+    if english:
+        read = _merge_synonyms(read, english)
     postings = {term: _drop_after(last, posting) for term, posting in read.items()}
     if exclude is None:
         return postings
     return {term: _drop_lines(posting, exclude) for term, posting in postings.items()}
+
+
+def _merge_synonyms(read: Mapping[str, Postings], synonyms: Mapping[str, str]) -> dict[str, Postings]:
+    """Count a term and its synonym as one term (Pirkola 1998, "The effects of query structure", the operator #syn)."""
+    merged = {term: posting for term, posting in read.items() if term not in synonyms.values()}
+    for term, synonym in synonyms.items():
+        if (other := read.get(synonym)) is not None:
+            merged[term] = _union(merged[term], other) if term in merged else other
+    return merged
+
+
+def _union(one: Postings, other: Postings) -> Postings:
+    """Return the postings of the lines in either, with the counts of the first for lines in both."""
+    if not len(other.records):
+        return one if one.df else other
+    added = other.records[~np.isin(other.records["seq"], one.records["seq"])]
+    records = np.concatenate([one.records, added])
+    records = records[np.argsort(records["seq"], kind="stable")]
+    return Postings(max(len(records), one.df), records)
 
 
 def _read_cosines(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 
-from everthread.text.analyzer import terms
+from everthread.text.analyzer import analyze
 from everthread.text.formatting import GAP_MARK
 
 MAX_SENTENCE_CHARS = 300  # longer sentences are split
@@ -57,7 +57,7 @@ def choose_excerpt(text: str, query_terms: Collection[str], budget: int, count: 
 
 
 def _count_shared_terms(sentence: str, query_terms: Collection[str]) -> int:
-    return len(set(terms(sentence)).intersection(query_terms)) if query_terms else 0
+    return len(set(analyze(sentence)[0]).intersection(query_terms)) if query_terms else 0
 
 
 def _join(sentences: Sequence[str], first: int, end: int) -> str:

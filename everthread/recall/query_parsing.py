@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from everthread.text.analyzer import STOP_WORDS, UNSPACED, normalize, split_words, terms
+from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, normalize, split_words, terms
 from everthread.text.arithmetic import is_sum
 from everthread.text.line_features import SMALL_TALK, is_small_talk
 from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
@@ -48,7 +48,9 @@ class ParsedQuery:
     Attributes:
         text: the query, at most `MAX_QUERY_CHARS` of it.
         embedding_text: the text that is embedded: without speakers' names, question words and relative times.
+        language: the code of its language.
         terms: the distinct terms, in order.
+        english_terms: for terms of another language the English ones that differ (`analyzer.analyze`).
         mentioned_speakers: the bank's speakers whose names the question contains.
         times: the dates and relative times that it contains.
         asks_for_time: whether it asks when, or how long.
@@ -61,7 +63,9 @@ class ParsedQuery:
 
     text: str
     embedding_text: str
+    language: str
     terms: tuple[str, ...]
+    english_terms: Mapping[str, str]
     mentioned_speakers: frozenset[str]
     times: tuple[Time, ...]
     asks_for_time: bool
@@ -93,10 +97,13 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         about_past = True  # relative times are looked for in the past
         question = timeless if times else question
     dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], question))
+    found, english_terms = analyze(topic)
     return ParsedQuery(
         text=text,
         embedding_text=build_embedding_text(topic, speakers),
-        terms=tuple(dict.fromkeys(terms(topic))),
+        language=detect_language(topic),
+        terms=tuple(dict.fromkeys(found)),
+        english_terms=english_terms,
         mentioned_speakers=mentioned,
         times=times,
         asks_for_time=_ASKS_FOR_TIME.search(folded) is not None,

@@ -21,7 +21,7 @@ from everthread.stores.base import UnitKey
 from everthread.stores.conditions import MISSING, TEXT_FIELDS, TIME_FIELD, evaluate, find_comparisons, get_metadata
 from everthread.stores.filters import allowed_names, check_filter
 from everthread.stores.json_text import canonical_json
-from everthread.text.analyzer import terms
+from everthread.text.analyzer import count_terms
 from everthread.text.bm25 import idf
 from everthread.types import Comparison, Filter, Unit
 
@@ -112,7 +112,7 @@ def _get_field(unit: Unit, comparison: Comparison) -> object:
 
 def idf_overlap(parsed: ParsedQuery, units: Sequence[Unit]) -> list[float]:
     """Return for each unit the share of the query's terms that it contains, weighted by their idf among the units."""
-    texts = [set(terms(unit.text)) for unit in units]
+    texts = [count_terms(unit.text).terms.keys() for unit in units]
     weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in parsed.terms}
     mass = sum(weights.values())
     return [sum(weights[term] for term in weights.keys() & text) / mass if mass else 0.0 for text in texts]

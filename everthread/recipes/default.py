@@ -15,7 +15,7 @@ from everthread.recall.rerank.base import Reranker
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recipes.base import MAX_NEIGHBOURS, Recipe
 from everthread.recipes.options import option
-from everthread.text.analyzer import is_unspaced_script
+from everthread.text.lexicon import ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,10 @@ class Default(Recipe):
     buffer_hits: int = option(3, "Number of hits whose passages stay in the prompt for the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window although the notes already cover them.", low=0)
 
-    def choose_profile(self, candidates: Candidates) -> ScoringProfile:
-        """Choose the profile by whether there are vectors, and whether a bot is among the speakers."""
-        if is_unspaced_script(candidates.parsed.text) and np.isnan(candidates.cosine).all():
+    def choose_profile(self, candidates: Candidates, multilingual: bool) -> ScoringProfile:
+        """Choose the profile by whether the embedder reads the question, and whether a bot is among the speakers."""
+        is_read = multilingual and not np.isnan(candidates.cosine).all()
+        if candidates.parsed.language != ENGLISH and not is_read:
             return self.words
         return self.assistant if candidates.corpus.has_assistant else self.friends
 
@@ -161,7 +162,7 @@ class Default(Recipe):
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the best lines by the profile. Overview questions (`time_overview`) bypass it."""
         candidates, signals = reader.measure_candidates(query, k)
-        profile = self.choose_profile(candidates)
+        profile = self.choose_profile(candidates, reader.encoder.embedder.multilingual)
         if candidates.parsed.asks_for_overview:
             scores = time_overview.compute_scores(candidates, signals)
             query_relevance = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0

@@ -13,17 +13,18 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import Stemmer
 
 from everthread.common.keys import META_ECHO
-from everthread.text.word_lists import alternation, load_word_lists
+from everthread.text.lexicon import ENGLISH, LEXICONS, Lexicon, find_language
+from everthread.text.word_lists import alternation
 from everthread.types import Metadata
 
-ANALYZER_VERSION = 2  # raised whenever the same text would give other terms; a bank's file records it
+ANALYZER_VERSION = 3  # raised whenever the same text would give other terms; a bank's file records it
 HEAD_CHARS = 220  # characters of a neighbouring line that count; more of a long one would outweigh the line itself
 MAX_TERM_CHARS = 40  # characters of a term; longer runs (keys, base64) are cut: no query repeats them in full
 
@@ -39,13 +40,14 @@ _WORD = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:'{_LETTER}+)*")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _PUNCTUATION = re.compile("[\u3000-\u3004\u3007-\u3030]+")  # of CJK, inside the range above
 _ACCENT = re.compile("[\u0300-\u036f]")
+_HANGUL, _KANA, _CYRILLIC = (re.compile(f"[{LEXICONS[language].script}]") for language in ("ko", "ja", "ru"))
+_OTHER_SCRIPT = re.compile(f"{_HANGUL.pattern}|{_KANA.pattern}|{_CYRILLIC.pattern}")
 _IGNORED = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")  # invisible in print
 
-_LISTS = load_word_lists(__file__)
-STOP_WORDS: frozenset[str] = frozenset(_LISTS["en"]["stop"])
-STOP_CHARACTERS: frozenset[str] = frozenset(_LISTS["zh"]["stop_characters"])
-_REGULAR_FORMS: dict[str, str] = {form: word for word, forms in _LISTS["en"]["irregular"].items() for form in forms}
-_CONTRACTION = re.compile(f"{alternation(_LISTS['en']['contractions'])}$")
+_EN = LEXICONS[ENGLISH]
+STOP_WORDS: frozenset[str] = _EN.stop
+STOP_CHARACTERS: frozenset[str] = LEXICONS["zh"].stop
+_CONTRACTION = re.compile(f"{alternation(_EN.contractions)}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,17 @@ class TermCounts:
 
 
 class _Stemmers(threading.local):
-    """A stemmer per thread: Snowball's stemmers are not thread-safe."""
+    """The stemmers of each thread: Snowball's stemmers are not thread-safe."""
 
     def __init__(self) -> None:
-        self.english = Stemmer.Stemmer("english")
+        self.by_name: dict[str, Stemmer.Stemmer] = {}
+
+    def stem(self, name: str, words: Sequence[str]) -> list[str]:
+        """Stem words with the stemmer of this name."""
+        stemmer = self.by_name.get(name)
+        if stemmer is None:
+            stemmer = self.by_name[name] = Stemmer.Stemmer(name)
+        return list(stemmer.stemWords(words))
 
 
 _stemmers = _Stemmers()
@@ -96,8 +105,12 @@ def is_unspaced_script(text: str) -> bool:
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in order, folded, not stemmed; a CJK run yields its characters, then its bigrams."""
+    return _bare_words(_WORD.findall(normalize(text)))
+
+
+def _bare_words(runs: Iterable[str]) -> list[str]:
     words: list[str] = []
-    for word in _WORD.findall(normalize(text)):
+    for word in runs:
         if not word.isascii() and _UNSPACED.match(word):
             words += word
             words += [word[i : i + 2] for i in range(len(word) - 1)]
@@ -108,22 +121,121 @@ def split_words(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text in order: its words without stop words, irregular forms made regular, stemmed."""
+    """Return the terms of a text in order, as English: words without stop words, irregular forms made regular, stemmed.
+
+    Two texts share such terms whatever their languages. The terms of a line are those of its own (`count_terms`).
+    """
+    return _english_terms(_WORD.findall(normalize(text)))
+
+
+def _english_terms(runs: Iterable[str]) -> list[str]:
     words = [
-        _REGULAR_FORMS.get(word, word)
-        for word in split_words(text)
+        _EN.regular_forms.get(word, word)
+        for word in _bare_words(runs)
         if word not in STOP_WORDS and word not in STOP_CHARACTERS
     ]
-    return [str(stem) for stem in _stemmers.english.stemWords(words)]
+    return _stemmers.stem(_EN.stemmer, words)
+
+
+def analyze(text: str) -> tuple[list[str], dict[str, str]]:
+    """Return the terms of a text in order, and for those of another language the English ones that differ.
+
+    The English term of a word is the one by which a question in any other language finds it, if it has the same word,
+    such as a name.
+    """
+    folded = normalize(text)
+    runs = _WORD.findall(folded)
+    return _terms_of(folded, runs, find_language(folded, runs))
+
+
+def detect_language(text: str) -> str:
+    """Return the language of a text: by the script of most of it, else by its function words."""
+    folded = normalize(text)
+    runs = _WORD.findall(folded)
+    if not folded.isascii():
+        if is_unspaced_script(folded):
+            return next((name for name, script in (("ko", _HANGUL), ("ja", _KANA)) if script.search(folded)), "zh")
+        if 2 * sum(_CYRILLIC.match(run) is not None for run in runs) > len(runs):
+            return "ru"
+    return find_language(folded, runs)
+
+
+def _terms_of(folded: str, runs: Sequence[str], language: str) -> tuple[list[str], dict[str, str]]:
+    """Return the terms of words, and the English ones that differ; words in Latin letters are of this language."""
+    if language == ENGLISH and (folded.isascii() or not _OTHER_SCRIPT.search(folded)):
+        return _english_terms(runs), {}
+    found: list[str] = []
+    english: dict[str, str] = {}
+    for run in runs:
+        if run.isascii() or not _UNSPACED.match(run):
+            lexicon = LEXICONS["ru" if _CYRILLIC.match(run) else language]
+            for own, other in _spaced_terms(run, lexicon):
+                found.append(own)
+                if other != own:
+                    english[own] = other
+        elif _HANGUL.search(run):
+            found += _korean_terms(run)
+        elif _KANA.search(run):
+            found += _japanese_terms(run)
+        else:
+            found += _english_terms([run])
+    return found, english
+
+
+def _spaced_terms(run: str, lexicon: Lexicon) -> Iterator[tuple[str, str]]:
+    """Yield the term of a word in its language, and the English term, unless it is a stop word."""
+    if lexicon is _EN:
+        yield from ((term, term) for term in _english_terms([run]))
+        return
+    for part in run.split("'"):
+        if part in lexicon.stop or part in lexicon.elisions or not part:
+            continue
+        own = _strip_accents(_stemmers.stem(lexicon.stemmer, [lexicon.regular_forms.get(part, part)])[0])[
+            :MAX_TERM_CHARS
+        ]
+        if own:
+            other = _english_terms([part]) if not lexicon.script else ()
+            yield own, other[0] if other else own
+
+
+def _korean_terms(run: str) -> list[str]:
+    """Return the pairs of syllables of a word without its particle or ending, or its only syllable."""
+    lexicon = LEXICONS["ko"]
+    if run in lexicon.stop:
+        return []
+    stem = next((run[: -len(end)] for end in lexicon.endings if run.endswith(end) and len(run) > len(end)), run)
+    if stem in lexicon.stop:
+        return []
+    return [stem] if len(stem) == 1 else [stem[i : i + 2] for i in range(len(stem) - 1)]
+
+
+def _japanese_terms(run: str) -> list[str]:
+    """Return the Chinese characters of a text with kana, and the pairs that are not grammar."""
+    lexicon = LEXICONS["ja"]
+    singles = [
+        char for char in run if not _KANA.match(char) and char not in lexicon.stop and char not in STOP_CHARACTERS
+    ]
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+    return singles + [pair for pair in pairs if pair not in lexicon.stop_pairs]
 
 
 def count_terms(text: str) -> TermCounts:
     """Count the terms of a line, and those of its head."""
-    counts = Counter(terms(text))
+    folded = normalize(text)
+    runs = _WORD.findall(folded)
+    language = find_language(folded, runs)
+    found, english = _terms_of(folded, runs, language)
+    counts = Counter(found)
+    head = counts
     if len(text) <= HEAD_CHARS:
-        return TermCounts({term: (n, n) for term, n in counts.items()}, counts.total(), counts.total())
-    head = Counter(terms(text[:HEAD_CHARS]))
-    return TermCounts({term: (n, head[term]) for term, n in counts.items()}, counts.total(), head.total())
+        records = {term: (n, n) for term, n in counts.items()}
+    else:
+        folded = normalize(text[:HEAD_CHARS])
+        head = Counter(_terms_of(folded, _WORD.findall(folded), language)[0])
+        records = {term: (n, head[term]) for term, n in counts.items()}
+    for own, other in english.items():
+        records.setdefault(other, records[own])
+    return TermCounts(records, counts.total(), head.total())
 
 
 def remove_quotes(text: str, metadata: Metadata) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from everthread.text.analyzer import STOP_WORDS, split_words
+from everthread.text.small_talk import is_small_talk_elsewhere
 from everthread.text.time_words import MONTHS, WEEKDAYS
 from everthread.text.word_lists import alternation, load_word_lists
 
@@ -67,10 +68,10 @@ def line_flags(text: str) -> int:
 
 
 def is_small_talk(text: str) -> bool:
-    """Return whether a text is nothing but "thanks", "good morning" and the like, in English or Chinese."""
+    """Return whether a text is nothing but "thanks", "good morning" and the like, in any language of the lexicons."""
     if len(text) > MAX_SMALL_TALK_CHARS:
         return False
     words = split_words(text)
     if any(word in SMALL_TALK for word in words) and all(word in SMALL_TALK or word in STOP_WORDS for word in words):
         return True
-    return _SMALL_TALK_UNSPACED.fullmatch(text) is not None
+    return is_small_talk_elsewhere(text, words) or _SMALL_TALK_UNSPACED.fullmatch(text) is not None

@@ -64,7 +64,7 @@ def all_as_candidates(memory: Memory, found: Candidates) -> Candidates:
 def rank_candidates(memory: Memory, found: Candidates) -> Seqs:
     """Return (C,) the candidates by score, best first."""
     scores = features.weighted_sum(
-        features.compute_signals(found.parsed, found), Default().choose_profile(found).weights
+        features.compute_signals(found.parsed, found), Default().choose_profile(found, multilingual=False).weights
     )
     return np.asarray(found.seqs[np.argsort(-scores, kind="stable")])
 

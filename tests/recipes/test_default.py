@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from hardship.embedders import Moody
 
+from everthread.bench.everyday import LANGUAGES, load_everyday
+from everthread.bench.questions import AnnotatedConversation
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall.features import SIGNALS
@@ -48,10 +50,12 @@ def test_the_profile_depends_on_whether_a_bot_has_spoken(tmp_path: Path, role: R
         memory.observe("Good morning!", speaker="Someone", role=role)
         assert chosen(memory, "How are you?") is getattr(Default(), expected)
         assert chosen(memory, "你好吗？") is Default().words
+        assert chosen(memory, "Wie geht es dir?") is Default().words
 
 
 def chosen(memory: Memory, question: str) -> ScoringProfile:
-    return Default().choose_profile(memory.reader.measure_candidates(Query(question))[0])
+    candidates, _ = memory.reader.measure_candidates(Query(question))
+    return Default().choose_profile(candidates, memory.embedder.multilingual)
 
 
 def test_vectors_count_if_the_embedder_reads_chinese(tmp_path: Path) -> None:
@@ -76,6 +80,16 @@ def test_a_chinese_question_is_answered_and_small_talk_is_not(tmp_path: Path, ro
         assert "上海" in memory.context("妹妹在哪里上大学？").text
         assert not memory.context("早上好！")
         assert not memory.context("鸡蛋怎么煮？")
+
+
+@pytest.mark.parametrize(
+    "bank", [bank for language in LANGUAGES for bank in load_everyday(language)[:1]], ids=LANGUAGES
+)
+def test_the_name_of_a_cat_is_recalled_in_every_language(tmp_path: Path, bank: AnnotatedConversation) -> None:
+    with Memory.open("bank", store=tmp_path, recipe="default") as memory:
+        memory.observe_many(bank.lines)
+        assert memory.context(bank.questions[0].text).lines[0].text == bank.lines[0].text
+        assert not memory.context(bank.unrelated[3])
 
 
 @pytest.mark.parametrize(

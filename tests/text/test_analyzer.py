@@ -12,7 +12,9 @@ from everthread.text.analyzer import (
     MAX_TERM_CHARS,
     STOP_CHARACTERS,
     STOP_WORDS,
+    analyze,
     count_terms,
+    detect_language,
     is_unspaced_script,
     normalize,
     remove_quotes,
@@ -138,7 +140,7 @@ def test_normalising_twice_equals_normalising_once(text: str) -> None:
 @given(st.text("abc de\n图书", max_size=4 * HEAD_CHARS))
 def test_a_term_occurs_in_the_head_at_most_as_often_as_in_the_line(text: str) -> None:
     found = count_terms(text)
-    assert found.length == len(terms(text)) == sum(n for n, _ in found.terms.values())
+    assert found.length == len(analyze(text)[0]) <= sum(n for n, _ in found.terms.values())
     assert all(head <= n for n, head in found.terms.values())
     if len(text) <= HEAD_CHARS:
         assert found.head_length == found.length
@@ -148,6 +150,75 @@ def test_only_the_first_characters_are_the_head() -> None:
     found = count_terms("apple " + "x" * HEAD_CHARS + " banana")
     assert found.terms["appl"] == (1, 1)
     assert found.terms["banana"] == (1, 0)
+
+
+# ------------------------------------------------------------------------- languages
+
+
+@pytest.mark.parametrize(
+    ("line", "question", "shared"),
+    [
+        ("Meine Katze heißt Mimi.", "Wie heißen unsere Katzen?", {"heiss", "katz"}),
+        ("J'ai adopté deux chats à l'hôpital.", "Où est-ce que tu as adopté le chat ?", {"adopt", "chat"}),
+        ("Mi hermana vive en Cádiz.", "¿Dónde viven mis hermanas?", {"viv", "herman"}),
+        ("Ontem comprei uma bicicleta nova.", "Eu tenho bicicletas?", {"biciclet"}),
+        ("Lavoro all'ospedale di Torino.", "In quali ospedali ho lavorato?", {"ospedal", "lavor"}),
+        ("Mijn broer heeft een nieuwe fiets.", "Hoeveel fietsen heeft mijn broer?", {"fiet", "broer"}),
+        ("Я работаю в больнице.", "В какой больнице ты работал?", {"работа", "больниц"}),
+        ("私の猫の名前はミミです。", "猫は何という名前ですか？", {"猫", "名", "前", "名前"}),
+        ("우리 고양이가 아파요.", "고양이는 어때?", {"고양", "양이"}),
+    ],
+)
+def test_a_question_and_a_line_of_a_language_share_its_words_in_other_forms(
+    line: str, question: str, shared: set[str]
+) -> None:
+    assert shared <= set(analyze(line)[0]) & set(analyze(question)[0])
+
+
+def test_function_words_of_a_language_are_not_terms() -> None:
+    assert analyze("Wie heißt meine Katze?")[0] == ["heiss", "katz"]
+    assert analyze("Qu'est-ce que j'ai mangé hier ?")[0] == ["mang", "hi"]
+    assert analyze("私は何ですか？")[0] == ["私は", "は何", "何で"]
+
+
+@pytest.mark.parametrize("word", ["hotel", "Thomas", "Kubernetes"])
+def test_a_line_in_any_language_is_found_by_an_english_question_with_the_same_word(word: str) -> None:
+    (term,) = terms(word)
+    for line in (f"Ich habe gestern das {word} gesehen.", f"J'ai vu l'{word} avec ma sœur.", f"Мы были в {word}."):
+        assert term in count_terms(line).terms
+
+
+def test_a_second_form_of_a_term_does_not_make_a_line_longer() -> None:
+    found = count_terms("Ich wohne mit Thomas in einer Wohnung.")
+    assert {"thomas", "thoma"} <= found.terms.keys()
+    assert found.length == len(analyze("Ich wohne mit Thomas in einer Wohnung.")[0]) < len(found.terms)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "We stayed in Los Angeles, then in El Paso and La Paz.",
+        "Tell me about the van Gogh show, was it good?",
+        "See ya Nate!",
+        "I don't know what's in the café's crème brûlée.",
+        "Die Hard is on tonight.",
+    ],
+)
+def test_names_and_borrowed_words_leave_an_english_line_english(line: str) -> None:
+    assert (detect_language(line), analyze(line)) == ("en", (terms(line), {}))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        *(("Wo wohnt mein Bruder?", "de"), ("Où habite mon frère ?", "fr"), ("¿Dónde vive mi hermano?", "es")),
+        *(("Onde mora o meu irmão?", "pt"), ("Dove abita mio fratello?", "it"), ("Waar woont mijn broer?", "nl")),
+        *(("Где живёт мой брат?", "ru"), ("兄はどこに住んでいますか？", "ja"), ("오빠는 어디에 살아?", "ko")),
+        *(("我哥哥住在哪里？", "zh"), ("Where does my brother live?", "en"), ("", "en"), ("42 €", "en")),
+    ],
+)
+def test_the_language_of_a_short_question_is_recognised(text: str, language: str) -> None:
+    assert detect_language(text) == language
 
 
 # ---------------------------------------------------------------------------- echoes

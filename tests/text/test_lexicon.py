@@ -1,0 +1,40 @@
+import pytest
+import Stemmer
+
+from everthread.text.analyzer import normalize
+from everthread.text.lexicon import LEXICONS, Lexicon, find_language
+
+EVERY = pytest.mark.parametrize("lexicon", LEXICONS.values(), ids=LEXICONS)
+
+
+@EVERY
+def test_every_list_is_folded_as_texts_are(lexicon: Lexicon) -> None:
+    lists = (lexicon.stop, lexicon.markers, lexicon.borrowed, lexicon.elisions, lexicon.stop_pairs, lexicon.endings)
+    words = [
+        word for each in (*lists, lexicon.time_questions, lexicon.small_talk, lexicon.regular_forms) for word in each
+    ]
+    assert [word for word in words if word != normalize(word)] == []
+
+
+@EVERY
+def test_every_stemmer_exists_and_every_language_has_function_words(lexicon: Lexicon) -> None:
+    assert not lexicon.stemmer or lexicon.stemmer in Stemmer.algorithms()
+    assert lexicon.stemmer or lexicon.script
+    assert lexicon.stop
+
+
+@pytest.mark.parametrize(
+    ("words", "language"),
+    [
+        *((["mein", "hund"], "de"), (["mon", "chien"], "fr"), (["de", "chien"], "en"), (["hund"], "en"), ([], "en")),
+        (["i", "love", "my", "abuela"], "en"),
+        (["mi", "abuela", "es", "de", "polonia"], "es"),
+        (["mein", *["apa"] * 20], "en"),
+    ],
+)
+def test_function_words_decide_and_names_do_not(words: list[str], language: str) -> None:
+    assert find_language(" ".join(words), words) == language
+
+
+def test_a_character_that_one_language_alone_has_decides() -> None:
+    assert find_language("¿mascotas?", ["mascotas"]) == "es"
