@@ -42,11 +42,12 @@ LOCALIZED: dict[str, Callable[[str], str]] = {  # templates with words, and what
     "offline.html": escape,
     "manifest.webmanifest": escape_json,
 }
-# Comments on lines of their own, without which the page is an eighth smaller.
+# Comments on lines of their own, and those without quotes after code, which are in no string. Without them the page is
+# a seventh smaller.
 _BLOCK_COMMENT = r"/\*(?:(?!\*/)[\s\S])*\*/[ \t]*"
 COMMENTS = {
     ".css": re.compile(rf"^[ \t]*{_BLOCK_COMMENT}\n", re.MULTILINE),
-    ".js": re.compile(rf"^[ \t]*(?://.*|{_BLOCK_COMMENT})\n", re.MULTILINE),
+    ".js": re.compile(rf"^[ \t]*(?://.*|{_BLOCK_COMMENT})\n|(?<=[;,{{}}()\[\]]) // [^\"'`\n]*$", re.MULTILINE),
 }
 COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 

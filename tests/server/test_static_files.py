@@ -14,6 +14,7 @@ SCRIPT = """// A script.
 /** One
  * thing. */
 const url = "http://x"; // where
+const code = "go(); // there";
 /* a */ go(url);
   /* b */
   // c
@@ -91,8 +92,9 @@ def test_files_in_folders_below_are_served(page: TestClient) -> None:
     assert answer.text == "export default 1;"
 
 
-def test_comments_on_lines_of_their_own_are_served_only_in_libraries(page: TestClient) -> None:
-    assert page.get("/static/code.js").text == '\nconst url = "http://x"; // where\n/* a */ go(url);\ngo(2 /* d */);\n'
+def test_comments_are_served_only_in_libraries_and_within_lines(page: TestClient) -> None:
+    code = 'const url = "http://x";\nconst code = "go(); // there";\n/* a */ go(url);\ngo(2 /* d */);\n'
+    assert page.get("/static/code.js").text == f"\n{code}"
     assert page.get("/static/code.css").text == "p {\n  /* a */ color: red; /* b */\n}\n"
     assert page.get("/static/library/code.js").text == "/* Licensed. */\nlet x;\n"
 
