@@ -17,7 +17,7 @@ from server.page_helpers import PHONE, check_accessibility, visit
 RECIPES = {"name": "recipes.json", "mimeType": "", "buffer": json.dumps({"soups": [], "cakes": []}).encode()}
 
 
-def drop(page: Page, *files: Payload) -> Locator:
+def drop(page: Page, *files: Payload | Path) -> Locator:
     """Choose files in the settings; return the dialog that opens."""
     page.click("#open-settings")
     page.get_by_role("dialog", name="Settings").locator("input[type=file]").last.set_input_files(files)  # type: ignore[arg-type]
@@ -136,22 +136,33 @@ def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(tab: 
 def test_an_upload_shows_how_much_is_sent_and_leaves_nothing_when_it_is_cancelled(
     page: Page, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    temporary, talk, moved = (tmp_path / name for name in ("temporary", "talk.txt", "moved.txt"))
+    temporary.mkdir()
+    talk.write_text("Ann: The red kite is in the tree.\n" * 30_000)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     visit(page, url, "upload")
     network = page.context.new_cdp_session(page)
     network.send("Network.enable")
     slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 200_000}
     network.send("Network.emulateNetworkConditions", slow)
-    talk = {"name": "talk.txt", "mimeType": "", "buffer": b"Ann: The red kite is in the tree.\n" * 30_000}
-    dialog = drop(page, whatsapp(), talk)
-    expect(dialog).to_contain_text("Sending talk.txt …")
-    expect(dialog).to_contain_text("of 1.0 MB")
-    wait_until(lambda: dialog.locator("progress").evaluate("bar => bar.value") > 0.1)
-    assert len(list(tmp_path.glob("everthread-*"))) == 2  # one is kept, and one is arriving
-    check_accessibility(page)
-    dialog.get_by_role("button", name="Cancel").press("Enter")
-    expect(dialog).to_have_count(0)
-    wait_until(lambda: not list(tmp_path.iterdir()))
+    dialog = page.get_by_role("dialog", name="Bring your chats")
+    for button in ("Cancel", "Close"):
+        moved.write_text("Ann: Hi.\n")
+        drop(page, talk, moved)
+        expect(dialog).to_contain_text("Sending talk.txt …")
+        expect(dialog).to_contain_text("of 1.0 MB")
+        wait_until(lambda: dialog.locator("progress").evaluate("bar => bar.value") > 0.1)
+        assert len(list(temporary.iterdir())) == 1
+        if button == "Cancel":
+            check_accessibility(page)
+        else:
+            moved.unlink()
+            network.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": -1})
+            expect(dialog.locator("details[open]")).to_contain_text("moved.txt: It can’t be opened.")
+            expect(dialog.get_by_role("button", name="Bring over 30,000 messages")).to_be_enabled()
+        dialog.get_by_role("button", name=button).press("Enter")
+        expect(dialog).to_have_count(0)
+        wait_until(lambda: not list(temporary.iterdir()))
 
 
 def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refused_with_the_known_kinds(

@@ -28,6 +28,7 @@ export class Upload {
   async send(show, signal) {
     const { file, name } = this;
     if (file.size > MAX_FILE_BYTES) return this.#refuse({ status: 413, message: tooLarge(file) });
+    if (!(await canOpen(file))) return this.#refuse({ status: 422, message: t("import.folder") });
     const query = new URLSearchParams({ name, keep: this.#id, ...(this.#zone && { tz: this.#zone }) });
     const path = bankPath(`/import/preview?${query}`, this.bank);
     this.#isKept = true;
@@ -99,6 +100,9 @@ const transportShowing = (show) => (url, { method, headers, body, signal }) =>
     signal.addEventListener("abort", () => sender.abort());
     sender.send(body);
   });
+
+/** Whether the browser can read a file, which it can't do with a folder. */
+const canOpen = (file) => file.slice(0, 1).arrayBuffer().then(() => true, () => false);
 
 /** 1.5, of a unit of so many bytes. */
 export const formatSize = (bytes, unit) => formatNumber(bytes / unit, ONE_DECIMAL);
