@@ -11,6 +11,7 @@ from everthread.chat.addressee import find_addressee
 from everthread.chat.character import DEFAULT_CHARACTER, is_same_name
 from everthread.chat.character_banks import character_name
 from everthread.chat.chat import Chat
+from everthread.chat.line_copies import MICROSECOND
 from everthread.chat.listeners import Listeners
 from everthread.chat.reply import Reply
 from everthread.common.keys import SETTING_REMEMBER
@@ -82,6 +83,7 @@ class MessageGroup:
         """
         stored = next(filter(None, (_get_by_key(memory, key) for memory in self.memories)), None)
         memory, line = stored or (self._find_answerer(text), None)
+        said_at = said_at and self._find_free_time(said_at)
         if line is not None and (answer := find_answer(memory, line)) is not None:
             return memory, answer
         chat = Chat(
@@ -99,6 +101,14 @@ class MessageGroup:
             return listeners.say(chat, text, key, said_at=said_at) if line is None else listeners.answer(chat)
 
         return memory, conversations.reply_detached(chat, act)
+
+    def _find_free_time(self, at: datetime) -> datetime:
+        """Return a time, or the next one that no line has: the copies of a line are found by its time."""
+        lines = self.memories[0].lines(Filter(session=self.session, since=at), include_retracted=True)
+        taken = {line.said_at for line in lines}
+        while at in taken:
+            at += MICROSECOND
+        return at
 
     def _find_answerer(self, text: str) -> Memory:
         lines = list(self.memories[0].lines(Filter(session=self.session)))

@@ -16,6 +16,7 @@ from everthread.chat import character_library
 from everthread.chat.character import DEFAULT_CHARACTER, is_same_name
 from everthread.chat.chat import Chat
 from everthread.chat.conversation import current_session
+from everthread.chat.line_copies import list_copies, list_listeners
 from everthread.chat.reply import Reply
 from everthread.common.keys import META_GREETING
 from everthread.errors import BadInput, EverthreadError, NotFound
@@ -153,12 +154,15 @@ class LiveConversation(MessageConversation):
     def edit(self, message: Message) -> Received:
         """Change the line of a message that its sender has edited. An unknown or forgotten one changes nothing.
 
-        If nothing was said after it, its reply is discarded, and the message needs another one.
+        If nothing was said after it, its reply is discarded, and the message needs another one. In a conversation with
+        several characters, its replies stay.
 
         Raises:
             EverthreadError: if the change can't be stored.
         """
         if (memory := self._get_memory(message.person)) is None:
+            return Received()
+        if self._edit_in_group(memory, message):
             return Received()
         chat = self._open_chat(memory, at=message.sent_at)
         line = self._find_user_line(chat, self.channel.make_key(message.id))
@@ -185,6 +189,21 @@ class LiveConversation(MessageConversation):
             previous = [earlier.said_at for earlier in chat.lines if earlier.position < line.position][-1:]
             chat.edit(line.seq, message.text, answer=False, said_at=max([line.said_at, *previous]))
         return Received(needs_reply=True, discarded=tuple(reply.seq for reply in following))
+
+    def _edit_in_group(self, home: Memory, message: Message) -> bool:
+        """Change the line of a message to several characters in all of their banks. Return whether it is one."""
+        store, key = home.store, self.channel.make_key(message.id)
+        lines = [(bank, find_by_key(store, bank, key)) for bank in self._list_banks(home)]
+        bank, line = next(((bank, line) for bank, line in lines if line is not None), (home.bank, None))
+        if line is None or line.retracted_at is not None or not list_listeners(store, bank, line.session):
+            return False
+        for copy in list_copies(store, bank, line):
+            memory = self.services.get_memory(copy.bank)
+            if not message.text.strip():  # the caption of a picture was removed
+                memory.retract(copy.line.seq)
+            elif copy.line.text != message.text:
+                memory.correct(copy.line.seq, message.text)
+        return True
 
     def can_regenerate(self, person: str, seq: int) -> bool:
         """Return whether a line is the last reply of the current conversation, or was replaced by it."""

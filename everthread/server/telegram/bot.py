@@ -172,7 +172,7 @@ class TelegramBot:
         except StoreUnavailable as error:
             log.error("a message could not be handled: %s", type(error).__name__)
             if done(False):
-                self._apologize(event)
+                self._queues.run(partial(self._apologize, event))
 
     def _find_queue(self, chat: int) -> str:
         """Return the queue of a chat; a supergroup shares that of its group, because they have one bank."""

@@ -145,20 +145,29 @@ def test_what_was_written_while_the_bot_was_off_has_its_time_and_is_one_conversa
         assert len({line.session for line in lines}) == 1
 
 
-def test_what_was_written_to_several_characters_while_the_bot_was_off_has_its_time(
+def test_what_was_written_to_several_characters_while_the_bot_was_off_has_its_time_and_can_be_edited(
     server: Telegram, tmp_path: Path
 ) -> None:
     sent_at = int(now().timestamp()) - 3 * 86_400
     server.write("GROUP: Nemo, Ever", date=sent_at)
-    server.write("Ever, where is Mia?", date=sent_at + 60)
-    with run_bot(server, tmp_path, "In Lisbon.", starts=False) as nemo:
+    first = server.write("Ever, where is Mia?", date=sent_at + 60)
+    server.write("Ever, and Ben?", date=sent_at + 60)  # in the same second
+    with run_bot(server, tmp_path, "In Lisbon.", "In Porto.", starts=False) as nemo:
         nemo.invite()
         nemo.bot.start()
-        server.wait_for("Ever: In Lisbon.")
+        server.wait_for("Ever: In Porto.")
+        server.edit(first, "Ever, where is Ann?")
+        server.wait_until_read()
         for bank in ("telegram/7", "telegram/7/ever"):
-            said, reply = nemo.services.get_memory(bank).lines()
-            assert said.said_at.timestamp() == sent_at + 60
-            assert now() - reply.said_at < timedelta(minutes=5)
+            lines = sorted(nemo.services.get_memory(bank).lines(), key=lambda line: line.position)
+            assert [line.text for line in lines] == [
+                "Ever, where is Ann?",
+                "In Lisbon.",
+                "Ever, and Ben?",
+                "In Porto.",
+            ]
+            assert [int(line.said_at.timestamp()) for line in lines[::2]] == [sent_at + 60, sent_at + 60]
+            assert now() - lines[1].said_at < timedelta(minutes=5)
 
 
 def test_an_edited_message_gets_another_reply_in_the_place_of_the_first(server: Telegram, tmp_path: Path) -> None:
