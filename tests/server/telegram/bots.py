@@ -20,6 +20,7 @@ from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.services import Services
 from everthread.server.telegram.bot import TelegramBot
 from everthread.server.telegram.bot_api import BotAPI
+from everthread.server.workers.bank_leases import BankLeases
 from everthread.stores.sqlite.bank_file import file_name
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -73,6 +74,7 @@ def run_bot(
     turn_delay_s: float = 0.0,
     edit_interval_s: float = 0.01,
     starts: bool = True,
+    leases: BankLeases | None = None,
 ) -> Iterator[RunningBot]:
     """Run a bot over the banks of a folder."""
     with ExitStack() as stack:
@@ -80,7 +82,7 @@ def run_bot(
         store = SQLiteStore(folder)
         stack.callback(store.close)
         services = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
-        conversations = ConversationRegistry(services)
+        conversations = ConversationRegistry(services, leases=leases)
         stack.callback(conversations.close)
         bot = TelegramBot(
             conversations,

@@ -8,12 +8,16 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hardship import PATIENCE
 from hardship.telegram import ANN, BEN, BOT, GROUP, Shown, Telegram, telegram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.languages.wording import load_wording
+from everthread.server.conversations import registry
+from everthread.server.messaging import conversation
 from everthread.server.telegram import polling
+from everthread.server.workers.bank_leases import BankLeases
 from everthread.stores.sqlite.bank_file import file_name
 from everthread.types import now
 from server.telegram.bots import RunningBot, run_bot
@@ -289,6 +293,29 @@ def test_for_a_bank_that_cannot_be_read_the_reply_is_an_apology(server: Telegram
     (tmp_path / file_name("telegram/7")).write_bytes(b"no database" * 1000)
     restart_unanswered(server, tmp_path, message)
     assert server.texts() == [ENGLISH("message.failed")]
+
+
+def test_while_another_worker_holds_the_bank_there_are_apologies_and_afterwards_a_second_yes_forgets(
+    server: Telegram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (registry, conversation):
+        monkeypatch.setattr(module, "MESSAGE_LEASE_TIMEOUT_S", 0.05)
+    (tmp_path / "leases").mkdir()
+    own, other = (BankLeases(tmp_path / "leases" / name) for name in ("1", "2"))
+    with run_bot(server, tmp_path / "banks", "Lisbon suits her.", leases=own) as nemo:
+        nemo.invite()
+        server.write("Mia moved to Lisbon.")
+        server.wait_for_reply("Lisbon suits her.")
+        assert other.acquire("telegram/7", "reply", PATIENCE)
+        server.write("And Ben?")
+        server.wait_for(ENGLISH("message.failed"))
+        server.write("/forget")
+        server.wait_for(ENGLISH("message.forget?"))
+        server.press("Yes")
+        server.wait_for(ENGLISH("telegram.not-now"))
+        other.release("telegram/7", "reply")
+        server.press("Yes")
+        server.wait_for_copies(1, ENGLISH("message.forgotten", number=3))
 
 
 def test_an_update_that_cannot_be_read_is_skipped(nemo: RunningBot) -> None:
