@@ -7,6 +7,7 @@ MCP_CHECKS := build/mcp_checks
 AI_SDK := tests/server/proxy/clients/ai_sdk
 LITELLM := build/litellm
 DROPINS := build/dropins
+CHECKS = $(MAKE) --no-print-directory
 STRANDS := build/strands
 
 # Install a package of Debian's, which takes Debian and its root user.
@@ -37,9 +38,13 @@ WORKERS = $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + 1, 6
 unit: $(VENV)/installed-unit
 	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $(WORKERS)
 
-# All tests. Those of a file run in one worker, and the files in the order of tests/conftest.py.
-test: $(VENV)/installed-test browser $(AI_SDK)/node_modules check docs
-	$(BIN)/pytest --dist loadfile --no-loadscope-reorder --numprocesses $(WORKERS)
+# All tests. Those of a file run in one worker, and the files in the order of tests/conftest.py. The checks run beside
+# them, because they keep one core busy at most, and say afterwards what they found.
+test: $(VENV)/installed-test browser $(AI_SDK)/node_modules
+	@mkdir -p build
+	@$(CHECKS) check docs > build/checks.txt 2>&1 & checks=$$!; \
+	$(BIN)/pytest --dist loadfile --no-loadscope-reorder --numprocesses $(WORKERS); tests=$$?; \
+	wait $$checks; checks=$$?; cat build/checks.txt; exit $$((tests | checks))
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
