@@ -129,7 +129,9 @@ def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(tab: 
     expect(dialog.locator(".headline")).to_have_text("9 messages came over.")
     expect(dialog.locator("details[open]")).to_contain_text("recipes.json: unrecognised JSON")
     assert asked == [False, False, False, False, True]
-    people = [speaker for speaker, role, _ in stored(url, "several") if role == "user"]
+    lines = stored(url, "several")
+    assert [text for *_, text in lines][-2:] == ["At noon.", "Good."]  # in the order of the files' times
+    people = [speaker for speaker, role, _ in lines if role == "user"]
     assert (people.count("Nora"), people.count("Ben"), len(people)) == (5, 2, 8)
 
 

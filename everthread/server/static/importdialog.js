@@ -77,7 +77,8 @@ class Import {
 
   choose() {
     const start = () => {
-      this.chosen = this.uploads.filter(({ choices }) => choices && (choices.messages || !choices.sessions));
+      const chosen = this.uploads.filter(({ choices }) => choices && (choices.messages || !choices.sessions));
+      this.chosen = chosen.sort((one, other) => startOf(one) - startOf(other)); // as the parts of a chat follow each other
       this.total = sum(this.chosen.map(({ choices }) => choices.messages));
       this.done = 0;
       this.run();
@@ -199,6 +200,8 @@ class Import {
     );
   }
 }
+
+const startOf = ({ contents }) => Date.parse(contents.first_at) || 0;
 
 function reasonOf({ name, status, kind, message, waitSeconds }) {
   if (status === 429) return t("import.wait", { count: waitSeconds || 1 });
