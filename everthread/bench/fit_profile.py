@@ -28,6 +28,7 @@ from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall import relevance
 from everthread.recall.types import Query
+from everthread.recipes.default import FRIENDS_ORDER_ONLY
 
 TARGET_KEPT_SHARE = 0.95  # share of the own questions that the gate must accept
 FOREIGN_BANKS = 4  # foreign banks that are asked the questions of each conversation
@@ -40,6 +41,7 @@ MIXED_WEIGHT = 0.4  # share of the total weight given to mixed-in questions
 FRIEND_SIGNALS = (
     "cosine",
     "cosine_near",
+    "cosine_session",
     "bm25_window",
     "bm25_session",
     "share",
@@ -47,9 +49,12 @@ FRIEND_SIGNALS = (
     "length",
     "speaker",
     "day",
+    "near_day",
     "month",
     "answers",
     "time",
+    "first_person",
+    "experience",
 )
 ASSISTANT_SIGNALS = (
     "cosine",
@@ -61,6 +66,7 @@ ASSISTANT_SIGNALS = (
     "length",
     "person",
     "day",
+    "near_day",
     "month",
     "time",
 )
@@ -79,6 +85,7 @@ class FitSettings:
     names: tuple[str, ...]  # of the weighted signals
     ridge: float
     evidence: tuple[str, ...] = tuple(name for name in relevance.EVIDENCE_NAMES if name != "query_length")
+    order_only: frozenset[str] = frozenset()  # signals that are no evidence (see ScoringProfile)
     given: Mapping[str, float] = field(default_factory=dict)  # weights that can't be fitted on these conversations
     small_bank_odds: float = SMALL_BANK_ODDS
     kept_shares: tuple[float, ...] = KEPT_SHARES
@@ -87,7 +94,7 @@ class FitSettings:
     )
 
 
-AMONG_FRIENDS = FitSettings(FRIEND_SIGNALS, ridge=0.03)
+AMONG_FRIENDS = FitSettings(FRIEND_SIGNALS, ridge=0.03, order_only=FRIENDS_ORDER_ONLY)
 WITH_ASSISTANT = FitSettings(ASSISTANT_SIGNALS, ridge=0.1)
 # With words alone, a gate that accepts nearly all own questions accepts nearly all foreign ones too, so the share of
 # foreign questions sets the threshold. In small banks few of those are accepted anyway.
@@ -348,6 +355,7 @@ def _foreign_texts(
 
 def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     candidates, signals = bank.reader.measure_candidates(Query(text))
+    signals = bank.reader.measure_statements(candidates, signals)
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
     evidence = relevance.collect_evidence(candidates, signals, np.zeros(len(matrix), np.float32))
@@ -409,7 +417,8 @@ def _fit_gate(trials: Sequence[Trial], weights: Floats, kind: FitSettings) -> Fl
 
 
 def _evidence(trial: Trial, weights: Floats, kind: FitSettings) -> list[float]:
-    scores = trial.example.signals @ weights
+    counted = [weight * (name not in kind.order_only) for name, weight in zip(kind.names, weights, strict=True)]
+    scores = trial.example.signals @ np.array(counted)
     best_score = float(scores.max()) if len(scores) else 0.0  # no line was said in the queried time span
     small_bank_score = trial.evidence["small_bank"] * best_score
     evidence = {**trial.evidence, "best_score": best_score, "small_bank_score": small_bank_score}

@@ -1,4 +1,6 @@
-"""The features of candidate lines: sixteen signals, and their weighted sum, the score. Pure.
+"""The features of candidate lines: seventeen signals, and their weighted sum, the score. Pure.
+
+`statements` has two more, which are read from the texts of the best candidates.
 
 The signals are raw values, not z-scores: they mean the same in every bank, so that one set of weights and one relevance
 gate serve all banks. The weights are fitted by a listwise softmax (Cao et al. 2007, ListNet) on whole rankings:
@@ -41,10 +43,13 @@ SIGNALS = (
     "speaker",  # if the query names one speaker: +1 for a line said by that speaker, -1 for another; else 0
     "person",  # 1 if said by a person, 0 if said by the bot
     "day",  # 1 if said on a day that the query names, or within a named span of a few days
+    "near_day",  # 1 if said within NEAR_DAYS of a day or short span that the query names
     "month",  # 1 if said in a month that the query names, in that of a named day, or within a longer named span
     "answers",  # 1 if the line before it in the session ends in a question
     "time",  # 1 if the query asks for a time and the line contains one
 )
+NEAR_DAYS = 2  # people speak of an event a day or two later, or announce it before
+MICROS_PER_DAY = 86_400_000_000
 UNKNOWN_COSINE = 0.2  # of a line without a vector: about the mean cosine of a question to any line
 
 
@@ -74,6 +79,7 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
         "speaker": _speaker_signal(candidates, lines["speaker"]),
         "person": _person_signal(candidates, lines["speaker"]),
         "day": _date_signal(parsed.times, lines, whole_month=False),
+        "near_day": _near_day_signal(parsed.times, lines),
         "month": _date_signal(parsed.times, lines, whole_month=True),
         "answers": adjacent.values((rows.lines["flags"] & ENDS_WITH_QUESTION) > 0, -1),
         "time": ((lines["flags"] & HAS_TIME) > 0).astype(np.float32) * parsed.asks_for_time,
@@ -223,9 +229,12 @@ def _person_signal(candidates: Candidates, speaker_numbers: npt.NDArray[np.int32
     return (~np.isin(speaker_numbers, bots)).astype(np.float32)
 
 
-def _date_signal(times: Sequence[Time], lines: npt.NDArray[np.void], whole_month: bool) -> Floats:
-    """Return (C,) 1 for a line that was said on one of the days, or with `whole_month` in one of the months; else 0."""
-    said_at = lines["said_at"]
+def _date_signal(times: Sequence[Time], lines: npt.NDArray[np.void], whole_month: bool, days_off: int = 0) -> Floats:
+    """Return (C,) 1 for a line that was said on one of the days, or with `whole_month` in one of the months; else 0.
+
+    `days_off` shifts the time of every line, towards the past: with 1, a line of the next day matches.
+    """
+    said_at = lines["said_at"] - days_off * MICROS_PER_DAY
     matches = np.zeros(len(said_at), bool)
     for time in times:
         matches |= (
@@ -235,6 +244,14 @@ def _date_signal(times: Sequence[Time], lines: npt.NDArray[np.void], whole_month
         )
     matches &= (lines["flags"] & UNDATED) == 0
     return matches.astype(np.float32)
+
+
+def _near_day_signal(times: Sequence[Time], lines: npt.NDArray[np.void]) -> Floats:
+    """Return (C,) 1 for a line that was said at most NEAR_DAYS before or after one of the days; else 0."""
+    near = np.zeros(len(lines), np.float32)
+    for days_off in range(-NEAR_DAYS, NEAR_DAYS + 1) if times else ():
+        np.maximum(near, _date_signal(times, lines, whole_month=False, days_off=days_off), out=near)
+    return near
 
 
 def _is_on_date(date: Date, said_at: npt.NDArray[np.int64], whole_month: bool) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,7 @@ import numpy as np
 from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
-from everthread.recall import features, passages, time_overview, unit_search
+from everthread.recall import features, passages, statements, time_overview, unit_search
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
 from everthread.recall.query_parsing import parse_query
 from everthread.recall.types import Query, ScoredLine, SearchResult
@@ -167,6 +167,13 @@ class BankReader:
             self._warn_if_unembedded(candidates, exclude)
             candidates = replace(candidates, cosine=self.encoder.calibrate(candidates.cosine))
         return candidates, features.compute_signals(parsed, candidates)
+
+    def measure_statements(self, candidates: Candidates, signals: features.Signals) -> features.Signals:
+        """Read the texts of the best candidates, and return all signals: those measured before, and theirs."""
+        chosen = statements.choose_lines(signals)
+        seqs = candidates.seqs[chosen]
+        texts = dict(self.store.texts(self.bank, seqs)) if len(seqs) else {}
+        return signals | statements.compute_signals(signals, chosen, [texts.get(seq, "") for seq in seqs.tolist()])
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.

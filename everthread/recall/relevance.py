@@ -21,7 +21,7 @@ query that only asks what was said at a time, it is fixed (`time_overview`). `do
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,7 @@ EVIDENCE_NAMES = (
     "small_bank_score",  # the best score x small_bank
     "query_length",  # log1p of the question's terms: if only words are compared, a long question always finds some
 )
+DATE_SIGNALS = ("day", "near_day", "month")
 SATURATED_LINES = 500  # a bank of this size holds something similar to any question
 
 
@@ -86,15 +87,21 @@ def collect_evidence(candidates: Candidates, signals: Signals, scores: Floats) -
     }
 
 
-def evidence_weights(parsed: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
+def evidence_weights(
+    parsed: ParsedQuery, weights: Mapping[str, float], order_only: Collection[str] = ()
+) -> Mapping[str, float]:
     """Return the weights of the scores that count as evidence: for relative times, without the signals of dates.
 
     Lines said last week are no evidence that the bank can answer a question about last week. The curves were fitted on
     absolute dates only.
+
+    Args:
+        parsed: the parsed query.
+        weights: the weights of the profile.
+        order_only: signals that are no evidence, by which lines are only ordered.
     """
-    if not any(isinstance(time, Span) for time in parsed.times):
-        return weights
-    return {name: weight for name, weight in weights.items() if name not in ("day", "month")}
+    left_out = {*order_only, *(DATE_SIGNALS if any(isinstance(time, Span) for time in parsed.times) else ())}
+    return {name: weight for name, weight in weights.items() if name not in left_out}
 
 
 def mentions_unknown_name(candidates: Candidates) -> bool:

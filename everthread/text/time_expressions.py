@@ -18,6 +18,7 @@ from everthread.text.time_words import (
     COUNT,
     DAY,
     MONTH,
+    MONTH_OF_DAY,
     PART_HOURS,
     WEEK,
     WEEKDAY,
@@ -67,7 +68,9 @@ Time = Date | Span
 
 
 def find_absolute_times(folded: str) -> tuple[tuple[Time, ...], str]:
-    """Find the days named in a question ("8 May", "2023-05-08", "5月8日"), else the months, else the years.
+    """Find the days named in a question ("8 May", "2023-05-08", "8.5.2023", "5月8日"), else the months, else the years.
+
+    "1/5/24" is the first of May or the fifth of January; both are returned.
 
     Returns:
         The times, and the question without them.
@@ -149,14 +152,21 @@ def _month(at: datetime, step: int) -> datetime:
     return datetime(year, month + 1, 1)
 
 
+def _read_either_order(first: int, second: int, year: int) -> tuple[Date, ...]:
+    """Return the dates that two numbers and a year may mean: day and month, or month and day."""
+    year += 0 if year > 99 else 2000
+    orders = dict.fromkeys(((first, second), (second, first)))
+    return tuple(Date(month, year, day) for day, month in orders if 1 <= month <= 12 and 1 <= day <= 31)
+
+
 def _int(digits: str | None) -> int | None:
     return int(digits) if digits else None
 
 
 # ----------------------------------------------------------------------- rules
 
-# A pattern, and the function that reads its match.
-_Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Time]]
+# A pattern, and the function that reads its match: the times that it may mean.
+_Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Iterable[Time]]]
 
 
 def _apply_rules(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) -> tuple[tuple[Time, ...], str]:
@@ -164,13 +174,14 @@ def _apply_rules(text: str, rules: Iterable[_Rule], today: datetime = datetime.m
     times: list[Time] = []
     for pattern, read in rules:
         if matches := list(pattern.finditer(text)):
-            times += [read(match, today) for match in matches]
+            times += [time for match in matches for time in read(match, today)]
             text = pattern.sub(" ", text)
     return tuple(times), text
 
 
 def _rule(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rule:
-    return re.compile(pattern), read
+    """Return a rule for a pattern that means one time."""
+    return re.compile(pattern), lambda match, today: (read(match, today),)
 
 
 def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rule:
@@ -183,16 +194,34 @@ def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> 
 
 _EN = load_word_lists(__file__)["en"]
 _NO_BARRIER = "".join(rf"(?<!\b{word} )" for word in _EN["barriers"])
-_YEAR = r"(?:,?\s+(\d{4})\b)?"
+_YEAR = r"(?:,?[\s-]+(\d{4})\b)?"
 _NTH = r"(\d{1,2})(?:st|nd|rd|th)?"
+_NO_NUMBER_BEFORE, _NO_NUMBER_AFTER = r"(?<!\d)(?<!\d[./-])", r"(?![./-]?\d)"
 _PART = rf"(?: ({'|'.join(PART_HOURS)}))?"
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}  # days
 _UNIT = rf"({'|'.join(_UNIT_DAYS)})"
 
 _DAY_RULES = (
-    _rule(rf"\b{_NTH}\s+(?:of\s+)?{MONTH}\b{_YEAR}", lambda m, _: Date(read_month(m[2]), _int(m[3]), int(m[1]))),
-    _rule(rf"\b{MONTH}\s+{_NTH}\b(?!\d){_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[3]), int(m[2]))),
-    _rule(r"\b(\d{4})-(\d{2})-(\d{2})\b", lambda m, _: Date(int(m[2]), int(m[1]), int(m[3]))),
+    _rule(
+        rf"\b{_NTH}[\s-]+(?:of\s+)?{MONTH_OF_DAY}\b\.?{_YEAR}",
+        lambda m, _: Date(read_month(m[2]), _int(m[3]), int(m[1])),
+    ),
+    _rule(
+        rf"\b{MONTH_OF_DAY}\b\.?[\s-]+{_NTH}\b(?!\d){_YEAR}",
+        lambda m, _: Date(read_month(m[1]), _int(m[3]), int(m[2])),
+    ),
+    _rule(
+        rf"{_NO_NUMBER_BEFORE}(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_NO_NUMBER_AFTER}",
+        lambda m, _: Date(int(m[3]), int(m[1]), int(m[4])),
+    ),
+    _rule(
+        rf"{_NO_NUMBER_BEFORE}(\d{{1,2}})([.-])(\d{{1,2}})\2(\d{{4}}){_NO_NUMBER_AFTER}",
+        lambda m, _: Date(int(m[3]), int(m[4]), int(m[1])),
+    ),
+    (
+        re.compile(rf"{_NO_NUMBER_BEFORE}(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}|\d{{2}}){_NO_NUMBER_AFTER}"),
+        lambda m, _: _read_either_order(int(m[1]), int(m[2]), int(m[3])),
+    ),
     _rule(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?", lambda m, _: Date(int(m[2]), _int(m[1]), _int(m[3]))),
 )
 _OF_YEAR = r"\b(?:,?\s+(?:of\s+)?(\d{4})\b)?"

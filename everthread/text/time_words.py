@@ -24,6 +24,7 @@ HAN_COUNTS: dict[str, int] = _ZH["counts"]
 
 
 MONTH = f"({'|'.join(MONTHS)})"
+MONTH_OF_DAY = f"({'|'.join(MONTHS)}|{'|'.join(_EN['month_abbreviations'])})"
 WEEKDAY = f"({'|'.join(WEEKDAYS)})"
 HAN_WEEKDAY = f"([{HAN_WEEKDAYS}])"
 COUNT = rf"(\d{{1,3}}|{'|'.join(sorted(COUNTS, key=len, reverse=True))})"
@@ -36,8 +37,8 @@ def read_count(count: str) -> int:
 
 
 def read_month(month: str) -> int:
-    """Return the number of a month, from 1."""
-    return MONTHS.index(month) + 1
+    """Return the number of the month that MONTH or MONTH_OF_DAY has matched, from 1."""
+    return 1 + next(number for number, name in enumerate(MONTHS) if name.startswith(month[:3]))
 
 
 def read_weekday(weekday: str) -> int:

@@ -27,6 +27,7 @@ from everthread.recall.types import Query
 from everthread.testing import HashEmbedder
 from everthread.text import analyzer as text
 from everthread.text.analyzer import HEAD_CHARS
+from everthread.text.first_person import Person, find_person
 from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_TIME, UNINFORMATIVE, line_flags, split_for_embedding
 from everthread.text.time_expressions import Span
 from everthread.types import Line, NewLine
@@ -86,12 +87,18 @@ class Naive:
             "speaker": self.speaker(line),
             "person": float(line.role != "assistant"),
             "day": self.said_on(line, day=True),
+            "near_day": self.said_near(line),
             "month": self.said_on(line, day=False),
             "answers": float(previous is not None and line_flags(previous.text) & ENDS_WITH_QUESTION > 0),
             "time": float(self.query.asks_for_time and line_flags(line.text) & HAS_TIME > 0),
             "empty": float(line_flags(line.text) & UNINFORMATIVE > 0),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
+            "first_person": self.speaks_as(line, Person.FIRST) * self.speaker(line),
+            "experience": float(self.speaks_as(line, Person.EXPERIENCE)),
         }
+
+    def speaks_as(self, line: Line, least: Person) -> bool:
+        return line.role != "assistant" and find_person(line.text) >= least
 
     def is_echo(self, line: Line) -> bool:
         return line_flags(line.text) & UNINFORMATIVE > 0 and all(term in self.query.terms for term in terms(line.text))
@@ -163,6 +170,10 @@ class Naive:
                 return 1.0
         return 0.0
 
+    def said_near(self, line: Line) -> float:
+        shifts = [timedelta(days=days) for days in (-2, -1, 0, 1, 2)]
+        return max(self.said_on(replace(line, said_at=line.said_at + shift), day=True) for shift in shifts)
+
 
 # ------------------------------------------------------------------ comparison
 
@@ -203,7 +214,8 @@ def test_every_signal_matches_its_definition(
             memory.retract(seq)
         numbers = {int(line.session[1:]) for line in memory.lines(include_retracted=True)}
         query = f"{asked} {date}"
-        found, got = memory.reader.measure_candidates(Query(query))
+        found, signals = memory.reader.measure_candidates(Query(query))
+        got = memory.reader.measure_statements(found, signals)
         corpus = memory.store.corpus_stats("bank")
         naive = Naive(
             list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)
@@ -283,6 +295,26 @@ def test_short_relative_times_set_the_day_signal_and_longer_ones_the_month_signa
         signals = memory.reader.measure_candidates(Query(f"Where did I fly the kite {when}?", as_of=now))[1]
         assert signals["day"].tolist() == day
         assert signals["month"].tolist() == month
+
+
+@pytest.mark.parametrize(
+    ("when", "near"),
+    [("on 7 May 2024", [1, 1, 0]), ("on 5 May", [0, 1, 0]), ("on 12 May", [0, 0, 1]), ("yesterday", [0, 0, 1])],
+)
+def test_a_line_said_up_to_two_days_from_the_day_asked_about_is_near_it(
+    tmp_path: Path, when: str, near: list[int]
+) -> None:
+    lines = [NewLine("I flew a kite.", said_at=datetime(2024, 5, day, 9, tzinfo=UTC)) for day in (9, 7, 14)]
+    asked_at = datetime(2024, 5, 16, 9, tzinfo=UTC)
+    with open_filled(tmp_path, lines) as memory:
+        signals = memory.reader.measure_candidates(Query(f"Where did I fly the kite {when}?", as_of=asked_at))[1]
+        assert signals["near_day"].tolist() == near
+
+
+def test_a_date_that_can_be_read_in_two_ways_finds_the_lines_of_both(tmp_path: Path) -> None:
+    days = (datetime(2024, 1, 5, tzinfo=UTC), datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 5, 5, tzinfo=UTC))
+    with open_filled(tmp_path, [NewLine("I flew a kite.", said_at=day) for day in days]) as memory:
+        assert measured(memory, "Where did I fly the kite on 1/5/24?")[1]["day"] == [1, 1, 0]
 
 
 @given(st.lists(st.floats(-5, 5, width=32), min_size=2, max_size=2), st.floats(-5, 5))

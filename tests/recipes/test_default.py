@@ -11,6 +11,7 @@ from everthread.bench.everyday import LANGUAGES, load_everyday
 from everthread.bench.questions import AnnotatedConversation
 from everthread.errors import BadInput
 from everthread.memory import Memory
+from everthread.recall import statements
 from everthread.recall.features import SIGNALS
 from everthread.recall.relevance import EVIDENCE_NAMES
 from everthread.recall.types import Query
@@ -23,7 +24,7 @@ PROFILES = {"friends": Default().friends, "assistant": Default().assistant, "wor
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_a_profile_has_finite_weights_of_known_signals_and_evidence(profile: ScoringProfile) -> None:
-    assert set(profile.weights) <= set(SIGNALS)
+    assert set(profile.weights) <= {*SIGNALS, *statements.SIGNALS}
     assert set(profile.query_model.weights) <= set(EVIDENCE_NAMES)
     numbers = [*profile.weights.values(), *profile.query_model.weights.values(), *profile.hit_model.weights.values()]
     assert all(map(math.isfinite, [*numbers, profile.query_model.bias, profile.hit_model.bias]))

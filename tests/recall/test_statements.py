@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from everthread.memory import Memory
+from everthread.recall import statements
+from everthread.recall.features import SIGNALS
+from everthread.recall.statements import MAX_READ_LINES
+from everthread.recall.types import Query
+from everthread.types import NewLine, Role
+from recall.builders import open_filled
+
+
+def measure(memory: Memory, query: str) -> dict[str, list[float]]:
+    signals = memory.reader.measure_statements(*memory.reader.measure_candidates(Query(query)))
+    return {name: values.tolist() for name, values in signals.items()}
+
+
+def test_the_signals_of_texts_follow_those_of_stored_columns(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I built a kite."]) as memory:
+        assert tuple(measure(memory, "kite")) == (*SIGNALS, *statements.SIGNALS)
+
+
+def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
+    with open_filled(tmp_path, []) as memory:
+        assert measure(memory, "kite")["experience"] == []
+
+
+def test_what_people_say_of_themselves_counts_for_the_speaker_asked_about(tmp_path: Path) -> None:
+    lines = [
+        NewLine("I built a kite.", "Ann"),
+        NewLine("My kite is red.", "Bob"),
+        NewLine("Kites are fun.", "Ann"),
+        NewLine("I found a kite for you.", "Bot", "assistant"),
+    ]
+    with open_filled(tmp_path, lines) as memory:
+        signals = measure(memory, "What did Ann build, a kite?")
+        assert signals["first_person"] == [1, -1, 0, 0]
+        assert signals["experience"] == [1, 0, 0, 0]
+        assert measure(memory, "What happened to the kite?")["first_person"] == [0, 0, 0, 0]
+
+
+def test_only_the_best_lines_of_people_are_read() -> None:
+    signals = {name: np.zeros(300, np.float32) for name in SIGNALS}
+    signals["person"][::2] = 1
+    signals["cosine"] = np.linspace(1, 0, 300, dtype=np.float32)
+    assert statements.choose_lines(signals).tolist() == list(range(0, 2 * MAX_READ_LINES, 2))
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_texts_are_read_among_friends_only(tmp_path: Path, role: Role) -> None:
+    lines = [NewLine("Kites are fun.", "Bob"), NewLine("I flew a kite.", "Ann"), NewLine("Well done!", "Cy", role)]
+    with open_filled(tmp_path, lines) as memory:
+        hits = memory.recall("Where did Ann fly a kite?")
+        assert all(("experience" in hit.signals) == (role == "user") for hit in hits)
