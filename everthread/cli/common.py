@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from io import TextIOWrapper
 from keyword import iskeyword
+from textwrap import indent
 from typing import Any, NoReturn, TypeVar, get_args
 
 import click
@@ -21,7 +22,7 @@ from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.stores.conditions import parse_condition_text
 from everthread.text.formatting import day_of, format_heading, format_line
-from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role
+from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role, Unit
 
 Command = TypeVar("Command", bound=Callable[..., None])
 JSON_OPTION = "--json"
@@ -317,11 +318,26 @@ def show_json(value: Any) -> None:
     click.echo(to_json(value, indent=2))
 
 
+NO_TIME = " " * len("2024-05-01 18:30")
+
+
 def render_line(line: Line) -> str:
     mark = "(retracted) " if line.retracted_at else ""
-    time = "" if line.is_undated else f"{line.said_at:%Y-%m-%d %H:%M}"
     said = format_line(line) if line.text else f"{line.speaker}: {to_json(line.metadata)}"
-    return escape_control_chars(f"{line.seq:>6}  {time:16}  {mark}{said}")
+    return escape_control_chars(f"{line.seq:>6}  {_render_time(line)}  {mark}{said}")
+
+
+def render_unit(unit: Unit) -> str:
+    category = f", {unit.category}" if unit.category else ""
+    span = f"lines {unit.first_seq} to {unit.last_seq}" if unit.last_seq else "no line"
+    time = _render_time(unit) if unit.last_seq else NO_TIME  # general knowledge is about no time
+    heading = f"{time}  {unit.kind} {unit.id}{category}, of {span}"
+    return escape_control_chars(f"{heading}\n{indent(unit.text, '  ')}")
+
+
+def _render_time(source: Line | Unit) -> str:
+    """Return the time of a line or a unit; blanks if it is unknown."""
+    return NO_TIME if source.is_undated else f"{source.said_at:%Y-%m-%d %H:%M}"
 
 
 def render_hit(hit: Hit, signals: bool) -> str:

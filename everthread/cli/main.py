@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from textwrap import indent
 from typing import Any, get_args
 
 import click
@@ -27,6 +26,7 @@ from everthread.cli.common import (
     pluralize,
     render_hit,
     render_line,
+    render_unit,
     set_option,
     show_json,
     to_jsonable,
@@ -350,7 +350,8 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
 def units(
     ctx: click.Context, /, kind: str | None, bank: str, current: bool, category: str | None, as_json: bool
 ) -> None:
-    """Show the units of a bank: notes, summaries and other texts derived from lines. KIND: note, summary …"""
+    """Show the units of a bank, each with the time that it is about: notes, summaries and other texts derived from
+    lines. KIND: note, summary …"""
     with open_memory(ctx, bank) as memory:
         matching_units = memory.units(kind, only_current=current, category=category)
         categories = list_categories(memory)
@@ -360,10 +361,7 @@ def units(
     if not matching_units:
         click.echo("no units have been derived from the lines yet" if category is None else f"nothing; {categories}")
     for unit in matching_units:
-        category_text = f", {unit.category}" if unit.category else ""
-        span = f"lines {unit.first_seq} to {unit.last_seq}" if unit.last_seq else "no line"
-        click.echo(escape_control_chars(f"{unit.kind} {unit.id}{category_text}, of {span}"))
-        click.echo(escape_control_chars(indent(unit.text, "  ")))
+        click.echo(render_unit(unit))
 
 
 @main.command()

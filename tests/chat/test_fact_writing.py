@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pytest
 
@@ -12,13 +13,15 @@ from everthread.errors import BadInput, LLMUnavailable, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
-from everthread.testing import ScriptedLLM
+from everthread.stores.base import Store
+from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import Filter, Message, NewLine, now
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 MIA = "Mia is Nora's sister."
 BOAT = "Nora sold her boat."
 NOTHING = '{"facts": []}'
+NAMES = count()
 
 
 def facts(*items: tuple[str, int]) -> str:
@@ -26,8 +29,9 @@ def facts(*items: tuple[str, int]) -> str:
 
 
 @pytest.fixture
-def imported(memory: Memory) -> Memory:
+def imported(any_store: Store) -> Memory:
     """Three sessions: lines 1 and 2, line 3, line 4."""
+    memory = Memory.open(f"nora-{next(NAMES)}", store=any_store, embedder=HashEmbedder(512))
     texts = {
         "one": ["My sister Mia moved to Lisbon.", "She rents a flat."],
         "two": ["I sold my boat."],

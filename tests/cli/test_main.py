@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from hardship import PATIENCE
 
 import everthread
-from everthread.cli.common import LAZY_COMMANDS, json_option
+from everthread.cli.common import LAZY_COMMANDS, NO_TIME, json_option
 from everthread.cli.main import main
 from everthread.common.installation import extra_command
 from everthread.factory import RECIPES
@@ -461,7 +461,7 @@ def test_sessions_and_their_units_are_listed(alice: Cli, tmp_path: Path) -> None
     assert last.endswith("  1 line  ended  My brother Zeb sailed to Rome.")
     assert parse_output(alice("sessions", "-b", "alice", "--json"))[-1]["lines"] == 1
     shown = alice("units", "summary", "-b", "alice").stdout
-    assert shown.startswith("summary 1, home, of lines ")
+    assert shown.startswith("2024-08-01 09:30  summary 1, home, of lines ")
     assert "My brother Zeb sailed to Rome." in shown
     assert [unit["kind"] for unit in parse_output(alice("units", "-b", "alice", "--json"))][-1] == "summary"
 
@@ -484,7 +484,7 @@ def test_general_knowledge_is_added_listed_and_forgotten(alice: Cli, tmp_path: P
     assert alice("seed", file, "-b", "ferns").stdout == "2 of 2 texts were new; ferns has 2 now\n"
     assert parse_output(alice("seed", file, "-b", "ferns", "--json")) == {"read": 2, "added": 0, "texts": 2}
     listed = alice("units", "general", "-b", "ferns").stdout
-    assert listed.startswith("general 1, of no line\n  Ferns like shade\n  and moist soil.\n")
+    assert listed.startswith(f"{NO_TIME}  general 1, of no line\n  Ferns like shade\n  and moist soil.\n")
     output = alice("--recipe", "packabby", "recall", "When does the tide turn?", "-b", "ferns", "-k", 1).stdout
     assert "The tide turns twice a day." in output
     assert alice("forget", "-b", "ferns", "--unit", "general", 2, "-y").stdout == "forgotten: general 2\n"

@@ -40,7 +40,8 @@ def test_facts_are_written_on_request_by_a_model_alone(tmp_path: Path) -> None:
         assert done.stdout == "0 summaries, 0 versions of the notes and 1 fact written by llm:m\n"
         again = json.loads(cli(tmp_path, *arguments, "--json").stdout)
         assert (again["sessions"], again["written"]["fact"], len(server.asked)) == (0, 0, 1)
-    assert cli(tmp_path, "units", "fact").stdout == "fact 1, of lines 1 to 1\n  Mia is Nora's sister.\n"
+    facts = cli(tmp_path, "units", "fact").stdout
+    assert facts == "2024-05-01 12:00  fact 1, of lines 1 to 1\n  Mia is Nora's sister.\n"
 
 
 def test_a_bank_with_other_lines_gets_an_export_without_the_marks_of_its_facts(tmp_path: Path) -> None:
