@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
@@ -30,7 +31,9 @@ from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.stores.base import Store
-from everthread.types import Filter, FoundUnit, JSONValue, Line, NewLine, Role
+from everthread.stores.conditions import MAX_VALUES
+from everthread.stores.limits import UNSTORABLE_CHARACTERS
+from everthread.types import Comparison, Filter, FoundUnit, JSONValue, Line, NewLine, Role
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -103,7 +106,7 @@ class EverthreadMemoryService(BaseMemoryService):
         Args:
             app_name, user_id: whose memory it is.
             events: the events.
-            session_id: their session; None: the bank's current one.
+            session_id: their session; None: the bank's current one. An event is stored once, with or without it.
             custom_metadata: JSON values by name, which `search_memory` returns with each event.
 
         Raises:
@@ -153,7 +156,7 @@ class EverthreadMemoryService(BaseMemoryService):
             StoreUnavailable: the bank can't be written.
         """
         if memory_id:
-            await asyncio.to_thread(self._delete, name_bank(app_name, user_id), memory_id)
+            await asyncio.to_thread(self._delete, name_bank(app_name, user_id), _to_storable(memory_id))
 
     def close(self) -> None:
         """Close the store, unless the caller opened it."""
@@ -169,27 +172,20 @@ class EverthreadMemoryService(BaseMemoryService):
     # ---------------------------------------------------------------- in a thread
 
     def _add(self, bank: str, events: Iterable[Event], session: str | None, metadata: Mapping[str, JSONValue]) -> None:
-        lines = [line for event in events if (line := _event_line(event, session, metadata)) is not None]
+        lines = clean_lines(line for event in events if (line := _event_line(event, session, metadata)) is not None)
         if not lines:
             return
         memory = self._open_bank(bank)
         deleted = _deleted_ids(memory)
-        stored = memory.observe_many(line for line in lines if _digest(_event_id(line)) not in deleted)
+        known = _find_known(memory, lines)
+        stored = memory.observe_many(
+            line for line in lines if _digest(_event_id(line)) not in deleted and _identity(line) not in known
+        )
         if (deleted_since := _deleted_ids(memory) - deleted) and stored:  # by another thread or process
             _forget(memory, [line for line in stored if _digest(_event_id(line)) in deleted_since])
 
     def _put(self, bank: str, lines: Iterable[NewLine]) -> None:
-        for new in lines:
-            self._open_bank(bank).observe(
-                new.text,
-                speaker=new.speaker,
-                role=new.role,
-                said_at=new.said_at,
-                session=new.session,
-                metadata=new.metadata,
-                key=new.key,
-                replace=True,
-            )
+        self._open_bank(bank).observe_many(lines, replace=True)
 
     def _search(self, bank: str, query: str) -> Sequence[Line | FoundUnit]:
         return self._open_bank(bank).context(query, MEMORY_TOKENS).sources if self._store.exists(bank) else ()
@@ -221,7 +217,7 @@ def _event_line(event: Event, session: str | None, metadata: Mapping[str, JSONVa
     text = _read_text(event.content)
     if not text or event.partial:
         return None
-    event_id = event.id or _digest(event.author, str(event.timestamp), text)
+    event_id = _to_storable(event.id) if event.id else _digest(event.author, str(event.timestamp), text)
     role: Role = "user" if event.author == USER else "assistant"
     return NewLine(
         text,
@@ -230,7 +226,7 @@ def _event_line(event: Event, session: str | None, metadata: Mapping[str, JSONVa
         datetime.fromtimestamp(event.timestamp).astimezone(),
         session,
         {EVENT_ID: event_id, **({CUSTOM: dict(metadata)} if metadata else {})},
-        key=f"{session or ''}/{event_id}",
+        key=_event_key(session, event_id),
     )
 
 
@@ -239,7 +235,7 @@ def _memory_line(entry: MemoryEntry, metadata: Mapping[str, object]) -> NewLine:
     text = _read_text(entry.content)
     if not text:
         raise BadInput(f"a memory needs text in the parts of its content, got {entry.content!r}")
-    entry_id = entry.id or str(uuid4())
+    entry_id = _to_storable(entry.id) if entry.id else str(uuid4())
     role: Role = "assistant" if entry.content.role == "model" else "user"
     custom: Any = {**entry.custom_metadata, **metadata}
     return NewLine(
@@ -285,6 +281,32 @@ def _event_id(line: Line | NewLine) -> str:
     """Return the id of a memory: that of its event, or one made of the number of a line that is no event."""
     event_id = line.metadata.get(EVENT_ID)
     return event_id if isinstance(event_id, str) else f"line-{line.seq}" if isinstance(line, Line) else ""
+
+
+def _event_key(session: str | None, event_id: str) -> str:
+    return f"{session or ''}/{event_id}"
+
+
+def _identity(line: Line | NewLine) -> tuple[str, datetime | None]:
+    """Return what identifies an event in any session: its id and its time, because sessions may have the same ids."""
+    return _event_id(line), line.said_at
+
+
+def _find_known(memory: Memory, lines: Sequence[NewLine]) -> set[tuple[str, datetime | None]]:
+    """Return the stored events that lines without a session may repeat, or that were stored without a session."""
+    ids = [_event_id(line) for line in lines]
+    if lines[0].session is not None:
+        without = [_event_key(None, event_id) for event_id in ids]
+        return {_identity(line) for line in memory.store.get_by_key(memory.bank, without).values()}
+    parts = (ids[start : start + MAX_VALUES] for start in range(0, len(ids), MAX_VALUES))
+    conditions = (Comparison(f"metadata.{EVENT_ID}", "in", part) for part in parts)
+    stored = (memory.lines(Filter(condition=each), include_retracted=True) for each in conditions)
+    return {_identity(line) for line in chain.from_iterable(stored)}
+
+
+def _to_storable(event_id: str) -> str:
+    """Return an id, or a hash of one with characters that no database stores (NUL and half of a surrogate pair)."""
+    return _digest(event_id) if UNSTORABLE_CHARACTERS.search(event_id) else event_id
 
 
 def _find(memory: Memory, memory_id: str) -> list[Line]:

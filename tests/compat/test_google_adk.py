@@ -159,6 +159,30 @@ def test_a_memory_that_is_deleted_while_its_session_is_added_stays_deleted(tmp_p
     store.close()
 
 
+def test_ids_with_characters_that_no_database_stores_differ_and_can_be_deleted(
+    service: EverthreadMemoryService, tmp_path: Path
+) -> None:
+    talk = session(event(LISBON, id="a\0"), event("She likes it there.", id="a\ud83e"))
+    run(*(service.add_session_to_memory(talk) for _ in range(2)))
+    assert len(lines(tmp_path)) == 2
+    (found,) = [each for each in search(service) if texts([each]) == [LISBON]]
+    run(*(service.delete_memory(**NORA, memory_id=each) for each in (found.id, "a\ud83e")))
+    run(service.add_session_to_memory(talk))
+    assert not lines(tmp_path)
+
+
+@pytest.mark.parametrize("first", ["s1", None])
+def test_an_event_is_stored_once_with_and_without_its_session(
+    service: EverthreadMemoryService, tmp_path: Path, first: str | None
+) -> None:
+    for session_id in (first, "s1", None):
+        run(service.add_events_to_memory(**NORA, events=[event(LISBON)], session_id=session_id))
+    assert [line[3] for line in lines(tmp_path)] == [LISBON]
+    later = event("Another e1.", timestamp=MAY.timestamp() + 1)
+    run(service.add_events_to_memory(**NORA, events=[later], session_id="s2"))
+    assert len(lines(tmp_path)) == 2
+
+
 def test_memories_can_be_added_and_replaced_by_their_ids(service: EverthreadMemoryService, tmp_path: Path) -> None:
     def entry(text: str, **fields: Any) -> MemoryEntry:
         return MemoryEntry(content=types.Content(role="user", parts=[types.Part(text=text)]), **fields)
