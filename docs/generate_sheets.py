@@ -37,6 +37,7 @@ GAP, CAPTION_HEIGHT, QUALITY = 16, 26, 62
 EXAMPLE = Path(__file__).parents[1] / "examples" / "talk.txt"
 NAME, PASSWORD = "nora", "a long and quiet evening"
 HOME = "alex%2Fnora"
+PERSONS = {"arabic": "ليلى", "chinese": "小林"}
 TALKS = {
     "arabic": ["انتقلت أختي ميّا إلى لشبونة الأسبوع الماضي، ووجدت شقة فوق مخبز.", "فوق مخبز! ستستيقظ على رائحة "
                "الخبز كل صباح. هل هي هناك للعمل؟", "نعم، تخيط الأشرعة في Almada.", "إذن تعبر النهر كل يوم."],
@@ -229,12 +230,14 @@ def take_pictures(browser: Browser, url: str, people_url: str, size: str) -> dic
 
 def take_talk(browser: Browser, url: str, language: str, texts: list[str]) -> dict[tuple[str, str], Image.Image]:
     """Return pictures of a chat in a language, at each size."""
-    speakers = [("Alex", "user"), ("Ever", "assistant")] * len(texts)
+    person, bank = PERSONS[language], f"{url}/api/v1/banks/{language}"
+    speakers = [(person, "user"), ("Ever", "assistant")] * len(texts)
     lines = [
         {"text": text, "speaker": speaker, "role": role, "session": "s"}
         for text, (speaker, role) in zip(texts, speakers, strict=False)
     ]
-    httpx.post(f"{url}/api/v1/banks/{language}/lines/batch", json={"lines": lines}).raise_for_status()
+    httpx.post(f"{bank}/lines/batch", json={"lines": lines}).raise_for_status()
+    httpx.patch(f"{bank}/character", json={"person": person}).raise_for_status()
     taken = {}
     for size, (width, height) in SIZES.items():
         page = open_page(browser, width, height, "zh-CN" if language == "chinese" else "en-GB")

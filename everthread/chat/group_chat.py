@@ -8,15 +8,17 @@ characters that have left included, unless their chats were closed.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 
+from everthread.bank.settings import remember_policy
 from everthread.chat.addressee import find_last_spoken, find_named
 from everthread.chat.character import is_same_name
 from everthread.chat.chat import Chat
 from everthread.chat.heard_lines import discard_copies, edit_copy, edit_line, store_copy, try_each
-from everthread.chat.line_copies import is_copy
+from everthread.chat.line_copies import find_copy, is_copy
 from everthread.chat.reply import Reply
 from everthread.errors import BadInput, BadQuery, NotFound
-from everthread.types import Line, Receipt
+from everthread.types import EndResult, Line, Receipt
 
 
 class GroupChat:
@@ -121,6 +123,50 @@ class GroupChat:
             self._each_other(chat, lambda other: discard_copies(other.conversation, removed))
         return removed
 
+    def branch(self, line: Line) -> list[Line]:
+        """Continue from a line, which may be a discarded one, in all banks. Return the lines that this discards.
+
+        Args:
+            line: the line, as any of the banks has it.
+
+        Raises:
+            NotFound: no character that is present heard the line.
+            EverthreadError: the same errors as `Chat.branch`.
+        """
+        present = sorted(self._present, key=lambda chat: len(chat.lines), reverse=True)
+        found = ((chat, _find_recorded(chat, line)) for chat in present)
+        chat, own = next(((chat, copy) for chat, copy in found if copy is not None), (None, None))
+        if chat is None or own is None:
+            raise _unheard(line)
+        removed = chat.branch(own.seq)
+
+        def follow(other: Chat) -> None:
+            if (copy := _find_recorded(other, line)) is None:
+                discard_copies(other.conversation, removed)
+            else:
+                other.branch(copy.seq)
+
+        self._each_other(chat, follow)
+        return removed
+
+    def end(self, remember: bool | None = None) -> list[EndResult]:
+        """End the conversation in all banks; the next line begins another.
+
+        Args:
+            remember: as for `Chat.end`.
+
+        Returns:
+            How it ended in each bank. If the user has to be asked first for one of them, nothing is changed, and the
+            only result has the question.
+        """
+        chats = self._list_open()
+        for chat in chats if remember is None else ():
+            if remember_policy(chat.memory.settings()) is None and (ending := chat.end()).question:
+                return [ending]
+        endings: list[EndResult] = []
+        try_each(chats, lambda chat: endings.append(chat.end(remember)))
+        return endings
+
     def edit(self, line: Line, text: str) -> None:
         """Replace the text of a line, and discard the lines after it, in all banks. `reply` then answers it.
 
@@ -169,7 +215,7 @@ class GroupChat:
         for chat in self._present:
             if (copy := _find_copy(chat, line)) is not None:
                 return chat, copy
-        raise NotFound(f"no character that is present heard the line {line.seq}; `lines` has those that can be changed")
+        raise _unheard(line)
 
     def _each_copy(self, line: Line, act: Callable[[Chat, Line], object]) -> None:
         """Call a function with each chat in which a line was heard, and its copy."""
@@ -222,6 +268,16 @@ def _hear(chat: Chat, line: Line, replaced: Sequence[Line] = ()) -> None:
 
 def _find_copy(chat: Chat, line: Line) -> Line | None:
     return next((copy for copy in chat.lines if is_copy(copy, line)), None)
+
+
+def _find_recorded(chat: Chat, line: Line) -> Line | None:
+    """Find the copy of a line in a chat, also a discarded one."""
+    session_line = replace(line, session=chat.session)
+    return _find_copy(chat, line) or find_copy(chat.memory.store, chat.memory.bank, session_line)
+
+
+def _unheard(line: Line) -> NotFound:
+    return NotFound(f"no character that is present heard the line {line.seq}; `lines` has those that can be changed")
 
 
 def _count_lines_since_spoken(chat: Chat) -> int:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Generator
 
 from everthread.chat.character import is_same_name
 from everthread.chat.chat import Chat
+from everthread.chat.consent import parse_consent
 from everthread.chat.group_chat import GroupChat
-from everthread.cli import repl_text
+from everthread.cli import dialogues, repl_text
 from everthread.cli.answers import QuitRequested, YesNoQuestions
 from everthread.cli.repl_text import describe, format_lines, is_command, parse_seq, problem, shorten, unescape
 from everthread.cli.screen import Screen, open_screen
 from everthread.errors import EverthreadError
-from everthread.types import Line
+from everthread.types import EndResult, Filter, Line
 
 
 class GroupChatRepl:
@@ -21,10 +22,10 @@ class GroupChatRepl:
     def __init__(self, group: GroupChat, screen: Screen | None = None) -> None:
         self.group, self.screen = group, screen or open_screen()
         self.absent: dict[str, Chat] = {}  # characters that left, by their case-folded names
-        chats = [group.chat(name) for name in group.names]
-        self.words = chats[0].words
+        self.chats = [group.chat(name) for name in group.names]
+        self.words = self.chats[0].words
         self.questions = YesNoQuestions(self.screen, self.words)
-        self.incognito = all(chat.incognito for chat in chats)
+        self.incognito = all(chat.incognito for chat in self.chats)
         self.commands: dict[str, Callable[[str], None]] = {
             "/next": self.let_speak,
             "/leave": self.leave,
@@ -34,11 +35,15 @@ class GroupChatRepl:
             "/edit": self.edit,
             "/correct": self.correct,
             "/undo": self.undo,
+            "/branch": self.branch,
             "/forget": self.forget,
+            "/end": self.end,
         }
 
     def run(self) -> None:
         """Read and answer until the user quits."""
+        if dialogues.needs_name(self.chats, self.screen):
+            dialogues.ask_name(self.chats, self.screen)
         talking = self.words("terminal.group_talking", names=self.words.join(self.group.names))
         notice = self.words("terminal.incognito") if self.incognito else ""
         self.screen.say(self.words.paragraph(talking, notice, self.words("terminal.group_help")))
@@ -61,9 +66,10 @@ class GroupChatRepl:
 
     def ask_message(self) -> str:
         """Show the prompt, and return what is typed."""
+        person = self.chats[0].character.person
         if self.incognito:
-            return self.screen.ask(self.words("terminal.group_prompt"), "incognito")
-        return self.screen.ask("> ")
+            return self.screen.ask(self.words("terminal.incognito_prompt", person=person), "incognito")
+        return self.screen.ask(f"{person}> ")
 
     def handle(self, text: str) -> None:
         """Run a command, or say a text and let a character answer. Raises EverthreadError."""
@@ -117,12 +123,25 @@ class GroupChatRepl:
 
     # ----------------------------------------------------------------------- lines
 
+    @property
+    def recorded_lines(self) -> list[Line]:
+        """The lines with those that were discarded, as the present character that heard most of it has them."""
+        chats = [self.group.chat(name) for name in self.group.names]
+        lead = max(chats, key=lambda chat: len(chat.lines), default=None)
+        if lead is None or lead.incognito:
+            return self.group.lines
+        return list(lead.memory.lines(Filter(session=lead.session), include_retracted=True))
+
     def show_lines(self, argument: str) -> None:
-        """Show the last lines, with the numbers that the other commands take."""
-        count = parse_seq(argument, self.words) if argument else repl_text.DEFAULT_LINES
-        if count < 1:
-            raise problem("invalid_count", self.words, text=argument)
-        rows = format_lines(self.group.lines[-count:], self.words)
+        """Show the last lines, or all with those that were discarded, with the numbers that the other commands take."""
+        if argument == "all":
+            lines = self.recorded_lines
+        else:
+            count = parse_seq(argument, self.words) if argument else repl_text.DEFAULT_LINES
+            if count < 1:
+                raise problem("invalid_count", self.words, text=argument)
+            lines = self.group.lines[-count:]
+        rows = format_lines(lines, self.words)
         self.screen.say("\n".join(rows) or self.words("terminal.nothing_said"))
 
     def edit(self, argument: str) -> None:
@@ -150,6 +169,38 @@ class GroupChatRepl:
         removed = format_lines(self.group.undo(), self.words)
         taken_back = "\n".join([self.words("terminal.taken_back"), *removed])
         self.screen.say(taken_back if removed else self.words("terminal.nothing_to_undo"))
+
+    def branch(self, argument: str) -> None:
+        """Continue from a line, which may be a discarded one, for all that heard it."""
+        if not argument:
+            raise problem("branch_where", self.words)
+        seq = parse_seq(argument, self.words)
+        line = next((line for line in self.recorded_lines if line.seq == seq), None)
+        if line is None:
+            raise problem("no_line", self.words, text=argument)
+        before = self.group.lines
+        discarded = self.group.branch(line)
+        rows = repl_text.format_branch(self.group.lines, discarded, self.words)
+        self.screen.say("\n".join(rows) if self.group.lines != before else self.words("terminal.nothing_changed"))
+
+    def end(self, argument: str) -> None:
+        """End the conversation for all, by the answer in "/end no" if there is one."""
+        remember = self.questions.parse(argument, parse_consent)
+        if argument and remember is None:
+            raise problem("end_answer", self.words, answer=shorten(argument), **self.questions.yes_and_no)
+        had_lines = bool(self.group.lines)
+        ending = dialogues.end_conversation(self.chats, self._end, self.questions, remember)
+        if ending is None:
+            self.screen.say(self.words("terminal.nothing_forgotten"))
+        elif not had_lines and not ending.remembered and ending.receipt is None:
+            self.screen.say(self.words("terminal.nothing_to_end"))
+        else:
+            ended = repl_text.ending_message(ending, self.words)
+            self.screen.say(self.words.paragraph(ended, self.words("terminal.next_conversation")))
+
+    def _end(self, remember: bool | None) -> EndResult:
+        """End the conversation. Return a result that is remembered, or else one of something forgotten."""
+        return max(self.group.end(remember), key=lambda ending: (bool(ending.remembered), ending.receipt is not None))
 
     def forget(self, argument: str) -> None:
         """Remove a line, or the user's last one and those after it, permanently from all banks that have it."""

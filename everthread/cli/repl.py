@@ -8,11 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
-from everthread.chat.character import DEFAULT_CHARACTER, EDITABLE_FIELDS
+from everthread.chat.character import EDITABLE_FIELDS
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_consent
 from everthread.chat.reply import Reply
-from everthread.cli import completion, repl_text, why
+from everthread.cli import completion, dialogues, repl_text, why
 from everthread.cli.answers import QuitRequested, YesNoQuestions
 from everthread.cli.repl_text import Problem, is_command, parse_seq, problem, shorten, unescape
 from everthread.cli.screen import Screen, open_screen
@@ -72,8 +72,8 @@ class ChatRepl:
         if sys.stdin.isatty():
             _load_history(self.chat)
             completion.install(lambda typed: completion.complete(self.chat, [*self.commands, "/quit"], typed))
-        if self.needs_name:
-            self.ask_name()
+        if self.can_save and dialogues.needs_name([self.chat], self.screen):
+            dialogues.ask_name([self.chat], self.screen)
         self.say(repl_text.greeting_text(self.chat))
         while True:
             try:
@@ -89,23 +89,6 @@ class ChatRepl:
             except QuitRequested:
                 self.say(f"\n{repl_text.goodbye_text(self.words, self.chat.incognito)}")
                 return
-
-    @property
-    def needs_name(self) -> bool:
-        """True if the user's name is still to be asked: it is not saved, and no line was said without one."""
-        chat, unnamed = self.chat, DEFAULT_CHARACTER.person
-        if not self.screen.is_terminal or not self.can_save or chat.incognito or chat.character.person != unnamed:
-            return False
-        return not any(chat.memory.lines(Filter(speaker=unnamed), limit=1))
-
-    def ask_name(self) -> None:
-        """Ask for the user's name, and save it with the bank if it is given."""
-        with suppress(EOFError, KeyboardInterrupt):
-            if name := self.screen.ask(self.words("terminal.ask_name")).strip():
-                try:
-                    self.chat.edit_character(person=name)
-                except EverthreadError as error:
-                    self.say(self.words("terminal.name_not_saved", error=error), "error")
 
     def ask_message(self) -> str:
         """Show the prompt, and return what is typed."""
@@ -244,13 +227,7 @@ class ChatRepl:
             raise self.problem("no_line", text=argument) from None
         if [line.seq for line in self.chat.lines] == old_seqs:
             return self.words("terminal.nothing_changed")
-        last = self.chat.lines[-1:]  # with a new number, if the line was discarded
-        rows = [self.words("terminal.continuing"), *repl_text.format_lines(last, self.words)]
-        rows += (
-            [self.words("terminal.discarded_lines"), *repl_text.format_lines(discarded, self.words)]
-            if discarded
-            else []
-        )
+        rows = repl_text.format_branch(self.chat.lines, discarded, self.words)
         if self.chat.is_unanswered and self.chat.llm:
             rows.append(self.words("terminal.unanswered"))
         return "\n".join(rows)
@@ -373,20 +350,8 @@ class ChatRepl:
         return self.note_ending(ending)
 
     def end_conversation(self, remember: bool | None) -> EndResult | None:
-        """End the conversation; if it is not decided whether to remember it, ask.
-
-        Before it is forgotten, ask for that, too. Return None if the answer is a no; the conversation then goes on.
-        """
-        chat = self.chat
-        if remember is None:
-            ending = chat.end()
-            if ending.remembered is not None:
-                return ending
-            remember = self.questions.ask(ending.question, parse_consent)
-        stored = chat.memory.lines(Filter(session=chat.session), limit=1, include_retracted=True)
-        if not remember and any(stored) and not self.questions.ask(self.words("chat.forget")):
-            return None
-        return chat.end(remember)
+        """End the conversation, after the questions that this needs. Return None if it goes on."""
+        return dialogues.end_conversation([self.chat], self.chat.end, self.questions, remember)
 
 
 def _load_history(chat: Chat) -> None:

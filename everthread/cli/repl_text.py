@@ -186,6 +186,12 @@ def ending_message(ending: EndResult, words: Wording) -> str:
     return words("terminal.remembered" if ending.remembered else "terminal.forgotten")
 
 
+def format_branch(lines: Sequence[Line], discarded: Sequence[Line], words: Wording) -> list[str]:
+    """Return rows with the line from which a conversation continues, which is its last, and those that it discarded."""
+    rows = [words("terminal.continuing"), *format_lines(lines[-1:], words)]
+    return [*rows, words("terminal.discarded_lines"), *format_lines(discarded, words)] if discarded else rows
+
+
 def reply_notice(reply: Reply, words: Wording) -> str:
     """Return a notice about a reply that was refused or cut short; else empty."""
     if reply.refused:

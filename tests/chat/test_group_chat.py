@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -218,6 +220,40 @@ def test_taking_back_a_message_takes_it_back_for_all_that_heard_it(make: Make) -
     assert [heard(chat)[-1][1] for chat in (captain, cook, mate)] == ["Hello."] * 3
     assert [line.text for line in scene.undo()] == ["Hello."]
     assert (scene.undo(), heard(mate)) == ([], [])
+
+
+def test_going_back_to_a_line_goes_back_for_all_that_heard_it(make: Make) -> None:
+    captain, cook = make("Captain", ["North.", "South."]), make("Cook")
+    scene = GroupChat([captain])
+    scene.say("Where to?")
+    get_reply_text(scene, "Captain")
+    scene.enter(cook)
+    scene.say("And then?")
+    get_reply_text(scene, "Captain")
+    answered = captain.lines[-1]
+    assert [line.text for line in scene.branch(captain.lines[1])] == ["And then?", "South."]
+    assert (heard(captain), heard(cook)) == ([("Ann", "Where to?"), ("Captain", "North.")], [])
+    scene.branch(answered)
+    heard_by_cook = [("Ann", "And then?"), ("Captain", "South.")]
+    assert (heard(captain)[2:], heard(cook)) == (heard_by_cook, heard_by_cook)
+    with pytest.raises(NotFound, match="no character that is present heard the line"):
+        scene.branch(replace(answered, said_at=answered.said_at - timedelta(days=1)))
+
+
+def test_a_group_chat_ends_in_all_banks_once_nothing_is_left_to_ask(make: Make) -> None:
+    captain, cook = make("Captain"), make("Cook")
+    captain.memory.set_setting("remember", "always")
+    scene = GroupChat([captain, cook])
+    scene.say("The map is in the barn.")
+    scene.leave("Cook")
+    session = captain.session
+    (asked,) = scene.end()
+    assert (asked.remembered, asked.question, captain.session) == (None, "Shall I remember this conversation?", session)
+    assert [ending.remembered for ending in scene.end(True)] == [True, True]
+    assert (captain.lines, cook.lines, captain.session == session) == ([], [], False)
+    scene.say("A secret.")
+    assert [ending.receipt is not None for ending in scene.end(False)] == [True, False]
+    assert heard(captain) == heard(cook) == [("Ann", "The map is in the barn.")]
 
 
 def test_an_edited_line_is_edited_for_all_that_heard_it_and_what_followed_is_discarded(make: Make) -> None:

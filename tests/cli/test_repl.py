@@ -555,6 +555,51 @@ def test_in_a_group_chat_lines_are_changed_for_all_that_heard_them(memory: Memor
         assert texts(memory) == texts(other) == []
 
 
+def test_a_group_chat_asks_for_the_name_goes_back_to_a_line_and_ends_for_all(memory: Memory, tmp_path: Path) -> None:
+    with Memory.open("cook", store=tmp_path / "other", embedder=memory.embedder) as other:
+        chats = [
+            Chat(bank, Character(name), ScriptedLLM([f"{name} {n}." for n in range(9)]))
+            for bank, name in ((memory, "Captain"), (other, "Cook"))
+        ]
+        typed = iter(
+            [
+                *("Alice", "/end", "/branch", "Cook, is dinner ready?", "Captain?", "/branch 99", "/branch {0}"),
+                *("/lines all", "/branch {3}", "/end maybe", "/end no", "no", "/end", "no", "yes", "/lines", "/quit"),
+            ]
+        )
+        seqs, answers = list[int](), list[list[str]]()
+
+        def read(prompt: str) -> str:
+            answers.append([prompt])
+            if len(chats[0].lines) == 4 and not seqs:
+                seqs.extend(line.seq for line in chats[0].lines)
+            return next(typed).format(*seqs)
+
+        screen = Screen(read, lambda text: answers[-1].append(text))
+        screen.is_terminal = True
+        GroupChatRepl(GroupChat(chats), screen).run()
+        prompts, shown = [each[0] for each in answers], ["".join(each[1:]).strip() for each in answers]
+        assert [chat.character.person for chat in chats] == ["Alice", "Alice"]
+        assert "What should I call you?" in prompts[0]
+        assert prompts[1] == "Alice> "
+        assert shown[1] == "There was nothing to end."
+        assert "the line is missing" in shown[2]
+        assert shown[3:5] == ["Cook: Cook 0.", "Captain: Captain 0."]
+        assert "99" in shown[5]
+        assert [row.split("  ")[-1] for row in shown[6].splitlines()][-3:] == [
+            "Cook: Cook 0.",
+            "Alice: Captain?",
+            "Captain: Captain 0.",
+        ]
+        assert shown[7].count("\n") == 3
+        assert "Captain: Captain 0." in shown[8]
+        assert "/end" in shown[9]
+        assert shown[11] == "nothing was forgotten"
+        assert "Shall I remember this conversation?" in prompts[13]
+        assert shown[14].startswith("It is forgotten. Your next message begins another conversation")
+        assert texts(memory) == texts(other) == []
+
+
 # ------------------------------------------------------------------ odd arguments
 
 ODD = [
