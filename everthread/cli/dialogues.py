@@ -1,4 +1,4 @@
-"""What the terminal asks in every chat, with one character or several: the user's name, and how to end it."""
+"""Asks for the user's name, and how to end a conversation, with one character or several."""
 
 from __future__ import annotations
 
