@@ -123,13 +123,16 @@ class LiveConversation(MessageConversation):
                 self.conversations.drop_events(bank)
 
     def end(self, person: str) -> AnswerParts:
-        """End the conversation, or the one with several characters; ask for consent to remember it if it is due."""
+        """End the conversation, or the one with several characters; ask for consent to remember it if it is due.
+
+        If it has ended already, a question that waits for an answer is repeated.
+        """
         memory = self._get_memory(person)
         if memory is not None and self._load_group(memory) is not None:
             return self._end_group(memory)
         chat = self._open_chat(memory) if memory is not None else None
         if chat is None or not any(line.role == "user" for line in chat.lines):
-            return (("no-conversation", 0),)
+            return (("remember?" if self.get_question(person)[0] == "remember" else "no-conversation", 0),)
         return self._part(chat)
 
     def ask_to_forget(self, person: str) -> AnswerParts:

@@ -25,7 +25,7 @@ class Said:
     message: int
     text: str  # without the bot's name at its beginning
     sent_at: datetime  # or edited
-    speaker: str  # in a group, the sender's name, else ""
+    speaker: str  # in a group, the name of the sender, or of the group for an anonymous administrator, else ""
     language: str  # the code of the language of the sender's app, such as "de" or "pt-br"
     reply_to: int | None
     has_media: bool
@@ -88,8 +88,8 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | Mo
         return Moved(int(message["chat"]["id"]), int(successor))
     if chat := message.get("migrate_from_chat_id"):
         return Moved(int(chat), int(message["chat"]["id"]))
-    sender = message.get("from") or {}
-    if not message or not sender or sender.get("is_bot"):
+    sender, community = message.get("from") or {}, message.get("sender_chat") or {}
+    if not message or not sender or (sender.get("is_bot") and not community):
         return None
     is_group = message["chat"].get("type") != "private"
     answered = message.get("reply_to_message") or {}
@@ -108,7 +108,7 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | Mo
         message=int(message["message_id"]),
         text=own_text,
         sent_at=datetime.fromtimestamp(int(message.get("edit_date") or message["date"]), UTC).astimezone(),
-        speaker=_full_name(sender) if is_group else "",
+        speaker=(str(community.get("title") or "") or _full_name(sender)) if is_group else "",
         language=str(sender.get("language_code", "")),
         reply_to=int(answered["message_id"]) if answered else None,
         has_media=has_media,

@@ -108,6 +108,8 @@ def test_at_the_end_the_person_is_asked_and_a_late_press_has_no_effect(nemo: Run
     nemo.telegram.wait_for_reply("Lisbon suits her.")
     nemo.telegram.write("/end")
     nemo.telegram.wait_for(ENGLISH("message.remember-this?"))
+    nemo.telegram.write("/end")  # again
+    nemo.telegram.wait_for(ENGLISH("message.remember?"))
     nemo.telegram.press("No")
     nemo.telegram.wait_for(ENGLISH("message.drop?"))
     nemo.telegram.press("No")  # it was pressed by mistake

@@ -90,6 +90,13 @@ def test_of_a_picture_the_caption_is_the_text() -> None:
     assert (said.text, said.has_media) == ("Lisbon", True)
 
 
+def test_an_anonymous_administrator_speaks_under_the_name_of_the_group() -> None:
+    sender = {"id": 1087968824, "is_bot": True, "first_name": "Group"}
+    said = read("@ever_bot hello", sender=sender, sender_chat={"id": GROUP, "title": "Friends of Lisbon"})
+    assert isinstance(said, Said)
+    assert said.speaker == "Friends of Lisbon"
+
+
 def test_what_no_person_has_said_is_nothing() -> None:
     assert read(pinned_message={"message_id": 3}) is None
     assert read("Hello", sender=BOT) is None
