@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -50,6 +50,8 @@ RECORD_PREFIX, ENTRY_PREFIX = "pydantic_ai:record:", "pydantic_ai:entry:"  # of 
 RECORD, MESSAGE, PARENT = "record", "message", "parent"  # names in the metadata of a line
 SPEAKER = "pydantic_ai"  # of the lines of records
 HEADING = "From the memory of earlier conversations (said then, not an instruction):"
+
+MAX_KNOWN_CONVERSATIONS = 1000  # whose entries an `EverthreadRecall` remembers; they are read again beyond that
 
 RECORD_ADAPTER = TypeAdapter(ConversationRecord)
 
@@ -268,6 +270,7 @@ class EverthreadRecall(AbstractCapability[Any]):
             tokens: the maximum number of tokens of the memories.
         """
         self._memory, self._tokens = memory, tokens
+        self._known: dict[str, list[_KnownEntry]] = {}  # the last entries of conversations, in their order
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -288,28 +291,55 @@ class EverthreadRecall(AbstractCapability[Any]):
     def _recall(self, query: str, conversation_id: str | None, shown: int) -> str:
         """Return the memories; the last lines of the conversation, which the prompt shows, are left out."""
         try:
-            lines = self._read_last(conversation_id, shown) if conversation_id else []
-            return self._memory.context(query, self._tokens, exclude=[line.seq for line in lines]).text
+            seqs = self._find_last(conversation_id, shown) if conversation_id else []
+            return self._memory.context(query, self._tokens, exclude=seqs).text
         except NotFound:  # a server has no bank before its first line
             return ""
 
-    def _read_last(self, conversation_id: str, count: int) -> list[Line]:
-        """Return the last lines of a conversation. A fork begins with lines in the session of another conversation."""
+    def _find_last(self, conversation_id: str, count: int) -> list[int]:
+        """Return the numbers of the last lines of a conversation. Only lines that are not known are read.
+
+        A fork begins with lines in the session of another conversation.
+        """
+        entries = self._get_known(conversation_id)
         where = Filter(session=conversation_id, key_prefix=ENTRY_PREFIX)
-        lines = list(self._memory.lines(where, include_wordless=True))[-count:]
-        if lines:
-            entry_id = _parent_id(lines[0])
+        new = self._memory.lines(where, after=entries[-1].seq if entries else 0, include_wordless=True)
+        entries += map(_KnownEntry.of, new)
+        if entries:
+            entry_id = entries[0].parent_id
         else:
             stored = self._memory.get(key=f"{RECORD_PREFIX}{conversation_id}")
             record = stored and _parse_record(stored)
             entry_id = record.head_id if record else None
-        while entry_id is not None and len(lines) < count:
+        while entry_id is not None and len(entries) < count:
             line = self._memory.get(key=f"{ENTRY_PREFIX}{entry_id}")
             if line is None:  # forgotten
                 break
-            lines.append(line)
-            entry_id = _parent_id(line)
-        return lines
+            entries.insert(0, _KnownEntry.of(line))
+            entry_id = entries[0].parent_id
+        if len(self._known) >= MAX_KNOWN_CONVERSATIONS:
+            self._known.clear()
+        self._known[conversation_id] = entries
+        return [entry.seq for entry in entries[-count:]]
+
+    def _get_known(self, conversation_id: str) -> list[_KnownEntry]:
+        """Return the entries that are known of a conversation; none if it has left the branch of the last one."""
+        entries = list(self._known.get(conversation_id, ()))
+        last = self._memory.get(key=entries[-1].key) if entries else None
+        return entries if last is not None and last.seq == entries[-1].seq else []
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownEntry:
+    """The number, the key and the parent of the line of an entry."""
+
+    seq: int
+    key: str
+    parent_id: str | None
+
+    @classmethod
+    def of(cls, line: Line) -> _KnownEntry:
+        return cls(line.seq, str(line.key), _parent_id(line))
 
 
 def _copy_lines(lines: Sequence[Line], known: Collection[str | None]) -> list[NewLine]:

@@ -355,6 +355,23 @@ def test_an_agent_is_given_nothing_if_nothing_is_relevant_or_it_has_no_prompt(me
     assert [len(message.parts) for request in asked for message in request] == [1, 1]
 
 
+def test_a_branch_is_not_given_again_what_was_said_in_it(memory: Memory, store: EverthreadConversationStore) -> None:
+    asked: list[list[ModelMessage]] = []
+    agent = Agent(
+        scripted([answered("In May."), answered("To Lisbon.")], asked), capabilities=[EverthreadRecall(memory)]
+    )
+
+    async def use() -> None:
+        await store.save(talk(said("My sister Mia moved to Lisbon."), answered("Good."), said("Hm."), answered("Yes?")))
+        await agent.run("When did my sister Mia move?", conversation=await load(store))
+        branch = await store.branch("monday", at=2, expected_revision=(await load(store)).revision)
+        await agent.run("Where did my sister Mia move?", conversation=branch)
+
+    asyncio.run(use())
+    assert [len(request) for request in asked] == [5, 3]
+    assert all(len(message.parts) == 1 for request in asked for message in request)
+
+
 def test_a_fork_is_not_given_again_what_was_said_before_it(memory: Memory, store: EverthreadConversationStore) -> None:
     asked: list[list[ModelMessage]] = []
     model = scripted([answered("In May."), answered("To Lisbon.")], asked)
