@@ -17,7 +17,6 @@ from everthread.chat.character import DEFAULT_CHARACTER, is_same_name
 from everthread.chat.chat import Chat
 from everthread.chat.conversation import current_session
 from everthread.chat.line_copies import list_copies, list_listeners
-from everthread.chat.reply import Reply
 from everthread.common.keys import META_GREETING
 from everthread.errors import BadInput, EverthreadError, NotFound
 from everthread.memory import Memory
@@ -225,7 +224,8 @@ class LiveConversation(MessageConversation):
             on_piece: as for `reply`.
 
         Returns:
-            The new reply, which may have been given already; None if `can_regenerate` returns False.
+            The new reply, which may have been given already; "failed" if there is no other one, or it can't be stored;
+            None if `can_regenerate` returns False.
         """
         memory = self._get_memory(person)
         if memory is None or not self.can_regenerate(person, seq):
@@ -238,12 +238,7 @@ class LiveConversation(MessageConversation):
         except (EverthreadError, Problem) as error:
             log.warning("a reply could not be given again: %s", type(error).__name__)
             return "failed", 0
-        return self._make_reply_part(memory, reply)
-
-    def _make_reply_part(self, memory: Memory, reply: Reply) -> AnswerPart:
-        if not reply.text:
-            return "failed", 0
-        return self._make_part(memory, reply.line) if reply.line else self._hold(memory, reply.text)
+        return self._make_part(memory, reply.line) if reply.line else ("failed", 0)
 
     def correct_reply(self, person: str, seq: int, text: str) -> AnswerPart | None:
         """Replace the text of a reply. Returns the new line; None if there is no such reply or the text is blank."""

@@ -15,6 +15,9 @@ from everthread.server.telegram.chat_store import ChatStore
 from everthread.server.telegram.outbox import AGAIN, CHARACTER, CORRECT, FORGET, FORGET_NOW, KEEP, SAY, Outbox, digest
 from everthread.server.telegram.updates import Pressed, Said
 
+# Buttons about a line, each with the kind of message below which it is shown.
+LINE_BUTTONS = {AGAIN: "reply", CORRECT: "reply", FORGET: "reply", FORGET_NOW: "forget", KEEP: "forget"}
+
 
 class Buttons:
     """Handles presses. Its methods raise the same errors as those of `LiveConversation` and `Outbox`."""
@@ -26,9 +29,7 @@ class Buttons:
         """Handle a press."""
         kind, _, value = pressed.data.partition(":")
         number = int(value) if value.isdecimal() else 0
-        asked_about = {AGAIN: "reply", CORRECT: "reply", FORGET: "reply", FORGET_NOW: "forget", KEEP: "forget"}.get(
-            kind
-        )
+        asked_about = LINE_BUTTONS.get(kind)
         if asked_about and self._chats.find_line(pressed.chat, pressed.message, asked_about) != number:
             self._refuse(pressed)
         elif kind == AGAIN:

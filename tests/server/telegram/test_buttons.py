@@ -47,6 +47,18 @@ def test_a_reply_is_given_again_in_its_place_and_only_the_last_one(server: Teleg
         assert server.texts() == ["Second.", "Third."]
 
 
+def test_a_reply_stays_if_another_one_cannot_be_stored(server: Telegram, tmp_path: Path) -> None:
+    with run_bot(server, tmp_path, "First.", "Second.") as nemo:
+        nemo.invite()
+        server.write("Tell me something.")
+        server.wait_for_reply("First.")
+        with nemo.full_disk():
+            server.press("↻")
+            server.wait_for(ENGLISH("message.failed"))
+        assert server.texts() == ["First.", ENGLISH("message.failed")]
+        assert nemo.lines() == ["user: Tell me something.", "Nemo: First."]
+
+
 def test_a_press_that_is_delivered_again_shows_the_reply_that_was_given_for_it(nemo: RunningBot) -> None:
     nemo.telegram.write("Tell me something.")
     nemo.telegram.wait_for_reply("Lisbon suits her.")
