@@ -7,9 +7,8 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx
 import pytest
 from hardship import PATIENCE, llm, web
@@ -24,6 +23,9 @@ from everthread.server.keys import KeyStore
 from everthread.server.proxy.memory_block import OPENING
 from everthread.server.server_db import get_path
 from server.proxied import BANKS, FACT, QUESTION, Proxy, bot, serve_proxy, user
+
+if TYPE_CHECKING:
+    import anthropic  # at run time in the tests alone, because every worker collects this module
 
 CALL = {"type": "tool_use", "id": "t1", "name": "look_up", "input": {"who": "Mia"}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "Lisbon"}
@@ -40,6 +42,8 @@ def messages(proxy: Proxy) -> Proxy:
 
 @contextmanager
 def connect(proxy: Proxy, key: str = "sk-client", **headers: str) -> Iterator[anthropic.Anthropic]:
+    import anthropic
+
     with anthropic.Anthropic(
         base_url=proxy.url, api_key=key, max_retries=0, timeout=PATIENCE, default_headers=headers
     ) as client:
@@ -78,6 +82,8 @@ def test_the_client_streams_and_completes(messages: Proxy) -> None:
     assert question == words(QUESTION)
 
     async def ask() -> str:
+        import anthropic
+
         async with anthropic.AsyncAnthropic(base_url=f"{messages.url}/bank/{messages.bank}", api_key="x") as client:
             said = [user(QUESTION), bot("In Lisbon."), user([words("How many sisters?")])]
             async with client.messages.stream(model="m", max_tokens=100, messages=said) as stream:
@@ -131,6 +137,8 @@ def test_memories_keep_their_place_while_the_client_calls_tools(messages: Proxy)
 
 
 def test_errors_of_the_upstream_reach_the_client(messages: Proxy) -> None:
+    import anthropic
+
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     messages.upstream.behaviours[:] = [Raw(json.dumps(error).encode(), "application/json", 529)]
     with connect(messages) as client:
@@ -325,6 +333,8 @@ def test_a_configured_key_replaces_the_clients(tmp_path: Path) -> None:
 
 
 def test_errors_have_the_shape_of_the_api(messages: Proxy) -> None:
+    import anthropic
+
     with connect(messages, "et_unknown") as client, pytest.raises(anthropic.AuthenticationError) as caught:
         client.messages.create(model="m", max_tokens=100, messages=[user("Hi.")])
     body: Any = caught.value.body
@@ -391,6 +401,8 @@ def test_any_body_gets_an_answer_or_an_error_of_the_api(
 
 
 def test_a_server_that_never_answers_is_given_up_by_its_client(messages: Proxy) -> None:
+    import anthropic
+
     messages.upstream.behaviours[:] = [Stall()]
     with connect(messages) as client, pytest.raises(anthropic.APITimeoutError):
         client.with_options(timeout=0.2).messages.create(
