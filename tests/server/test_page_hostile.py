@@ -54,6 +54,7 @@ def fill_bank(bank: str, url: str) -> None:
     web.patch(f"{bank}/sessions/before", json={"title": TEXT[:1000], "metadata": {"tags": [NAME]}}).raise_for_status()
     web.put(f"{bank}/notes", json={"text": TEXT}).raise_for_status()
     web.put(f"{bank}/pins/1").raise_for_status()
+    web.post(f"{url}/api/v1/banks/demo/sample", json={}).raise_for_status()
 
 
 def choose_tab(name: str) -> Opener:
@@ -76,6 +77,8 @@ def edit_character(page: Page) -> None:
     page.locator(".tile:has-text('onerror=') [aria-label^='Edit']").first.click()
     for summary in page.locator("dialog details > summary").all():
         summary.click()
+    expect(page.get_by_label("Keywords of entry 1")).to_have_value(NAME)
+    expect(page.get_by_label("Text of entry 1")).to_have_value(TEXT)
 
 
 def choose_group(page: Page) -> None:
@@ -96,6 +99,19 @@ def read_file(page: Page) -> None:
 def forget_note(page: Page) -> None:
     page.get_by_role("tab", name="All").click()
     page.locator("#panel .hit", has_text="Note").get_by_role("button", name="Forget").click()
+
+
+def show_receipt(page: Page) -> None:
+    forget_note(page)
+    page.get_by_role("button", name="Forget it").click()
+    page.get_by_role("dialog", name="Forgotten").wait_for()
+
+
+def ask_demo(page: Page) -> None:
+    page.goto(page.url.replace(BANK, "demo"))
+    page.get_by_role("textbox", name="Your question").fill(HOSTILE)
+    page.keyboard.press("Enter")
+    page.locator("#demo .from-character").wait_for()
 
 
 def inspect_reply(page: Page) -> None:
@@ -121,6 +137,8 @@ VIEWS: dict[str, tuple[str, str, Opener]] = {  # the column that a phone shows, 
     "scene": ("chat", "", lambda page: page.get_by_role("button", name="scene").click()),
     "import": ("chat", "dialog .conversations", read_file),
     "question": ("chat", "dialog blockquote", forget_note),
+    "receipt": ("chat", "", show_receipt),
+    "demo": ("chat", "#demo .from-person", ask_demo),
 }
 
 
