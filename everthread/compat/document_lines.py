@@ -6,7 +6,7 @@ because the lines around a line in its session count for its relevance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,12 @@ class DocumentLines:
     def write(self, lines: Iterable[NewLine]) -> None:
         """Store documents, or replace those that are stored. Of several with one id the last counts."""
         self._memory.observe_many(lines, replace=True)
+
+    def add(self, lines: Sequence[NewLine]) -> list[Line]:
+        """Store the documents whose ids are not stored, and return their lines; the others stay as they are."""
+        stored = self._memory.observe_many(lines)
+        # A line that is stored already was built at another time.
+        return [line for line, new in zip(stored, lines, strict=True) if line.said_at == new.said_at]
 
     def find_all(self, document_ids: Iterable[str]) -> list[Line]:
         """Return the lines of documents, in the order of the ids, without those that are not stored.

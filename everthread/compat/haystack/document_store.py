@@ -179,27 +179,34 @@ class EverthreadDocumentStore:
 
         Raises:
             ValueError: the argument is not a list of documents, or one can't be stored; nothing is stored then.
-            DuplicateDocumentError: an id is stored already, or given twice; nothing is stored.
+            DuplicateDocumentError: an id is stored already, or given twice; nothing is stored. If another writer stores
+                it at the same time, its document stays, and those of this call are deleted.
             StoreUnavailable: the bank can't be written.
         """
         if not isinstance(documents, list) or not all(isinstance(document, Document) for document in documents):
             raise BadInput(f"expected a list of Haystack's documents, got {documents!r}")
-        if policy is not DuplicatePolicy.OVERWRITE:
-            documents = self._without_duplicates(documents, skip=policy is DuplicatePolicy.SKIP)
-        self._lines.write([self._to_line(document) for document in documents])
+        if policy is DuplicatePolicy.SKIP:
+            first = {document.id: document for document in reversed(documents)}
+            return len(self._lines.add([self._to_line(document) for document in reversed(first.values())]))
+        if policy is DuplicatePolicy.OVERWRITE:
+            self._lines.write([self._to_line(document) for document in documents])
+        else:
+            self._add_new(documents)
         return len(documents)
 
-    def _without_duplicates(self, documents: list[Document], *, skip: bool) -> list[Document]:
-        """Return the documents whose ids are new. Raises DuplicateDocumentError, unless others are skipped."""
-        new: dict[str, Document] = {}
+    def _add_new(self, documents: list[Document]) -> None:
+        """Store documents. Raises DuplicateDocumentError if an id is stored already, or given twice."""
+        known: set[str] = set()
         for document in documents:
-            if document.id not in new and self._lines.find(document.id) is None:
-                new[document.id] = document
-            elif not skip:
-                raise DuplicateDocumentError(
-                    f"a document with the id {document.id!r} exists; write it with DuplicatePolicy.OVERWRITE or SKIP"
-                )
-        return list(new.values())
+            if document.id in known or self._lines.find(document.id) is not None:
+                raise _duplicate_error(document.id)
+            known.add(document.id)
+        lines = [self._to_line(document) for document in documents]
+        added = self._lines.add(lines)
+        if len(added) < len(lines):  # another writer was faster
+            self._lines.forget(added)
+            stored = {self._lines.id_of(line) for line in added}
+            raise _duplicate_error(next(document.id for document in documents if document.id not in stored))
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete documents, with their earlier versions; ids that are not stored are skipped."""
@@ -301,6 +308,12 @@ class EverthreadDocumentStore:
     async def update_by_filter_async(self, filters: Filters, meta: dict[str, Any]) -> int:
         """Do what `update_by_filter` does."""
         return await asyncio.to_thread(self.update_by_filter, filters, meta)
+
+
+def _duplicate_error(document_id: str) -> DuplicateDocumentError:
+    return DuplicateDocumentError(
+        f"a document with the id {document_id!r} exists; write it with DuplicatePolicy.OVERWRITE or SKIP"
+    )
 
 
 def _to_document(line: Line) -> Document:

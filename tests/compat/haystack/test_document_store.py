@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from haystack.dataclasses import ByteStream, Document, SparseEmbedding
@@ -62,6 +64,23 @@ def test_no_document_is_written_if_one_exists(store: EverthreadDocumentStore) ->
     assert store.count_documents() == 2
     assert store.write_documents([new, new, STOP], DuplicatePolicy.SKIP) == 1
     assert store.count_documents() == 3
+
+
+@pytest.mark.parametrize("policy", [DuplicatePolicy.FAIL, DuplicatePolicy.SKIP])
+def test_of_writers_of_one_id_at_once_one_stores_its_document(memory: Memory, policy: DuplicatePolicy) -> None:
+    start = Barrier(6)
+
+    def write(number: int) -> int:
+        start.wait()
+        try:
+            return EverthreadDocumentStore(memory).write_documents([Document("new", content=f"By {number}.")], policy)
+        except DuplicateDocumentError:
+            return 0
+
+    with ThreadPoolExecutor(start.parties) as pool:
+        written = list(pool.map(write, range(start.parties)))
+    assert sorted(written) == [0, 0, 0, 0, 0, 1]
+    assert [line.text for line in memory.lines(include_retracted=True)] == [f"By {written.index(1)}."]
 
 
 def test_an_invalid_document_is_named_and_none_is_stored(store: EverthreadDocumentStore) -> None:
