@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-from everthread.text.word_lists import load_word_lists
+from everthread.text.word_lists import alternation, load_word_lists
 
 MAX_CHARS = 1000  # characters of a text that are read: a statement usually begins its text
 
 _EN = load_word_lists(__file__)["en"]
-_PRONOUNS, _SUBJECTS = frozenset(_EN["pronouns"]), frozenset(_EN["subjects"])
-_ADVERBS, _PAST = frozenset(_EN["adverbs"]), frozenset(_EN["past"])
-_WORD = re.compile("[a-z]+")
+_GAP = "[^a-z]+"
+_ADVERB = rf"(?:{alternation(_EN['adverbs'])}|[a-z]*ly)"
+_PAST = rf"(?:{alternation(_EN['past'])}|[a-z]{{2,}}[a-df-z]ed)"
+_PRONOUN = re.compile(rf"(?<![a-z]){alternation(_EN['pronouns'])}(?![a-z])")
+_EXPERIENCE = re.compile(rf"(?<![a-z]){alternation(_EN['subjects'])}{_GAP}(?:{_PAST}|{_ADVERB}{_GAP}{_PAST})(?![a-z])")
 
 
 class Person(IntEnum):
@@ -24,22 +26,8 @@ class Person(IntEnum):
 
 
 def find_person(text: str) -> Person:
-    """Return whether a text is in the first person, and whether it describes what happened."""
-    words = _WORD.findall(text[:MAX_CHARS].lower())
-    if _PRONOUNS.isdisjoint(words):
+    """Return whether a text is in the first person, and whether it describes what happened to that person."""
+    folded = text[:MAX_CHARS].lower()
+    if _PRONOUN.search(folded) is None:
         return Person.NONE
-    subjects = (index for index, word in enumerate(words, 1) if word in _SUBJECTS)
-    return Person.EXPERIENCE if any(_begins_in_past(words[index : index + 2]) for index in subjects) else Person.FIRST
-
-
-def _begins_in_past(words: list[str]) -> bool:
-    """Return whether a verb in the past comes first, or after an adverb."""
-    return any(map(_is_past, words[: 2 if words and _is_adverb(words[0]) else 1]))
-
-
-def _is_past(word: str) -> bool:
-    return word in _PAST or (word.endswith("ed") and len(word) > 4 and not word.endswith("eed"))
-
-
-def _is_adverb(word: str) -> bool:
-    return word in _ADVERBS or word.endswith("ly")
+    return Person.FIRST if _EXPERIENCE.search(folded) is None else Person.EXPERIENCE
