@@ -7,8 +7,7 @@ week"), which are a signal too: lines that contain these words may be about anot
 A query may also be a dialogue, each message as "Name: text", to find the memories that match it. Its terms and its
 embedding text are those of all messages without the names before them; only the last message is read as a question.
 
-The lists of words are in `query_words.toml`, for English only: a query in another language has terms, but no relative
-times, and is never an overview question.
+The English lists of words are in `query_words.toml`, those of the other languages in their lexicons.
 """
 
 from __future__ import annotations
@@ -20,8 +19,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, normalize, split_words, terms
+from everthread.text import lexicon_times
+from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, fold, normalize, split_words, terms
 from everthread.text.arithmetic import is_sum
+from everthread.text.lexicon import ENGLISH, LEXICONS
 from everthread.text.line_features import SMALL_TALK, is_small_talk
 from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
 
@@ -35,6 +36,11 @@ _OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"
 _TOPICLESS_WORDS = (
     (_OVERVIEW_WORDS | STOP_WORDS | SMALL_TALK).union(_WORDS["filler_words"]).difference(_WORDS["modal_verbs"])
 )
+# By language: the words of which one makes a question an overview question, and those that give it no topic.
+_TOPICLESS = {
+    name: (frozenset(map(fold, each.overview)), frozenset(map(fold, each.overview | each.stop | each.small_talk)))
+    for name, each in LEXICONS.items()
+} | {ENGLISH: (_OVERVIEW_WORDS, _TOPICLESS_WORDS)}
 _NOT_AFTER_TOPIC_PREPOSITION = "".join(rf"(?<!\b{words} )" for words in _WORDS["topic_prepositions"])
 _SPACED_LETTER = rf"[^\W{UNSPACED}]"  # a letter of a script that puts spaces between words
 _MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
@@ -89,11 +95,15 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
     question = messages[-1]
     folded = normalize(question)
     mentioned = find_mentioned_speakers(folded, speakers)
+    language = detect_language("\n".join(messages))
     times, timeless = find_absolute_times(folded)  # `timeless`: the question without its times
-    if times:
+    if times or language == ENGLISH:
         about_past = is_about_past(folded)
     else:
-        times, timeless = find_relative_times(folded, now)
+        times, timeless = lexicon_times.find_months(folded, language)
+        about_past = True
+    if not times:
+        times, timeless = _find_past_times(folded, language, now)
         about_past = True  # relative times are looked for in the past
         question = timeless if times else question
     dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], question))
@@ -101,18 +111,30 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
     return ParsedQuery(
         text=text,
         embedding_text=build_embedding_text(topic, speakers),
-        language=detect_language(topic),
+        language=language,
         terms=tuple(dict.fromkeys(found)),
         english_terms=english_terms,
         mentioned_speakers=mentioned,
         times=times,
-        asks_for_time=_ASKS_FOR_TIME.search(folded) is not None,
+        asks_for_time=_asks_for_time(folded, language),
         name_terms=tuple(filter(None, (tuple(terms(name)) for name in _NAME.findall(dialogue)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
-        asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned),
+        asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned, language),
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, timeless)),
     )
+
+
+def _find_past_times(folded: str, language: str, now: datetime) -> tuple[tuple[Time, ...], str]:
+    if language == ENGLISH:
+        return find_relative_times(folded, now)
+    return lexicon_times.find_past_times(folded, language, now)
+
+
+def _asks_for_time(folded: str, language: str) -> bool:
+    if language == ENGLISH:
+        return _ASKS_FOR_TIME.search(folded) is not None
+    return lexicon_times.asks_for_time(folded, language)
 
 
 def split_messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
@@ -163,7 +185,7 @@ def _has_word(name: str, folded: str) -> bool:
     )
 
 
-def is_topicless(timeless: str, mentioned: Iterable[str]) -> bool:
+def is_topicless(timeless: str, mentioned: Iterable[str], language: str = ENGLISH) -> bool:
     """Return whether a question asks what was said or done, without a topic.
 
     Names of who said or heard it are no topic ("What did Nora tell me?"); names after "about" and the like are.
@@ -171,11 +193,13 @@ def is_topicless(timeless: str, mentioned: Iterable[str]) -> bool:
     Args:
         timeless: the folded question without its times.
         mentioned: the speakers that it mentions.
+        language: the code of its language.
     """
     for name in mentioned:
         timeless = re.sub(rf"{_NOT_AFTER_TOPIC_PREPOSITION}{_name_pattern(name)}(?!')", " ", timeless)
     words = split_words(timeless)
-    return any(word in _OVERVIEW_WORDS for word in words) and all(word in _TOPICLESS_WORDS for word in words)
+    overview, topicless = _TOPICLESS[language]
+    return not overview.isdisjoint(words) and topicless.issuperset(words)
 
 
 def is_quoted(name: str, timeless: str) -> bool:

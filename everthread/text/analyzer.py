@@ -13,7 +13,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -164,38 +164,44 @@ def _terms_of(folded: str, runs: Sequence[str], language: str) -> tuple[list[str
     """Return the terms of words, and the English ones that differ; words in Latin letters are of this language."""
     if language == ENGLISH and (folded.isascii() or not _OTHER_SCRIPT.search(folded)):
         return _english_terms(runs), {}
+    latin: list[str] = []
+    cyrillic: list[str] = []
     found: list[str] = []
-    english: dict[str, str] = {}
     for run in runs:
         if run.isascii() or not _UNSPACED.match(run):
-            lexicon = LEXICONS["ru" if _CYRILLIC.match(run) else language]
-            for own, other in _spaced_terms(run, lexicon):
-                found.append(own)
-                if other != own:
-                    english[own] = other
+            (cyrillic if _CYRILLIC.match(run) else latin).append(run)
         elif _HANGUL.search(run):
             found += _korean_terms(run)
         elif _KANA.search(run):
             found += _japanese_terms(run)
         else:
             found += _english_terms([run])
-    return found, english
+    own, english = (_english_terms(latin), {}) if language == ENGLISH else _latin_terms(latin, LEXICONS[language])
+    return own + _stem(_content_words(cyrillic, LEXICONS["ru"]), LEXICONS["ru"]) + found, english
 
 
-def _spaced_terms(run: str, lexicon: Lexicon) -> Iterator[tuple[str, str]]:
-    """Yield the term of a word in its language, and the English term, unless it is a stop word."""
-    if lexicon is _EN:
-        yield from ((term, term) for term in _english_terms([run]))
-        return
-    for part in run.split("'"):
-        if part in lexicon.stop or part in lexicon.elisions or not part:
-            continue
-        own = _strip_accents(_stemmers.stem(lexicon.stemmer, [lexicon.regular_forms.get(part, part)])[0])[
-            :MAX_TERM_CHARS
-        ]
-        if own:
-            other = _english_terms([part]) if not lexicon.script else ()
-            yield own, other[0] if other else own
+def _content_words(runs: Iterable[str], lexicon: Lexicon) -> list[str]:
+    """Return the parts of words between apostrophes that are not function words."""
+    parts = [part for run in runs for part in (run.split("'") if "'" in run else (run,))]
+    return [part for part in parts if part and part not in lexicon.stop and part not in lexicon.elisions]
+
+
+def _stem(words: Iterable[str], lexicon: Lexicon) -> list[str]:
+    stems = _stemmers.stem(lexicon.stemmer, [lexicon.regular_forms.get(word, word) for word in words])
+    return [_strip_accents(stem)[:MAX_TERM_CHARS] for stem in stems]
+
+
+def _latin_terms(runs: Iterable[str], lexicon: Lexicon) -> tuple[list[str], dict[str, str]]:
+    """Return the terms of words in a language other than English, and their English terms where these differ."""
+    words = _content_words(runs, lexicon)
+    own, bare = _stem(words, lexicon), [_strip_accents(word)[:MAX_TERM_CHARS] for word in words]
+    english = _stem(bare, _EN)
+    pairs = {
+        term: other
+        for term, other, word in zip(own, english, bare, strict=True)
+        if other != term and word not in STOP_WORDS
+    }
+    return own, pairs
 
 
 def _korean_terms(run: str) -> list[str]:

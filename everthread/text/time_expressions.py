@@ -113,7 +113,7 @@ def is_about_past(text: str) -> bool:
 # -------------------------------------------------------------------- calendar
 
 
-def _day_ago(today: datetime, days: int, part: str | None = None) -> Span:
+def day_ago(today: datetime, days: int, part: str | None = None) -> Span:
     """Return the day `days` days ago, or a part of it. The night lasts until the next morning."""
     first, end = PART_HOURS[part] if part else (0, 24)
     day = today - days * DAY
@@ -125,7 +125,7 @@ def _days_since(today: datetime, weekday: str) -> int:
     return (today.weekday() - read_weekday(weekday) - 1) % 7 + 1
 
 
-def _calendar_unit(today: datetime, unit: str, step: int) -> Span:
+def calendar_unit(today: datetime, unit: str, step: int) -> Span:
     """Return the week (from Monday), weekend, month or year of today, or the one `step` units later."""
     if unit == "month":
         return Span(_month(today, step), _month(today, step + 1))
@@ -238,11 +238,11 @@ _YEAR_RULES = (
     ),
 )
 _PAST_RULES = (
-    _rule(r"\b(?:the )?day before yesterday\b(?!['-])", lambda m, today: _day_ago(today, 2)),
-    _relative(f"yesterday{_PART}", lambda m, today: _day_ago(today, 1, m[1])),
-    _relative("last (night|evening)", lambda m, today: _day_ago(today, 1, m[1])),
-    _relative(f"last {WEEKDAY}{_PART}", lambda m, today: _day_ago(today, _days_since(today, m[1]), m[2])),
-    _relative("last (week|weekend|month|year)", lambda m, today: _calendar_unit(today, m[1], -1)),
+    _rule(r"\b(?:the )?day before yesterday\b(?!['-])", lambda m, today: day_ago(today, 2)),
+    _relative(f"yesterday{_PART}", lambda m, today: day_ago(today, 1, m[1])),
+    _relative("last (night|evening)", lambda m, today: day_ago(today, 1, m[1])),
+    _relative(f"last {WEEKDAY}{_PART}", lambda m, today: day_ago(today, _days_since(today, m[1]), m[2])),
+    _relative("last (week|weekend|month|year)", lambda m, today: calendar_unit(today, m[1], -1)),
     _relative(f"{COUNT} {_UNIT}s? ago", lambda m, today: _span_ago(today, m[1], m[2])),
     _rule(
         rf"\b(?:in|over|during|within|for|from) the (?:last|past) (?:{COUNT} )?{_UNIT}s?\b(?!['-]| of\b)",
@@ -251,12 +251,12 @@ _PAST_RULES = (
 )
 # Times that are not over, or not only past: read if the question asks about the past.
 _PRESENT_RULES = (
-    _relative("today", lambda m, today: _day_ago(today, 0)),
-    _relative("tonight", lambda m, today: _day_ago(today, 0, "night")),
-    _relative("this (morning|afternoon|evening)", lambda m, today: _day_ago(today, 0, m[1])),
-    _relative(f"on {WEEKDAY}{_PART}", lambda m, today: _day_ago(today, _days_since(today, m[1]), m[2])),
-    _relative(f"this {WEEKDAY}{_PART}", lambda m, today: _day_ago(today, today.weekday() - read_weekday(m[1]), m[2])),
-    _relative("this (week|weekend|month|year)", lambda m, today: _calendar_unit(today, m[1], 0)),
+    _relative("today", lambda m, today: day_ago(today, 0)),
+    _relative("tonight", lambda m, today: day_ago(today, 0, "night")),
+    _relative("this (morning|afternoon|evening)", lambda m, today: day_ago(today, 0, m[1])),
+    _relative(f"on {WEEKDAY}{_PART}", lambda m, today: day_ago(today, _days_since(today, m[1]), m[2])),
+    _relative(f"this {WEEKDAY}{_PART}", lambda m, today: day_ago(today, today.weekday() - read_weekday(m[1]), m[2])),
+    _relative("this (week|weekend|month|year)", lambda m, today: calendar_unit(today, m[1], 0)),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 _QUESTION = re.compile(rf"\?|^\W*(?:{alternation(_EN['openers'])},? )*{alternation(_EN['questions'])}\b")

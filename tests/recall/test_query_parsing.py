@@ -298,3 +298,20 @@ def test_the_messages_are_substrings_of_the_text_in_order(messages: list[str], n
     assert all(found) or found == (text,)
     for message in found:
         at = text.index(message, at) + len(message)  # raises ValueError if it is missing
+
+
+@pytest.mark.parametrize(
+    ("question", "overview"),
+    [
+        ("Worüber haben wir gestern gesprochen?", True),
+        ("De quoi avons-nous parlé hier ?", True),
+        ("¿De qué hablamos la semana pasada?", True),
+        ("Di cosa abbiamo parlato ieri?", True),
+        ("Waar hebben we het gisteren over gehad?", False),
+        ("Was hat der Arzt gestern gesagt?", False),
+    ],
+)
+def test_a_question_in_another_language_may_ask_only_what_was_said_at_a_time(question: str, overview: bool) -> None:
+    parsed = parse_query(question, ["Anna"], NOW)
+    assert parsed.asks_for_overview is overview
+    assert len(parsed.times) == 1

@@ -1,0 +1,78 @@
+from datetime import datetime
+
+import pytest
+
+from everthread.text.analyzer import normalize
+from everthread.text.lexicon_times import asks_for_time, find_months, find_past_times
+from everthread.text.time_expressions import Date, Span
+
+NOW = datetime(2024, 3, 14, 15)  # a Thursday
+YESTERDAY = Span(datetime(2024, 3, 13), datetime(2024, 3, 14))
+LAST_WEEK = Span(datetime(2024, 3, 4), datetime(2024, 3, 11))
+LAST_YEAR = Span(datetime(2023, 1, 1), datetime(2024, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "span", "rest"),
+    [
+        ("de", "Was habe ich gestern gekauft?", YESTERDAY, "was habe ich gekauft?"),
+        ("fr", "Qu'ai-je fait la semaine dernière ?", LAST_WEEK, "qu'ai-je fait ?"),
+        ("es", "¿Adónde fuimos el año pasado?", LAST_YEAR, "¿adónde fuimos ?"),
+        ("pt", "O que comprei ontem?", YESTERDAY, "o que comprei ?"),
+        ("it", "Dove siamo andati l'anno scorso?", LAST_YEAR, "dove siamo andati ?"),
+        ("nl", "Wat deed ik vorige week?", LAST_WEEK, "wat deed ik ?"),
+        ("ru", "Что я купила вчера?", YESTERDAY, "что я купила ?"),
+        ("ja", "昨日何を買いましたか？", YESTERDAY, "何を買いましたか?"),
+        ("ko", "작년에 어디 갔지?", LAST_YEAR, "어디 갔지?"),
+    ],
+)
+def test_relative_times_of_a_question_are_spans_in_the_past(
+    language: str, question: str, span: Span, rest: str
+) -> None:
+    times, timeless = find_past_times(normalize(question), language, NOW)
+    assert (times, " ".join(timeless.split())) == ((span,), rest)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("de", "Gestern war ich müde."), ("de", "Was isst sie?"), ("zh", "昨天？")]
+)
+def test_statements_and_questions_without_such_words_have_no_times(language: str, text: str) -> None:
+    assert find_past_times(normalize(text), language, NOW) == ((), normalize(text))
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "date"),
+    [
+        ("de", "Was war am 3. Mai 2023?", Date(5, 2023, 3)),
+        ("fr", "Où étais-je en août ?", Date(8)),
+        ("es", "¿Qué hice el 3 de mayo de 2023?", Date(5, 2023, 3)),
+        ("pt", "O que fiz em março?", Date(3)),
+        ("it", "Cosa ho fatto a giugno 2022?", Date(6, 2022)),
+        ("nl", "Wat deed ik op 14 maart?", Date(3, None, 14)),
+        ("ru", "Что было 9 мая?", Date(5, None, 9)),
+        ("ru", "Что было в июне?", Date(6)),
+    ],
+)
+def test_months_are_read_with_their_days_and_years(language: str, question: str, date: Date) -> None:
+    assert find_months(normalize(question), language)[0] == (date,)
+
+
+def test_a_month_within_another_word_does_not_count() -> None:
+    assert find_months("was ist ein maibaum?", "de") == ((), "was ist ein maibaum?")
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "expected"),
+    [
+        ("de", "Wann ziehe ich um?", True),
+        ("de", "Wo wohne ich?", False),
+        ("ja", "誕生日はいつ？", True),
+        ("zh", "哪里？", False),
+    ],
+)
+def test_questions_for_a_time_are_recognised(language: str, question: str, expected: bool) -> None:
+    assert asks_for_time(normalize(question), language) == expected
+
+
+def test_a_clock_at_the_edge_of_the_calendar_has_no_relative_times() -> None:
+    assert find_past_times("was war letztes jahr?", "de", datetime(1, 1, 1)) == ((), "was war letztes jahr?")
