@@ -122,8 +122,9 @@ _ASSISTANT_PROFILE = ScoringProfile(
     threshold=0.187,
 )
 
-# For questions that the embedder can't read: the shipped one reads no Chinese. Fitted on MADial's Chinese dialogues and
-# the Chinese first facts: `everthread bench fit madial PATH`. Weights that neither can determine are those of friends.
+# For questions that the embedder can't read: the shipped one reads English only. Fitted on MADial's Chinese dialogues
+# and the Chinese first facts: `everthread bench fit madial PATH`. Weights that neither can determine are those of
+# friends.
 _WORDS_PROFILE = ScoringProfile(
     weights={
         "bm25_window": 1.7058,
@@ -147,7 +148,7 @@ class Default(Recipe):
     Attributes:
         friends: the profile for people among themselves.
         assistant: the profile for a person with a bot, whose conversations need other weights.
-        words: the profile for a question in a script that the embedder can't read, so that only words count.
+        words: the profile for a question in a language that the embedder can't read, so that only words count.
     """
 
     name = "default"
