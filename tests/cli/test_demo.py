@@ -45,12 +45,12 @@ def test_in_a_terminal_it_waits_for_enter_and_asks_before_it_deletes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(demo, "_is_interactive", lambda: True)
-    shown = run(tmp_path, "hash", input="\n\n\nvielleicht\nnein\n")
+    shown = run(tmp_path, "hash", input="\n\n\n\nvielleicht\nnein\n")
     assert shown.stdout.count("Enter stellt die Frage.") == 3
     assert "Die Demo löschen? [J/n]: vielleicht\nBitte antworte mit j oder n.\n" in shown.stdout
     assert "Die Demo löschen? [J/n]: nein\nDie Demo bleibt." in shown.stdout
     assert banks(tmp_path) == ["demo"]
-    assert "Die Demo ist gelöscht." in run(tmp_path, "hash", input="\n\n\n\n").stdout
+    assert "Die Demo ist gelöscht." in run(tmp_path, "hash", input="\n\n\n\n\n").stdout
     assert banks(tmp_path) == []
 
 
