@@ -31,6 +31,7 @@ MAX_QUERY_CHARS = 20_000  # a longer query is a document; the rest of it is igno
 _WORDS = tomllib.loads(Path(__file__).with_name("query_words.toml").read_text(encoding="utf-8"))["en"]
 _QUESTION_WORDS = frozenset(_WORDS["question_words"])
 _ASKS_FOR_TIME = re.compile(rf"\b(?:{'|'.join(_WORDS['time_questions'])})\b")
+_PAST_VERB = re.compile(rf"\b(?:{'|'.join(_WORDS['past_verbs'])})\b")
 _SPEECH_VERBS = "|".join(_WORDS["speech_verbs"])
 _OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"])
 _TOPICLESS_WORDS = (
@@ -60,6 +61,7 @@ class ParsedQuery:
         mentioned_speakers: the bank's speakers whose names the question contains.
         times: the dates and relative times that it contains.
         asks_for_time: whether it asks when, or how long.
+        asks_what_happened: whether it has an auxiliary verb of the past or the perfect.
         name_terms: the terms of each capitalised name in the query, of speakers or not.
         speaker_terms: the terms of all names of the bank's speakers.
         is_small_talk: whether it is only small talk or a sum, so that no line is relevant.
@@ -75,6 +77,7 @@ class ParsedQuery:
     mentioned_speakers: frozenset[str]
     times: tuple[Time, ...]
     asks_for_time: bool
+    asks_what_happened: bool
     name_terms: tuple[tuple[str, ...], ...]
     speaker_terms: frozenset[str]
     is_small_talk: bool
@@ -117,6 +120,7 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         mentioned_speakers=mentioned,
         times=times,
         asks_for_time=_asks_for_time(folded, language),
+        asks_what_happened=_PAST_VERB.search(folded) is not None,
         name_terms=tuple(filter(None, (tuple(terms(name)) for name in _NAME.findall(dialogue)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),

@@ -170,10 +170,11 @@ class BankReader:
 
     def measure_statements(self, candidates: Candidates, signals: features.Signals) -> features.Signals:
         """Read the texts of the best candidates, and return all signals: those measured before, and theirs."""
-        chosen = statements.choose_lines(signals)
+        chosen = statements.choose_lines(candidates.parsed, signals)
         seqs = candidates.seqs[chosen]
         texts = dict(self.store.texts(self.bank, seqs)) if len(seqs) else {}
-        return signals | statements.compute_signals(signals, chosen, [texts.get(seq, "") for seq in seqs.tolist()])
+        read = [texts.get(seq, "") for seq in seqs.tolist()]
+        return signals | statements.compute_signals(candidates.parsed, signals, chosen, read)
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.

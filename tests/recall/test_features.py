@@ -94,7 +94,7 @@ class Naive:
             "empty": float(line_flags(line.text) & UNINFORMATIVE > 0),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
             "first_person": self.speaks_as(line, Person.FIRST) * self.speaker(line),
-            "experience": float(self.speaks_as(line, Person.EXPERIENCE)),
+            "experience": float(self.query.asks_what_happened and self.speaks_as(line, Person.EXPERIENCE)),
         }
 
     def speaks_as(self, line: Line, least: Person) -> bool:

@@ -8,10 +8,11 @@ import pytest
 from everthread.memory import Memory
 from everthread.recall import statements
 from everthread.recall.features import SIGNALS
+from everthread.recall.query_parsing import parse_query
 from everthread.recall.statements import MAX_READ_LINES
 from everthread.recall.types import Query
 from everthread.types import NewLine, Role
-from recall.builders import open_filled
+from recall.builders import BEGUN, open_filled
 
 
 def measure(memory: Memory, query: str) -> dict[str, list[float]]:
@@ -40,14 +41,23 @@ def test_what_people_say_of_themselves_counts_for_the_speaker_asked_about(tmp_pa
         signals = measure(memory, "What did Ann build, a kite?")
         assert signals["first_person"] == [1, -1, 0, 0]
         assert signals["experience"] == [1, 0, 0, 0]
-        assert measure(memory, "What happened to the kite?")["first_person"] == [0, 0, 0, 0]
+        assert measure(memory, "What was the kite like?")["first_person"] == [0, 0, 0, 0]
+        assert measure(memory, "What was the kite like?")["experience"] == [1, 0, 0, 0]
 
 
-def test_only_the_best_lines_of_people_are_read() -> None:
+def test_what_happened_counts_only_for_a_question_in_the_past(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I adopted a cat.", "My cat is asleep."]) as memory:
+        assert measure(memory, "When did we get the cat?")["experience"] == [1, 0]
+        assert measure(memory, "Are there any pets?")["experience"] == [0, 0]
+
+
+def test_only_the_best_lines_of_people_are_read_and_only_if_the_query_needs_them() -> None:
     signals = {name: np.zeros(300, np.float32) for name in SIGNALS}
     signals["person"][::2] = 1
     signals["cosine"] = np.linspace(1, 0, 300, dtype=np.float32)
-    assert statements.choose_lines(signals).tolist() == list(range(0, 2 * MAX_READ_LINES, 2))
+    asking, greeting = (parse_query(text, [], BEGUN) for text in ("Where did we go?", "Good morning"))
+    assert statements.choose_lines(asking, signals).tolist() == list(range(0, 2 * MAX_READ_LINES, 2))
+    assert statements.choose_lines(greeting, signals).tolist() == []
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
