@@ -1,9 +1,10 @@
 """The text analyzer that all stores share, so that a term means the same in every bank.
 
-Scripts with spaces: NFKC, case folded, accents dropped, split at everything but letters and digits, common words
-dropped, irregular forms made regular, Snowball's English stemmer. Scripts without spaces (Chinese, Japanese, Korean,
-Thai …) are not segmented into words: each character except the commonest and each pair of neighbours is a term. On
-Chinese dialogues, recall at 10 was 65%; with the words of a dictionary it was 61% (docs/log.md).
+Scripts with spaces: NFKC, case folded, split at everything but letters and digits, function words dropped, irregular
+forms made regular, Snowball's stemmer of the text's language (`lexicon`), accents dropped. Chinese, Thai and the like
+are not segmented into words: each character except the commonest and each pair of neighbours is a term. In Japanese,
+kana are terms in pairs only; Korean words lose their particle and become pairs of syllables. On Chinese dialogues,
+recall at 10 was 65%; with the words of a dictionary it was 61% (docs/log.md).
 """
 
 from __future__ import annotations
