@@ -45,6 +45,25 @@ class Model:
         return llm.Reply(f"Answer {self.replies} to: {message}")
 
 
+class HeldRoute:
+    """Holds the requests of a page until they are released."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self.routes, self.released = list[Route](), False
+        page.route(pattern, self.handle)
+
+    def handle(self, route: Route) -> None:
+        if self.released:
+            route.continue_()
+        else:
+            self.routes.append(route)
+
+    def release(self) -> None:
+        self.released = True
+        for route in self.routes:
+            route.continue_()
+
+
 def visit(page: Page, url: str, bank: str) -> None:
     """Open a bank whose character has no greeting."""
     bank_url = f"{url}/api/v1/banks/{bank}"

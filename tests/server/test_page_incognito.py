@@ -11,7 +11,7 @@ from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.page_helpers import Model, add_past_lines, check_accessibility, say, say_and_wait, visit
+from server.page_helpers import HeldRoute, Model, add_past_lines, check_accessibility, say, say_and_wait, visit
 
 SECRET = "My word is periwinkle."
 FOCUS = "window.dispatchEvent(new Event('focus'))"
@@ -201,8 +201,10 @@ def test_incognito_saves_nothing(page: Page, url: str) -> None:
     expect(page.locator(".unsaved")).to_have_count(2)
     page.get_by_text("Instructions").click()
     expect(page.locator(".prompt")).to_contain_text("Nothing said in incognito is saved, so only the size is known.")
+    columns = HeldRoute(page, "**/static/columns.js")
     page.reload()
     page.locator(".from-character").get_by_role("button", name="What this reply was given").click()
+    columns.release()
     expect(page.locator("#panel")).to_contain_text("known only until the page is reloaded")
     page.get_by_label("Incognito").click()
     expect(page.locator(".line")).to_have_count(0)

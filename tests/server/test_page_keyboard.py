@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
 
 import png
 import pytest
@@ -218,7 +219,10 @@ def test_chats_are_kept_in_order_continued_ended_and_forgotten(page: Page, url: 
     keyboard.close(banks, "Ever in order")
 
 
-def test_characters_are_met_edited_and_brought_together(page: Page, url: str, keyboard: Keyboard) -> None:
+def test_characters_are_met_edited_and_brought_together(
+    page: Page, url: str, keyboard: Keyboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # no characters that other tests saved
     for name in ("Captain Vey", "Ilse"):
         character_library.save(Character(name, description="A sailor."), force=True)
     visit(page, url, "crew")

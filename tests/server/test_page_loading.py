@@ -2,32 +2,13 @@
 
 import pytest
 from hardship import web
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from server.page_helpers import say, visit
+from server.page_helpers import HeldRoute, say, visit
 
 API = "**/api/v1/**"
 INTERACTIVE = "performance.getEntriesByName('interactive').length"
 MIA = "My sister Mia moved to Lisbon."
-
-
-class HeldRoute:
-    """Holds the requests of a page until they are released."""
-
-    def __init__(self, page: Page, pattern: str) -> None:
-        self.routes, self.released = list[Route](), False
-        page.route(pattern, self.handle)
-
-    def handle(self, route: Route) -> None:
-        if self.released:
-            route.continue_()
-        else:
-            self.routes.append(route)
-
-    def release(self) -> None:
-        self.released = True
-        for route in self.routes:
-            route.continue_()
 
 
 def stored_texts(url: str, bank: str) -> list[str]:

@@ -288,7 +288,8 @@ def test_all_that_is_remembered_is_listed_by_month_and_can_be_changed(page: Page
     expect(page.get_by_role("dialog")).to_contain_text("2 messages")
     page.get_by_role("button", name="Done").click()
     expect(walk).to_have_count(0)
-    expect(panel).to_be_focused()
+    next_walk = cards.filter(has_text="Walk 49")
+    expect(next_walk.get_by_role("button", name="Forget")).to_be_focused()  # it is now in that place
     expect(panel.get_by_role("status")).to_contain_text("70 messages")
     note = cards.filter(has_text="Note")
     note.get_by_role("button", name="Correct").click()

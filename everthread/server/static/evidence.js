@@ -45,7 +45,7 @@ export class EvidenceCache {
   async load(reply, prompt, lines) {
     const known = this.contexts.get(reply.seq);
     if (known) return known;
-    if (reply.seq < 0) return { ...NOTHING, unsaved: true };
+    if (reply.seq < 0) return this.set(reply.seq, { ...NOTHING, unsaved: true });
     const context = await (reply.memories === null ? recallAgain(prompt, lines) : readEvidence(reply));
     return this.set(reply.seq, { ...context, hits: normalizeHits(context.hits), question: prompt?.text });
   }

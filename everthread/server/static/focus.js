@@ -37,12 +37,19 @@ function successorOf(lost, path) {
   return null;
 }
 
-/** Remember which element has the focus. Returns a function that moves the focus back there if nothing has it then. */
+let last = null; // what had the focus before the latest dialog, and the path there
+
+/**
+ * Remember which element has the focus; if none has, as between two dialogs that follow each other, the one before it.
+ * Returns a function that moves the focus back there if nothing has it then.
+ */
 export function rememberFocus() {
-  const element = document.activeElement;
-  const path = pathOf(element);
+  const active = document.activeElement;
+  if (hasFocus(active)) last = { element: active, path: pathOf(active) };
+  const remembered = last;
   return () => {
-    if (hasFocus(document.activeElement)) return;
+    if (!remembered || hasFocus(document.activeElement)) return;
+    const { element, path } = remembered;
     (canFocus(element) ? element : successorOf(element, path))?.focus({ preventScroll: true });
   };
 }
