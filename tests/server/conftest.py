@@ -111,6 +111,17 @@ def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     store.close()
 
 
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch, url_without_model: str) -> Iterator[llm.Server]:
+    """Run an Ollama; at the end, no model is connected."""
+    from hardship import web
+
+    with llm.llm_server("Hello from the model.", models=["llama3.2:latest", "qwen3:8b"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host)
+        yield server
+    web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
+
+
 @pytest.fixture(scope="module")
 def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Run Chromium, or Firefox with the option --firefox."""

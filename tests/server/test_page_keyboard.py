@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
 import png
 import pytest
-from hardship import llm, web
+from hardship import llm
 from playwright.sync_api import Locator, Page, expect
 
 from everthread.chat import character_library
@@ -92,15 +91,6 @@ class Keyboard:
 @pytest.fixture
 def keyboard(page: Page) -> Keyboard:
     return Keyboard(page)
-
-
-@pytest.fixture
-def ollama(monkeypatch: pytest.MonkeyPatch, url_without_model: str) -> Iterator[llm.Server]:
-    """Run an Ollama; at the end, no model is connected."""
-    with llm.llm_server("Hello from the model.", models=["llama3.2:latest", "qwen3:8b"]) as server:
-        monkeypatch.setenv("OLLAMA_HOST", server.host)
-        yield server
-    web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
 
 
 def test_messages_and_their_memories_are_read_changed_and_forgotten(page: Page, url: str, keyboard: Keyboard) -> None:

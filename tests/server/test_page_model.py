@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from hardship import PATIENCE, llm, web
 from playwright.sync_api import Page, Route, expect
 
@@ -12,15 +9,6 @@ from server.page_helpers import PHONE, check_accessibility, say, say_and_wait, v
 
 KEY = "sk-very-secret"
 HALF: list[dict[str, object] | None] = [{"status": "pulling a", "digest": "a", "total": 2 * 10**9, "completed": 10**9}]
-
-
-@pytest.fixture
-def ollama(monkeypatch: pytest.MonkeyPatch, url_without_model: str) -> Iterator[llm.Server]:
-    """Run an Ollama; at the end, no model is connected."""
-    with llm.llm_server("Hello from the model.", models=["llama3.2:latest", "qwen3:8b"]) as server:
-        monkeypatch.setenv("OLLAMA_HOST", server.host)
-        yield server
-    web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
 
 
 def test_ollamas_models_are_found_downloaded_connected_and_disconnected(
