@@ -341,7 +341,7 @@ class Context:
         tokens: the tokens of the text.
         sources: the lines and units in the text, in its order; a long one as an excerpt.
         hits: the hits in the text.
-        cut: the hits that did not fit the budget.
+        cut: the hits that did not fit the budget, or were not worth their tokens.
         relevance: the query relevance, from 0 to 1: how likely it is that the bank has anything relevant.
         bank: the bank, if several were searched.
         others: the contexts of the other banks, if several were searched; `text` contains the memories of all banks.

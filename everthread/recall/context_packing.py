@@ -5,6 +5,10 @@ relevance buffer, newest passage first. Lines are taken whole. A line that is to
 shorter ones after it are still tried; of a hit that alone would exceed the budget, an excerpt is taken. If there is no
 room for the best hit, the context is empty, because a reader would take the remaining lines for everything that is
 known. The text has the lines in the order in which they were said.
+
+A context may stop before its budget is spent. The relevances of the hits are the chances that they answer the query, so
+their sum is what the query is expected to find. With `min_gain`, a hit is left out if its share of that sum is too
+small for its tokens; a neighbour, likewise with a tenth of the hit's chance. The best hit is always taken.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from everthread.types import Context, Hit, Line
 
 MAX_EXCERPT_SHARE = 0.5  # of the budget
 MAX_HEADING_TOKENS = 100  # by any tokenizer
+NEIGHBOUR_SHARE = 0.1  # of the chance of its hit; few neighbours answer a query themselves, but they explain the hit
 
 
 def fill_context(
@@ -38,6 +43,7 @@ def fill_context(
     count: TokenCounter,
     relevance: float,
     query_terms: Collection[str] = (),
+    min_gain: float = 0.0,
 ) -> Context:
     """Fill a context with hits and the lines of the relevance buffer.
 
@@ -48,13 +54,15 @@ def fill_context(
         count: counts the tokens of a text.
         relevance: the query relevance.
         query_terms: the terms of the query, by which an excerpt is chosen.
+        min_gain: the least share of what the query is expected to find that 1,000 tokens more must add; 0 fills the
+            budget.
     """
     chosen: dict[Hashable, Source] = {}
     spent = 0  # tokens
     days: set[Day] = set()
     count = lru_cache(maxsize=None)(count)  # each line is counted more than once
     shortened = [_shorten(hit, query_terms, budget, count) for hit in hits]
-    for line in _order_sources(shortened, buffer_lines):
+    for line in (*_order_hits(shortened, min_gain, count), *buffer_lines):
         if _identity(line) in chosen or spent + count(format_line(line)) > budget:  # a quick check that most lines fail
             continue
         cost = _max_cost(line, days, count)
@@ -93,12 +101,18 @@ def _with_text(source: Source, text: str) -> Source:
     return replace(source, text=text) if isinstance(source, Line) else source.with_text(text)
 
 
-def _order_sources(hits: Sequence[Hit], buffer_lines: Iterable[Line]) -> Iterable[Source]:
-    """Yield lines and units in the order in which they are tried."""
-    yield from (hit.source for hit in hits)
-    for hit in hits:
-        yield from (line for line in hit.passage if _identity(line) != _identity(hit.source))
-    yield from buffer_lines
+def _order_hits(hits: Sequence[Hit], min_gain: float, count: TokenCounter) -> Iterable[Source]:
+    """Yield the lines and units of hits that are worth their tokens, in the order in which they are tried."""
+    expected = sum(hit.relevance for hit in hits)
+
+    def is_worth(source: Source, chance: float) -> bool:
+        return 1000 * chance >= min_gain * expected * count(format_line(source))
+
+    worth = [hit for rank, hit in enumerate(hits) if not rank or is_worth(hit.source, hit.relevance)]
+    yield from (hit.source for hit in worth)
+    for hit in worth:
+        others = (line for line in hit.passage if _identity(line) != _identity(hit.source))
+        yield from (line for line in others if is_worth(line, NEIGHBOUR_SHARE * hit.relevance))
 
 
 def _max_cost(line: Source, days: Collection[Day], count: TokenCounter) -> int:

@@ -44,6 +44,7 @@ class Recipe:
     vectors: ClassVar[bool] = True  # whether lines are embedded; `embedded_roles` names the roles
     max_hits: int = option(50, "Maximum number of hits in a context.", low=1, high=1000)
     min_relevance: float = option(0.001, "Minimum relevance of a hit in a context.", low=0, high=1)
+    min_gain: float = 0.0  # as for `fill_context`; the relevances of hits have to be calibrated
     rerank: Reranker | str = ""  # orders the hits of queries that name no reranker; empty for none
     buffer_hits: int = 3  # hits whose passages enter the session's relevance buffer
 
@@ -119,7 +120,9 @@ class Recipe:
         if limits.session is not None and "line" in self.kinds:
             lines = self._push_and_read_buffer(reader, result, limits.session)
             buffered = [line for line in lines if line.seq not in limits.exclude]
-        return fill_context(result.hits, buffered, limits.tokens, limits.count, result.relevance, result.terms)
+        return fill_context(
+            result.hits, buffered, limits.tokens, limits.count, result.relevance, result.terms, self.min_gain
+        )
 
     def _push_and_read_buffer(self, reader: BankReader, result: SearchResult, session: str) -> list[Line]:
         """Push the passages of the best hits into the session's buffer, and return its lines, newest passage first."""

@@ -158,6 +158,11 @@ class Default(Recipe):
     assistant: ScoringProfile = _ASSISTANT_PROFILE
     words: ScoringProfile = _WORDS_PROFILE
     neighbours: int = option(1, "Lines on either side that are shown with a hit.", low=0, high=MAX_NEIGHBOURS)
+    min_gain: float = option(
+        0.04,
+        "Least share of what a query is expected to find that 1,000 tokens more of a context must add; 0 fills it.",
+        low=0,
+    )
     rerank: Reranker | str = option(
         "",
         "Reranker of hits: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; none for no reranking.",

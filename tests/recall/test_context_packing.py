@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from zlib import crc32
 
 import pytest
@@ -101,6 +102,39 @@ def test_a_line_that_is_too_long_is_skipped_and_later_shorter_lines_are_included
     found = fill_context(hits, [], 50, estimate_tokens, 0.5)
     assert [each.seq for each in found.lines] == [1, 3]
     assert [one.line.seq for one in found.cut] == [2]
+
+
+def test_hits_that_promise_too_little_for_their_tokens_are_left_out() -> None:
+    likely, doubtful = replace(hit(line(1, "Mia works at the bank.")), relevance=0.6), line(3, "I had soup today.")
+    short = replace(hit(doubtful), relevance=0.01)
+    long = replace(hit(replace(doubtful, seq=4, text="I had soup today. " * 20)), relevance=0.01)
+    full = fill_context([likely, long, short], [], 1000, estimate_tokens, 0.6)
+    found = fill_context([likely, long, short], [], 1000, estimate_tokens, 0.6, min_gain=0.5)
+    assert [one.line.seq for one in full.hits] == [1, 4, 3]
+    assert [one.line.seq for one in found.hits] == [1, 3]
+    assert found.cut == (long,)
+
+
+def test_a_hit_is_shown_with_the_lines_around_it_only_if_it_is_likely() -> None:
+    asked = [line(seq, "And then?") for seq in (1, 3)]
+    likely = replace(hit(line(2, "Yes."), [asked[0], line(2, "Yes.")]), relevance=0.6)
+    doubtful = replace(hit(line(4, "No."), [asked[1], line(4, "No.")]), relevance=0.02)
+    found = fill_context([likely, doubtful], [], 1000, estimate_tokens, 0.6, min_gain=1)
+    assert [each.seq for each in found.lines] == [1, 2, 4]
+
+
+@given(drawn=conversations(), gains=st.tuples(st.floats(0, 50), st.floats(0, 50)), data=st.data())
+def test_asking_more_of_each_token_never_adds_a_line_and_keeps_the_best_hit(
+    drawn: tuple[list[Hit], list[Line]], gains: tuple[float, float], data: st.DataObject
+) -> None:
+    relevances = data.draw(st.lists(st.floats(0, 1), min_size=len(drawn[0]), max_size=len(drawn[0])))
+    hits = [replace(each, relevance=chance) for each, chance in zip(drawn[0], relevances, strict=True)]
+    less, more = (
+        {each.seq for each in fill_context(hits, [], 100_000, estimate_tokens, 0.5, min_gain=gain).lines}
+        for gain in sorted(gains)
+    )
+    assert more <= less
+    assert not hits or hits[0].line.seq in more
 
 
 def test_a_context_without_lines_is_empty() -> None:
