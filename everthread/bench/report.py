@@ -53,7 +53,8 @@ class Report:
     recall: Mapping[int, float]
     categories: Mapping[str, CategoryResult]
     ndcg10: float
-    gold_in_context: Mapping[int, float]
+    gold_in_context: Mapping[int, float]  # by the budget of the context, in tokens
+    tokens_in_context: Mapping[int, float]  # the mean of those that it takes of the budget
     kept: float
     false_injection: FalseInjection | None
     latency_p50: float
@@ -74,6 +75,7 @@ class Report:
                 for name, category in self.categories.items()
             },
             "gold_in_context": to_percents(self.gold_in_context),
+            "tokens_in_context": {str(budget): round(tokens) for budget, tokens in self.tokens_in_context.items()},
             "kept": to_percent(self.kept),
             "false_injection": _false_injection_json(self.false_injection),
             "latency_ms": {"p50": round(self.latency_p50, 2), "p95": round(self.latency_p95, 2)},
@@ -92,9 +94,11 @@ class Report:
 
     def _notes(self) -> list[str]:
         budgets = "   ".join(f"{budget}: {to_percent(share):.2f}" for budget, share in self.gold_in_context.items())
+        tokens = "   ".join(f"{budget}: {taken:.0f}" for budget, taken in self.tokens_in_context.items())
         notes = [
             f"nDCG@10          {to_percent(self.ndcg10):.2f}",
             f"gold in context  {budgets}   (% of gold lines in a context of this many tokens)",
+            f"tokens taken     {tokens}   (of this budget, on average)",
             f"gate             keeps {to_percent(self.kept):.2f}% of the questions",
             f"latency          p50 {self.latency_p50:.1f} ms, p95 {self.latency_p95:.1f} ms a recall",
             f"left out         {self.left_out} questions without gold, {self.unresolved} unresolved gold ids",
@@ -102,7 +106,7 @@ class Report:
         if self.false_injection is not None:
             unchanged, mapped = self.false_injection.unchanged, self.false_injection.mapped
             figures = f"{to_percent(unchanged):.2f}%, and {to_percent(mapped):.2f}% with that bank's names"
-            notes.insert(3, f"false injection  {figures}, of the questions that a bank can't answer")
+            notes.insert(4, f"false injection  {figures}, of the questions that a bank can't answer")
         return notes
 
     def _draw_recall(self, axes: Any) -> None:

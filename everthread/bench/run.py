@@ -38,6 +38,7 @@ class OwnBankResult:
     ranked: tuple[str, ...]  # ids, best first
     milliseconds: float
     shown: tuple[frozenset[str], ...]  # the ids in the context, for each of BUDGETS_TOKENS
+    tokens: tuple[int, ...]  # of these contexts
     passed: bool  # whether the gate accepted the context
     relevance: float
 
@@ -163,6 +164,7 @@ def _ask(bank: Memory, question: Question, ids: Mapping[str, str], max_k: int) -
         ranked=tuple(ids[str(hit.line.key)] for hit in hits),
         milliseconds=1000 * elapsed_s,
         shown=tuple(frozenset(ids[str(line.key)] for line in context.lines) for context in contexts),
+        tokens=tuple(context.tokens for context in contexts),
         passed=bool(gated.text),
         relevance=gated.relevance,
     )
@@ -212,6 +214,9 @@ def _build_report(
         gold_in_context={
             budget: mean(gold_share(result.shown[index], result.question.gold) for result in own)
             for index, budget in enumerate(BUDGETS_TOKENS)
+        },
+        tokens_in_context={
+            budget: mean(result.tokens[index] for result in own) for index, budget in enumerate(BUDGETS_TOKENS)
         },
         kept=share(result.passed for result in own),
         false_injection=_compute_false_injection(own, foreign) if foreign else None,

@@ -6,9 +6,10 @@ shorter ones after it are still tried; of a hit that alone would exceed the budg
 room for the best hit, the context is empty, because a reader would take the remaining lines for everything that is
 known. The text has the lines in the order in which they were said.
 
-A context may stop before its budget is spent. The relevances of the hits are the chances that they answer the query, so
-their sum is what the query is expected to find. With `min_gain`, a hit is left out if its share of that sum is too
-small for its tokens; a neighbour, likewise with a tenth of the hit's chance. The best hit is always taken.
+If the relevances of hits are calibrated, they are the chances that a hit answers the query, and their sum is what the
+query can be expected to find. With `min_gain`, the best hit is tried first, then the others by their chance for each
+token, as for a knapsack (Dantzig 1957); a hit whose share of the sum is too small for its share of the budget is left
+out, so that a context may end before its budget. The same holds for neighbours, with a tenth of the hit's chance.
 """
 
 from __future__ import annotations
@@ -54,15 +55,15 @@ def fill_context(
         count: counts the tokens of a text.
         relevance: the query relevance.
         query_terms: the terms of the query, by which an excerpt is chosen.
-        min_gain: the least share of what the query is expected to find that 1,000 tokens more must add; 0 fills the
-            budget.
+        min_gain: the least share of what the query can be expected to find that a line must add, for its share of the
+            budget; 0 fills the budget, best hit first.
     """
     chosen: dict[Hashable, Source] = {}
     spent = 0  # tokens
     days: set[Day] = set()
     count = lru_cache(maxsize=None)(count)  # each line is counted more than once
     shortened = [_shorten(hit, query_terms, budget, count) for hit in hits]
-    for line in (*_order_hits(shortened, min_gain, count), *buffer_lines):
+    for line in (*_order_hits(shortened, min_gain, budget, count), *buffer_lines):
         if _identity(line) in chosen or spent + count(format_line(line)) > budget:  # a quick check that most lines fail
             continue
         cost = _max_cost(line, days, count)
@@ -101,18 +102,22 @@ def _with_text(source: Source, text: str) -> Source:
     return replace(source, text=text) if isinstance(source, Line) else source.with_text(text)
 
 
-def _order_hits(hits: Sequence[Hit], min_gain: float, count: TokenCounter) -> Iterable[Source]:
+def _order_hits(hits: Sequence[Hit], min_gain: float, budget: int, count: TokenCounter) -> Iterable[Source]:
     """Yield the lines and units of hits that are worth their tokens, in the order in which they are tried."""
-    expected = sum(hit.relevance for hit in hits)
+    least = min_gain * sum(hit.relevance for hit in hits) / budget
 
-    def is_worth(source: Source, chance: float) -> bool:
-        return 1000 * chance >= min_gain * expected * count(format_line(source))
+    def gain(source: Source, chance: float) -> float:
+        """Return the chance that each token adds."""
+        return chance / max(1, _max_cost(source, (), count))
 
-    worth = [hit for rank, hit in enumerate(hits) if not rank or is_worth(hit.source, hit.relevance)]
+    worth = list(hits)
+    if min_gain:
+        others = sorted(hits[1:], key=lambda hit: -gain(hit.source, hit.relevance))
+        worth = [*hits[:1], *(hit for hit in others if gain(hit.source, hit.relevance) >= least)]
     yield from (hit.source for hit in worth)
     for hit in worth:
-        others = (line for line in hit.passage if _identity(line) != _identity(hit.source))
-        yield from (line for line in others if is_worth(line, NEIGHBOUR_SHARE * hit.relevance))
+        around = (line for line in hit.passage if _identity(line) != _identity(hit.source))
+        yield from (line for line in around if gain(line, NEIGHBOUR_SHARE * hit.relevance) >= least)
 
 
 def _max_cost(line: Source, days: Collection[Day], count: TokenCounter) -> int:

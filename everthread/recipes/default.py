@@ -159,8 +159,8 @@ class Default(Recipe):
     words: ScoringProfile = _WORDS_PROFILE
     neighbours: int = option(1, "Lines on either side that are shown with a hit.", low=0, high=MAX_NEIGHBOURS)
     min_gain: float = option(
-        0.04,
-        "Least share of what a query is expected to find that 1,000 tokens more of a context must add; 0 fills it.",
+        0.08,
+        "Share of what a query can be expected to find that each line of a context must add, for its share of the budget.",
         low=0,
     )
     rerank: Reranker | str = option(

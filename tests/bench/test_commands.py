@@ -115,7 +115,7 @@ def test_the_report_has_the_keys_that_scripts_rely_on(request: pytest.FixtureReq
     assert sum(category["questions"] for category in figures["categories"].values()) == 12
     assert all(set(category["recall"]) == ks for category in figures["categories"].values())
     assert 0 < figures["ndcg10"] <= 100
-    assert set(figures["gold_in_context"]) == {"500", "1000", "2000"}
+    assert set(figures["gold_in_context"]) == set(figures["tokens_in_context"]) == {"500", "1000", "2000"}
     assert 0 <= figures["kept"] <= 100
     assert set(figures["false_injection"]) == {"unchanged", "mapped", "curve"}
     assert set(figures["latency_ms"]) == {"p50", "p95"}

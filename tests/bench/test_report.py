@@ -25,6 +25,7 @@ REPORT = Report(
     categories={"temporal": CategoryResult(1, RECALL), "multi-hop": CategoryResult(2, RECALL)},
     ndcg10=0.61239,
     gold_in_context=dict(zip(BUDGETS_TOKENS, (0.5, 0.6, 0.7), strict=True)),
+    tokens_in_context=dict(zip(BUDGETS_TOKENS, (400.4, 700, 900), strict=True)),
     kept=0.98,
     false_injection=FalseInjection(0.01, 0.2, (GatePoint(0.0, 1, 1, 1), GatePoint(0.5, 0.9, 0.0, 0.1))),
     latency_p50=3.14159,
@@ -48,6 +49,7 @@ def test_json_has_exactly_the_promised_names() -> None:
         },
         "ndcg10": 61.24,
         "gold_in_context": {"500": 50.0, "1000": 60.0, "2000": 70.0},
+        "tokens_in_context": {"500": 400, "1000": 700, "2000": 900},
         "kept": 98.0,
         "false_injection": {
             "unchanged": 1.0,
@@ -68,6 +70,7 @@ def test_the_table_shows_every_figure() -> None:
         "43.21",
         "61.24",
         "500: 50.00",
+        "500: 400",
         "98.00%",
         "1.00%",
         "20.00%",
