@@ -160,7 +160,7 @@ class Default(Recipe):
     neighbours: int = option(1, "Lines on either side that are shown with a hit.", low=0, high=MAX_NEIGHBOURS)
     min_gain: float = option(
         0.08,
-        "Share of what a query can be expected to find that each line of a context must add, for its share of the budget.",
+        "Least share of what a query can be expected to find that a line must add for its share of the budget.",
         low=0,
     )
     rerank: Reranker | str = option(
