@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from re import _compiler, _parser  # type: ignore[attr-defined]
-from re import _constants as op
+from re import _constants as op  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any
 

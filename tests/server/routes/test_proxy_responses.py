@@ -208,7 +208,7 @@ def test_memories_keep_their_place_while_tools_are_called(proxy: Proxy, words: t
         begun = sent(proxy)
         assert OPENING in str(begun[0])
         assert proxy.texts[2:] == [QUESTION, *words]
-        items += [*first.output, responses.result({"call_id": first.output[-1].call_id}, "Lisbon")]  # type: ignore[union-attr]
+        items += [*first.output, responses.result({"call_id": first.output[-1].call_id}, "Lisbon")]
         proxy.memory.observe("My sister Mia lives in a house by the sea in Lisbon.")
         second = client.responses.create(model=f"m@{proxy.bank}", input=items, tools=[TOOL], store=False)
         assert sent(proxy)[: len(begun)] == begun
