@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
     from everthread.server.services import Services
     from server.proxied import Proxy
+
+# A GPU is emulated otherwise, which takes processor time.
+CHROMIUM_OPTIONS = ("--no-sandbox", "--disable-gpu", "--process-per-site")
+_shared = ExitStack()  # closes the browser
 
 
 @pytest.fixture
@@ -122,34 +128,56 @@ def ollama(monkeypatch: pytest.MonkeyPatch, url_without_model: str) -> Iterator[
     web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
 
 
-@pytest.fixture(scope="module")
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Run Chromium, or Firefox with the option --firefox."""
+@cache
+def start_playwright() -> Playwright:
+    """Start Playwright, which the files share that need a browser and run one after another."""
     from playwright.sync_api import sync_playwright
 
+    _shared.callback(start_playwright.cache_clear)
+    return _shared.enter_context(sync_playwright())
+
+
+@cache
+def launch_chromium() -> Browser:
+    """Launch the system's Chromium, which the files share that run one after another."""
     from server.page_helpers import CHROMIUM
 
-    with sync_playwright() as playwright:
-        if request.config.getoption("firefox"):
-            browser = launch_firefox(playwright, tmp_path_factory.mktemp("firefox"))
-        else:
-            path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-            # A GPU is emulated otherwise, which takes processor time.
-            browser = playwright.chromium.launch(
-                executable_path=path, args=["--no-sandbox", "--disable-gpu", "--process-per-site"]
-            )
-        yield browser
-        browser.close()
+    _shared.callback(launch_chromium.cache_clear)
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    browser = start_playwright().chromium.launch(executable_path=path, args=CHROMIUM_OPTIONS)
+    _shared.callback(browser.close)
+    return browser
 
 
-def launch_firefox(playwright: Playwright, folder: Path) -> Browser:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Close the browser before a test that needs none: as long as Playwright is open, no other event loop can run."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or nextitem.get_closest_marker("browser") is None:
+            _shared.close()
+
+
+@pytest.fixture(scope="module")
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Return Chromium, or Firefox with the option --firefox."""
+    if not request.config.getoption("firefox"):
+        yield launch_chromium()
+        return
+    browser = launch_firefox(tmp_path_factory.mktemp("firefox"))
+    yield browser
+    browser.close()
+
+
+def launch_firefox(folder: Path) -> Browser:
     """Launch the system's Firefox, by way of `hardship.firefox`."""
     launcher = folder / "firefox"
     launcher.write_text(
         f"#!{sys.executable}\nimport runpy\nrunpy.run_path({firefox.__file__!r}, run_name='__main__')\n"
     )
     launcher.chmod(0o700)
-    return playwright.firefox.launch(channel="moz-firefox", executable_path=launcher)
+    return start_playwright().firefox.launch(channel="moz-firefox", executable_path=launcher)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hardship import firefox, web
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from server.conftest import launch_firefox
 from server.page_helpers import HOSTILE, add_past_lines, check_accessibility, say, visit
@@ -14,10 +14,9 @@ from server.page_helpers import HOSTILE, add_past_lines, check_accessibility, sa
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = launch_firefox(playwright, tmp_path_factory.mktemp("firefox"))
-        yield browser
-        browser.close()
+    browser = launch_firefox(tmp_path_factory.mktemp("firefox"))
+    yield browser
+    browser.close()
 
 
 @pytest.mark.slow
