@@ -7,10 +7,10 @@ the same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from everthread.bank.line_versions import find_versions, get_recorded
+from everthread.bank.line_versions import get_recorded, group_versions
 from everthread.common.keys import META_KEY_FROM, META_PREFIX, META_UNDATED
 from everthread.errors import BadLine
 from everthread.stores.base import LineStore
@@ -35,11 +35,13 @@ def split_known(
         another line records the number of that line in its metadata.
     """
     lines_by_key = store.get_by_key(bank, [line.key for line in lines if line.key])
+    pairs = [(line, lines_by_key.get(line.key or "")) for line in lines]
+    releasing = [existing for line, existing in pairs if existing is not None and releases_key(existing, line)]
+    current = find_current_versions(store, bank, releasing, replaces)
     known: list[Line | None] = []
     new: list[NewLine] = []
-    for line in lines:
-        existing = lines_by_key.get(line.key) if line.key else None
-        stored = None if existing is None else _resolve(store, bank, existing, line, replaces)
+    for line, existing in pairs:
+        stored = None if existing is None else _resolve(existing, line, replaces, current)
         known.append(stored)
         if stored is None:
             previous = {} if existing is None else {META_KEY_FROM: existing.seq}
@@ -47,14 +49,22 @@ def split_known(
     return known, new
 
 
-def _resolve(store: LineStore, bank: str, existing: Line, new: NewLine, replaces: Collection[int]) -> Line | None:
+def _resolve(
+    existing: Line, new: NewLine, replaces: Collection[int], current: Mapping[int, Line | None]
+) -> Line | None:
     """Return the stored line for a new line with the key of an existing one; None if the new line may take the key.
 
     A line that version 0.1.0 corrected still has its key; its correction is returned.
+
+    Args:
+        existing: the line with the key.
+        new: the new line.
+        replaces: numbers of lines that will be retracted first.
+        current: the current versions of lines that release their keys, by number.
     """
     if existing.seq in replaces and existing.retracted_at is None:
         return None if releases_key(replace(existing, retracted_at=now()), new) else existing
-    return find_current_version(store, bank, existing, replaces) if releases_key(existing, new) else existing
+    return current.get(existing.seq) if releases_key(existing, new) else existing
 
 
 def find_line(store: LineStore, bank: str, seq: int | None, key: str | None) -> Line | None:
@@ -72,17 +82,37 @@ def find_by_key(store: LineStore, bank: str, key: str) -> Line | None:
 
 def find_by_keys(store: LineStore, bank: str, keys: Sequence[str]) -> dict[str, Line]:
     """Return the current lines with these keys, as `find_by_key` does."""
-    existing = store.get_by_key(bank, keys).items()
-    current = {
-        key: line if line.retracted_at is None else find_current_version(store, bank, line) for key, line in existing
-    }
+    existing = store.get_by_key(bank, keys)
+    corrections = find_current_versions(store, bank, [line for line in existing.values() if line.retracted_at])
+    current = {key: line if line.retracted_at is None else corrections[line.seq] for key, line in existing.items()}
     return {key: line for key, line in current.items() if line is not None}
 
 
-def find_current_version(store: LineStore, bank: str, line: Line, replaces: Collection[int] = ()) -> Line | None:
-    """Return the newest version of a retracted line that is neither retracted nor among the lines to replace."""
-    versions = store.get(bank, find_versions(store, bank, [line.seq]))
-    return next((version for version in reversed(versions) if version.seq not in replaces), None)
+def find_current_version(store: LineStore, bank: str, line: Line) -> Line | None:
+    """Return the newest version of a retracted line that is not retracted; None without one."""
+    return find_current_versions(store, bank, [line])[line.seq]
+
+
+def find_current_versions(
+    store: LineStore, bank: str, lines: Sequence[Line], replaces: Collection[int] = ()
+) -> dict[int, Line | None]:
+    """Return the newest version of each retracted line that is neither retracted nor among the lines to replace.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        lines: the retracted lines.
+        replaces: numbers of lines that will be retracted first.
+
+    Returns:
+        The version of each line by the line's number; None for a line without one.
+    """
+    versions = group_versions(store, bank, lines)
+    current = {
+        line.seq: [each for each in versions[line.seq] if each.retracted_at is None and each.seq not in replaces]
+        for line in lines
+    }
+    return {seq: max(found, key=lambda line: line.seq, default=None) for seq, found in current.items()}
 
 
 def check_source_key(new: NewLine) -> str:

@@ -6,7 +6,7 @@ another under its key, are new lines. Each names an earlier line in its metadata
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from everthread.bank.line_validation import replace_unstorable
 from everthread.common.keys import META_CORRECTS, META_REPEATS, META_REPLACES
@@ -25,13 +25,44 @@ def find_versions(store: LineStore, bank: str, seqs: Collection[int]) -> list[in
 
     However many lines there are, their sessions are read once, and again as long as that finds other versions.
     """
+    return sorted({*seqs, *_read_versions(store, bank, read_recorded(store, bank, seqs))})
+
+
+def group_versions(store: LineStore, bank: str, lines: Sequence[Line]) -> dict[int, list[Line]]:
+    """Return the versions of each line (see `find_versions`) by its number, in any order.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        lines: the lines, current or retracted.
+    """
+    versions = _read_versions(store, bank, lines)
+    groups = {seq: [line] for seq, line in versions.items()}
+    for line in versions.values():
+        for name in LINKS:
+            earlier = versions.get(_linked_seq(line, name))
+            if earlier is not None and _is_version(line, earlier, name):
+                _join_groups(groups, line.seq, earlier.seq)
+    return groups
+
+
+def _join_groups(groups: dict[int, list[Line]], first: int, second: int) -> None:
+    """Join the groups of two lines. The smaller one is added to the larger one, as there may be long ones."""
+    smaller, larger = sorted((groups[first], groups[second]), key=len)
+    if smaller is not larger:
+        larger += smaller
+        groups |= {line.seq: larger for line in smaller}
+
+
+def _read_versions(store: LineStore, bank: str, lines: Sequence[Line]) -> dict[int, Line]:
+    """Return lines and all their versions, by number."""
     versions: dict[int, Line] = {}
-    found = read_recorded(store, bank, seqs)
+    found = lines
     while found:
         versions |= {line.seq: line for line in found}
         _add_earlier(store, bank, versions, found)
         found = _find_later(store, bank, versions)
-    return sorted({*seqs, *versions})
+    return versions
 
 
 def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | None:

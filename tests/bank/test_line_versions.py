@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from everthread import Line, Memory, NewLine
+from everthread.bank.line_keys import find_by_keys
 from everthread.bank.line_versions import find_versions
 from everthread.chat.conversation import Conversation
-from everthread.common.keys import META_REPEATS
+from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.errors import NotFound
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -77,3 +78,26 @@ def test_the_versions_of_many_lines_are_found_in_as_few_scans_as_those_of_one(tm
         assert find_versions(store, memory.bank, seqs) == [*seqs, *(line.seq for line in corrections)]
         assert store.scans == 2  # the second finds that the corrections have no other versions
     store.close()
+
+
+def test_retracted_lines_are_found_by_their_keys_in_as_few_scans_as_one(tmp_path: Path) -> None:
+    store = ScanCounter(tmp_path)
+    with Memory.open("alice", store=store, embedder=HashEmbedder(8)) as memory:
+        lines = memory.observe_many([NewLine(f"line {n}", session="s", said_at=NOON, key=f"k{n}") for n in range(20)])
+        correct_as_version_0_1_0(memory, lines[3])
+        memory.replace_lines([line.seq for line in lines])
+        store.scans = 0
+        found = find_by_keys(store, memory.bank, [f"k{number}" for number in range(20)])
+        assert {key: line.text for key, line in found.items()} == {"k3": "line 3!"}
+        assert store.scans == 2
+        store.scans = 0
+        again = memory.observe_many([NewLine(f"line {n}", session="s", key=f"k{n}") for n in range(20)])
+        assert [line.seq for line in again] == [22, 23, 24, 21, *range(25, 41)]
+        assert store.scans == 2
+    store.close()
+
+
+def correct_as_version_0_1_0(memory: Memory, line: Line) -> None:
+    """Store a correction without the key of the line that it corrects."""
+    metadata = {META_CORRECTS: line.seq}
+    memory.observe(f"{line.text}!", speaker=line.speaker, said_at=line.said_at, session=line.session, metadata=metadata)
