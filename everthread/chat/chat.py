@@ -232,12 +232,14 @@ class Chat:
         of_character: bool = False,
         key: str | None = None,
         said_at: datetime | None = None,
+        metadata: Metadata | None = None,
     ) -> Line:
         """Save a line without answering it, for instance one by another character (`of_character`) of a group. `key`
         is the id of the line in its source, as for `reply`; `said_at` is its time, by default now."""
         self.refresh()
         role: Role = "assistant" if of_character else "user"
-        new_line = self._build_line(text, speaker, role, {META_HEARD: True} if of_character else {})
+        own = {META_HEARD: True} if of_character else {}
+        new_line = self._build_line(text, speaker, role, {**(metadata or {}), **own})
         return self._conversation.add(replace(new_line, key=key, said_at=said_at or new_line.said_at))
 
     def edit(self, seq: int, text: str, *, answer: bool = True, said_at: datetime | None = None) -> Reply | None:

@@ -39,7 +39,7 @@ class Listeners:
         Raises:
             BadInput: two characters have the same name, or one of them is not to remember what is said.
         """
-        own = chat.memory.bank
+        own, self._user = chat.memory.bank, chat.character.person
         self._members = [chat.memory if memory.bank == own else memory for memory in memories]
         if own not in [memory.bank for memory in memories]:
             self._members.insert(0, chat.memory)
@@ -65,13 +65,30 @@ class Listeners:
         """The names of the other characters."""
         return list(map(_name, self._others))
 
-    def say(self, chat: Chat, text: str, key: str | None = None, *, said_at: datetime | None = None) -> Reply:
+    def say(
+        self,
+        chat: Chat,
+        text: str,
+        key: str | None = None,
+        *,
+        speaker: str | None = None,
+        said_at: datetime | None = None,
+        metadata: Metadata | None = None,
+    ) -> Reply:
         """Store what the user says in all banks, and return the reply of the chat's character.
 
         A goodbye is an ordinary line. Raises the same errors as `Chat.add_line` and `Chat.answer`.
+
+        Args:
+            chat: the chat of the character that replies.
+            text: what the user says.
+            key: as for `Chat.reply`.
+            speaker: the name of the user, if several people talk with the group; default: the person's.
+            said_at: the time of the line; default: now.
+            metadata: of the line.
         """
         chat.responder.check_fits()
-        self.hear(chat.add_line(text, chat.character.person, key=key, said_at=said_at))
+        self.hear(chat.add_line(text, speaker or self._user, key=key, said_at=said_at, metadata=metadata))
         return self.answer(chat)
 
     def answer(self, chat: Chat) -> Reply:
@@ -104,7 +121,9 @@ class Listeners:
         reply, removed = edit_line(chat, seq, text, answer=answer)
         edited = chat.lines[-1]
         self._each_other(
-            lambda memory: edit_copy(Conversation(memory, edited.session), removed, edited, _person(memory)),
+            lambda memory: edit_copy(
+                Conversation(memory, edited.session), removed, edited, self._name_user(memory, edited)
+            ),
             lambda memory: edit_copy(Conversation(memory, edited.session), removed, edited),
         )
         self._record(chat.session)
@@ -145,7 +164,9 @@ class Listeners:
         """
         if line.retracted_at is None:
             self._each_other(
-                lambda memory: store_copy(Conversation(memory, line.session), line, _person(memory), replaced),
+                lambda memory: store_copy(
+                    Conversation(memory, line.session), line, self._name_user(memory, line), replaced
+                ),
                 lambda memory: discard_copies(Conversation(memory, line.session), replaced),
             )
             self._record(line.session)
@@ -158,6 +179,10 @@ class Listeners:
             [*self._others, *self._former],
             lambda memory: (act_on_former or act if memory.bank in former else act)(memory),
         )
+
+    def _name_user(self, memory: Memory, line: Line) -> str:
+        """Return the speaker of a user's line in a bank: the person, as named there, or another one."""
+        return person_name(memory.settings()) if line.speaker == self._user else line.speaker
 
     def _drop_forgotten(self) -> None:
         """Remove the others whose banks don't exist any more; a line would create them again."""
@@ -185,7 +210,3 @@ class Listeners:
 
 def _name(memory: Memory) -> str:
     return character_name(memory.settings())
-
-
-def _person(memory: Memory) -> str:
-    return person_name(memory.settings())

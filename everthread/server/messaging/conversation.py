@@ -264,7 +264,7 @@ class MessageConversation:
         self._save_state(home, replace(before, talk=group.session))
         key, language = self.channel.make_key(message.id), self._get_language(home)
         try:
-            memory, reply = group.reply(self.conversations, message.text, key, self._now, language, message.sent_at)
+            memory, reply = group.reply(self.conversations, message, key, self._now, language)
         except (EverthreadError, Problem) as error:
             log.warning("a message could not be stored: %s", type(error).__name__)
             return (("unkept", 0),)
@@ -315,7 +315,7 @@ class MessageConversation:
             return self._answer_step(memory, step)
         if not chat.incognito:
             speaker, key = message.speaker or chat.character.person, self.channel.make_key(message.id)
-            chat.add_line(message.text, speaker, key=key)
+            chat.add_line(message.text, speaker, key=key, metadata=message.metadata)
         return self._part(chat)
 
     def _part(self, chat: Chat) -> AnswerParts:

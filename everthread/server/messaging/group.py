@@ -18,6 +18,7 @@ from everthread.common.keys import SETTING_REMEMBER
 from everthread.common.timestamps import to_micros
 from everthread.memory import Memory
 from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.messaging.message import Message
 from everthread.stores.shared_rows import SESSION_GAP, new_session_name
 from everthread.types import Filter, Line, Session
 
@@ -58,21 +59,19 @@ class MessageGroup:
     def reply(
         self,
         conversations: ConversationRegistry,
-        text: str,
+        message: Message,
         key: str,
         clock: Callable[[], datetime],
         language: str,
-        said_at: datetime | None = None,
     ) -> tuple[Memory, Reply | Line]:
         """Store a message in each bank, and have one character answer it.
 
         Args:
             conversations: the conversations of the server.
-            text: the message.
+            message: the message.
             key: the key of its line. If a bank has that already, its answer is returned, or given now.
             clock: returns the time.
             language: of what no model writes.
-            said_at: the time of the message; default: now.
 
         Returns:
             The bank of the character that answers; and its reply, or the line of the one that it has given.
@@ -82,8 +81,8 @@ class MessageGroup:
             Problem: another worker holds the bank.
         """
         stored = next(filter(None, (_get_by_key(memory, key) for memory in self.memories)), None)
-        memory, line = stored or (self._find_answerer(text), None)
-        said_at = said_at and self._find_free_time(said_at)
+        memory, line = stored or (self._find_answerer(message.text), None)
+        said_at = message.sent_at and self._find_free_time(message.sent_at)
         if line is not None and (answer := find_answer(memory, line)) is not None:
             return memory, answer
         chat = Chat(
@@ -98,7 +97,10 @@ class MessageGroup:
         def act(chat: Chat) -> Reply:
             listeners = Listeners(chat, self.memories)
             chat.responder.participants = listeners.names
-            return listeners.say(chat, text, key, said_at=said_at) if line is None else listeners.answer(chat)
+            if line is not None:
+                return listeners.answer(chat)
+            speaker, metadata = message.speaker or None, message.metadata
+            return listeners.say(chat, message.text, key, speaker=speaker, said_at=said_at, metadata=metadata)
 
         return memory, conversations.reply_detached(chat, act)
 
