@@ -5,7 +5,7 @@ A forwarded message is one of its author, because the sender did not say it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 from pathlib import PurePosixPath
 
@@ -98,6 +98,7 @@ def _convert_message(message: Record, bot_id: str | None, tz: tzinfo) -> Message
     metadata: dict[str, JSONValue] = {
         "sender_id": sender_id,
         "attachments": _list_files(message),
+        "links": _list_links(message),
         "reply_to": get_id(message, "reply_to_message_id"),
         "edited_at": format_time(edited_at),
         "forwarded_by": sender if is_forwarded else "",
@@ -117,8 +118,16 @@ def _join_text(message: Record) -> str:
     text = message.get("text")
     if isinstance(text, str) and text:
         return text
-    parts = get_list(message, "text_entities") or get_list(message, "text")
-    return "".join(part if isinstance(part, str) else _text_of(part) for part in parts)
+    return "".join(part if isinstance(part, str) else _text_of(part) for part in _list_parts(message))
+
+
+def _list_parts(message: Record) -> Sequence[object]:
+    return get_list(message, "text_entities") or get_list(message, "text")
+
+
+def _list_links(message: Record) -> list[JSONValue]:
+    """Return the addresses of links of which the text shows only words."""
+    return [href for part in _list_parts(message) if (href := get_text(get_record(part), "href"))]
 
 
 def _list_files(message: Record) -> list[JSONValue]:

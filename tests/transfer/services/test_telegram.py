@@ -66,7 +66,7 @@ def test_what_is_not_said_is_counted(tmp_path: Path) -> None:
     assert skipped == {"notices": 1, "calls": 1, "messages without words": 1}
 
 
-def test_files_answers_and_edits_are_noted(tmp_path: Path) -> None:
+def test_files_answers_edits_and_hidden_links_are_noted(tmp_path: Path) -> None:
     missing = "(File not included. Change data exporting settings to download.)"
     first = telegram_message(
         1, file=missing, file_name="offer.pdf", reply_to_message_id=7, edited_unixtime="1714568400"
@@ -81,6 +81,9 @@ def test_files_answers_and_edits_are_noted(tmp_path: Path) -> None:
         "edited_at": "2024-05-01T13:00:00+00:00",
     }
     assert [line.metadata.get("attachments") for line in lines[1:]] == [None, ["fern.jpg"]]
+    link = {"type": "text_link", "text": "this", "href": "https://fern.example/"}
+    lines, _ = read_chat(tmp_path, telegram_message(4, text=["See ", link, " and ", {"type": "link", "text": "x.org"}]))
+    assert (lines[0].text, lines[0].metadata["links"]) == ("See this and x.org", ["https://fern.example/"])
 
 
 def test_a_bots_messages_are_the_assistants_in_its_own_chat_only(tmp_path: Path) -> None:
