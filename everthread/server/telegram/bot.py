@@ -207,6 +207,8 @@ class TelegramBot:
                 self._meet(event)
             return
         self._remove_sent_if_forgotten(event.chat)
+        if isinstance(event, Pressed) or event.is_addressed:
+            self.chats.set_topic(event.chat, event.topic)
         if isinstance(event, Said):
             self._receive(event)
         else:
@@ -239,6 +241,7 @@ class TelegramBot:
         if said.is_edited or not said.is_addressed:
             return
         if name == "start" and code and self.chats.claim(said.chat, code):
+            self.chats.set_topic(said.chat, said.topic)
             if (language := _choose_language(said.language)) is not None:
                 self._conversation.set_language(str(said.chat), language)
             self._commands.welcome(said.chat)

@@ -149,17 +149,27 @@ class BotAPI:
             raise BotAPIUnavailable("its updates can't be read")
         return updates
 
-    def send_text(self, chat: int, text: str, keyboard: Keyboard = (), *, asks_for_reply: bool = False) -> int:
+    def send_text(
+        self,
+        chat: int,
+        text: str,
+        keyboard: Keyboard = (),
+        *,
+        topic: int | None = None,
+        asks_for_reply: bool = False,
+    ) -> int:
         """Send a message, and return its id.
 
         Args:
             chat: the id of the chat.
             text: what it says.
             keyboard: the buttons below it.
+            topic: of a forum; None: the chat has none, or "General".
             asks_for_reply: whether the person's app begins a reply to it.
         """
         markup = {"force_reply": True, "selective": True} if asks_for_reply else _as_markup(keyboard)
-        return int(self.call("sendMessage", chat_id=chat, text=text, reply_markup=markup)["message_id"])
+        sent = self.call("sendMessage", chat_id=chat, message_thread_id=topic, text=text, reply_markup=markup)
+        return int(sent["message_id"])
 
     def edit_text(self, chat: int, message: int, text: str, keyboard: Keyboard = ()) -> None:
         """Replace the text of a message, and the buttons below it."""
@@ -178,9 +188,9 @@ class BotAPI:
             if error.code == TOO_MANY_REQUESTS:
                 raise
 
-    def show_typing(self, chat: int) -> None:
+    def show_typing(self, chat: int, topic: int | None = None) -> None:
         """Show for five seconds that the bot is typing."""
-        self.call("sendChatAction", chat_id=chat, action="typing")
+        self.call("sendChatAction", chat_id=chat, message_thread_id=topic, action="typing")
 
     def answer_press(self, press: str, text: str = "") -> None:
         """Confirm that a button was pressed, with a notice at the top of the chat if there is a text."""
@@ -190,9 +200,9 @@ class BotAPI:
             if error.code != 400:  # older than a minute
                 raise
 
-    def send_file(self, chat: int, name: str, content: bytes) -> None:
+    def send_file(self, chat: int, name: str, content: bytes, topic: int | None = None) -> None:
         """Send a file."""
-        self.call("sendDocument", UPLOAD_TIMEOUT_S, (name, content), chat_id=chat)
+        self.call("sendDocument", UPLOAD_TIMEOUT_S, (name, content), chat_id=chat, message_thread_id=topic)
 
     def set_commands(self, commands: Mapping[str, str], language: str | None) -> None:
         """Set the commands that the app lists, with their descriptions; None: for all other languages."""

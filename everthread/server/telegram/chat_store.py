@@ -22,6 +22,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS telegram_invitations (code TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS telegram_chats (chat INTEGER PRIMARY KEY, pending INTEGER);
 CREATE TABLE IF NOT EXISTS telegram_moved (chat INTEGER PRIMARY KEY, home INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS telegram_topics (chat INTEGER PRIMARY KEY, topic INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS telegram_sent
     (chat INTEGER, message INTEGER, line INTEGER, kind TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (chat, message))
     WITHOUT ROWID;
@@ -86,6 +87,25 @@ class ChatStore:
         """Return the supergroup that continues a group, or None."""
         with self._database.read() as db:
             query = "SELECT chat FROM telegram_moved WHERE home = ?"
+            row = None if db is None else db.execute(query, (chat,)).fetchone()
+        return None if row is None else int(row[0])
+
+    # ------------------------------------------------------------ topics of forums
+
+    def set_topic(self, chat: int, topic: int | None) -> None:
+        """Store the topic in which the bot was last addressed in a chat; None: in none."""
+        if topic == self.get_topic(chat):
+            return
+        with self._database.write() as db:
+            if topic is None:
+                db.execute("DELETE FROM telegram_topics WHERE chat = ?", (chat,))
+            else:
+                db.execute("INSERT OR REPLACE INTO telegram_topics VALUES (?, ?)", (chat, topic))
+
+    def get_topic(self, chat: int) -> int | None:
+        """Return the topic in which the bot was last addressed in a chat, or None."""
+        with self._database.read() as db:
+            query = "SELECT topic FROM telegram_topics WHERE chat = ?"
             row = None if db is None else db.execute(query, (chat,)).fetchone()
         return None if row is None else int(row[0])
 

@@ -6,7 +6,6 @@ from datetime import date
 
 from everthread.languages.wording import Wording
 from everthread.server.messaging.live_conversation import LiveConversation
-from everthread.server.telegram.bot_api import retry
 from everthread.server.telegram.explanation import explain
 from everthread.server.telegram.outbox import CHARACTER, Outbox, digest
 from everthread.server.telegram.updates import Said
@@ -83,4 +82,4 @@ class Commands:
             self._outbox.send_text(chat, words("telegram.too-large"))
             return
         name = f"everthread-{date.today():%Y-%m-%d}.jsonl"
-        retry(lambda: self._outbox.api.send_file(chat, name, content), self._outbox.closing)
+        self._outbox.send_file(chat, name, content)

@@ -26,6 +26,7 @@ class LiveMessage:
         split: Callable[[str], list[str]],
         closing: threading.Event,
         *,
+        topic: int | None = None,
         replaces: Sequence[int] = (),
         on_sent: Callable[[int], object] = lambda message: None,
         interval_s: float = EDIT_INTERVAL_S,
@@ -37,12 +38,13 @@ class LiveMessage:
             chat: the id of the chat.
             split: splits a text into messages.
             closing: set when the bot stops; nothing is sent again then.
+            topic: of a forum, as for `BotAPI.send_text`.
             replaces: messages of an earlier reply that it takes the place of.
             on_sent: called with the id of each new message. It must not raise.
             interval_s: seconds between two edits.
         """
         self._api, self._chat, self._split, self._closing = api, chat, split, closing
-        self._on_sent, self._interval_s = on_sent, interval_s
+        self._topic, self._on_sent, self._interval_s = topic, on_sent, interval_s
         self._messages = list(replaces)
         self._shown: list[str] = []  # the texts of the first messages
         self._pieces: list[str] = []
@@ -89,7 +91,7 @@ class LiveMessage:
                     self._show(parts)
                 elif time.monotonic() >= typing_at:
                     typing_at = time.monotonic() + TYPING_INTERVAL_S
-                    self._api.show_typing(self._chat)
+                    self._api.show_typing(self._chat, self._topic)
             except BotAPIError as error:
                 delay_s = max(delay_s, error.retry_after_s)
                 self._may_send_at = time.monotonic() + error.retry_after_s
@@ -114,6 +116,6 @@ class LiveMessage:
             except BotAPIError as error:
                 if error.code != 400:  # the person has deleted the message
                     raise
-        message = self._api.send_text(self._chat, part, buttons)
+        message = self._api.send_text(self._chat, part, buttons, topic=self._topic)
         self._messages[index : index + 1] = [message]
         self._on_sent(message)

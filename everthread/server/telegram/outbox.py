@@ -77,7 +77,15 @@ class Outbox:
         return sent
 
     def _send_one(self, chat: int, text: str, keyboard: Keyboard, asks_for_reply: bool) -> int:
-        return retry(lambda: self.api.send_text(chat, text, keyboard, asks_for_reply=asks_for_reply), self.closing)
+        topic = self._chats.get_topic(chat)
+        return retry(
+            lambda: self.api.send_text(chat, text, keyboard, topic=topic, asks_for_reply=asks_for_reply), self.closing
+        )
+
+    def send_file(self, chat: int, name: str, content: bytes) -> None:
+        """Send a file."""
+        topic = self._chats.get_topic(chat)
+        retry(lambda: self.api.send_file(chat, name, content, topic), self.closing)
 
     def send_apology(self, chat: int, name: str) -> None:
         """Send the text with this name, an apology, unless that fails as well."""
@@ -118,6 +126,7 @@ class Outbox:
             chat,
             TELEGRAM.split,
             self.closing,
+            topic=self._chats.get_topic(chat),
             replaces=replaces,
             on_sent=partial(self._save_unfinished, chat),
             interval_s=interval_s,

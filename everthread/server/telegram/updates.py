@@ -32,6 +32,8 @@ class Said:
     is_edited: bool
     is_group: bool
     is_addressed: bool  # in a group: it mentions the bot, answers it, or is a command that may be its own
+    links: tuple[str, ...] = ()  # addresses of words that the app shows as links
+    topic: int | None = None  # of a forum in which it was written; None: the chat has none, or it is "General"
 
     @property
     def id(self) -> str:
@@ -41,7 +43,8 @@ class Said:
     @property
     def metadata(self) -> Metadata:
         """The metadata of the message's line."""
-        return {} if self.reply_to is None else {"reply_to": str(self.reply_to)}
+        answered: Metadata = {} if self.reply_to is None else {"reply_to": str(self.reply_to)}
+        return {**answered, **({"links": list(self.links)} if self.links else {})}
 
     @property
     def command(self) -> tuple[str, str]:
@@ -60,6 +63,7 @@ class Pressed:
     data: str
     speaker: str
     is_group: bool
+    topic: int | None = None  # as of a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,8 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | Mo
         is_edited="edited_message" in update,
         is_group=is_group,
         is_addressed=not is_group or is_meant,
+        links=_find_links(message),
+        topic=_find_topic(message),
     )
 
 
@@ -125,7 +131,18 @@ def _read_press(press: Mapping[str, Any]) -> Pressed | None:
     is_group = message["chat"].get("type") != "private"
     speaker = _full_name(press.get("from") or {}) if is_group else ""
     ids = int(message["chat"]["id"]), int(message["message_id"])
-    return Pressed(str(press["id"]), *ids, str(press["data"]), speaker, is_group)
+    return Pressed(str(press["id"]), *ids, str(press["data"]), speaker, is_group, _find_topic(message))
+
+
+def _find_topic(message: Mapping[str, Any]) -> int | None:
+    """Return the topic of a message. Outside forums, Telegram numbers the threads of answers in the same field."""
+    return int(message["message_thread_id"]) if message.get("is_topic_message") else None
+
+
+def _find_links(message: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the addresses of links of which the text shows only words."""
+    entities = message.get("entities") or message.get("caption_entities") or ()
+    return tuple(str(entity["url"]) for entity in entities if entity.get("type") == "text_link")
 
 
 def _full_name(user: Mapping[str, Any]) -> str:

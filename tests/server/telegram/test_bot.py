@@ -6,6 +6,7 @@ import json
 import tempfile
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hardship import PATIENCE
@@ -219,6 +220,44 @@ def test_in_a_group_the_bot_hears_only_what_is_addressed_to_it_and_each_speaker_
         question = list(nemo.get_memory(GROUP).lines())[2]
         assert question.metadata["reply_to"] == "3"
         assert "Ben Lo" in json.dumps(nemo.asked[-1].body)
+
+
+def test_in_a_forum_the_bot_answers_in_the_topic_in_which_it_was_addressed_also_after_a_restart(
+    server: Telegram, tmp_path: Path
+) -> None:
+    topic: dict[str, Any] = {"message_thread_id": 5, "is_topic_message": True}
+    with run_bot(server, tmp_path, turn_delay_s=60) as nemo:
+        nemo.invite(GROUP)
+        server.write("@ever_bot where is Lisbon?", GROUP, **topic)
+        server.wait(lambda: nemo.bot.chats.list_pending())
+        server.write("Nobody else listens.", GROUP, message_thread_id=9, is_topic_message=True)
+        server.wait_until_read()
+    with run_bot(server, tmp_path, "On the Tagus.", "In Portugal.") as nemo:
+        server.wait_for_reply("On the Tagus.", GROUP)
+        server.write("/export@ever_bot", GROUP, **topic)
+        server.wait(lambda: server.sent("sendDocument"))
+        server.write("@ever_bot and Porto?", GROUP, message_thread_id=3)  # answers message 3 in "General"
+        server.wait_for_reply("In Portugal.", GROUP)
+    threads = [values.get("message_thread_id") for values in server.sent("sendMessage")]
+    assert (threads[0], threads[-1]) == (5, None)
+    assert server.sent("sendDocument")[0]["message_thread_id"] == "5"
+    assert server.sent("sendChatAction")[0]["message_thread_id"] == 5
+
+
+def test_in_a_group_with_several_characters_each_speaker_keeps_their_name_in_all_banks(
+    server: Telegram, tmp_path: Path
+) -> None:
+    with run_bot(server, tmp_path, "Hello, Ann.", "Hello, Ben.") as nemo:
+        nemo.invite(GROUP)
+        server.write("@ever_bot GROUP: Nemo, Ever", GROUP, ANN)
+        server.wait_until_read()
+        server.write("@ever_bot Ever, I am here", GROUP, ANN)
+        server.wait_for("Hello, Ann.", GROUP)
+        server.write("@ever_bot Ever, me too", GROUP, BEN)
+        server.wait_for("Hello, Ben.", GROUP)
+        for bank in (f"telegram/{GROUP}", f"telegram/{GROUP}/ever"):
+            lines = [f"{line.speaker}: {line.text}" for line in nemo.services.get_memory(bank).lines()]
+            assert lines == ["Ann: Ever, I am here", "Ever: Hello, Ann.", "Ben Lo: Ever, me too", "Ever: Hello, Ben."]
 
 
 def test_a_supergroup_keeps_the_invitation_and_the_bank_of_its_group(nemo: RunningBot) -> None:

@@ -33,6 +33,26 @@ def test_a_message_has_its_time_its_speaker_and_the_message_that_it_answers() ->
     assert said.metadata == {"reply_to": "3"}
 
 
+def test_the_addresses_of_hidden_links_are_metadata_also_of_a_caption() -> None:
+    entities = [{"type": "bold"}, {"type": "text_link", "offset": 4, "length": 4, "url": "https://mia.example/"}]
+    for text, fields in ("text", "entities"), ("caption", "caption_entities"):
+        more: dict[str, Any] = {text: "See this", fields: entities}
+        said = read(photo=[{}], **more)
+        assert isinstance(said, Said)
+        assert said.metadata == {"links": ["https://mia.example/"]}
+
+
+@pytest.mark.parametrize(("fields", "topic"), [({}, None), ({"is_topic_message": True}, 5)], ids=["thread", "topic"])
+def test_a_message_or_a_press_is_in_a_topic_only_in_a_forum(fields: dict[str, Any], topic: int | None) -> None:
+    said = read("Hello", message_thread_id=5, **fields)
+    message = {"message_id": 5, "chat": {"id": GROUP, "type": "supergroup"}, "message_thread_id": 5, **fields}
+    press = {"id": "1", "from": BEN, "message": message, "data": "keep:1"}
+    pressed = read_update({"update_id": 1, "callback_query": press}, "ever_bot")
+    assert isinstance(said, Said)
+    assert isinstance(pressed, Pressed)
+    assert said.topic == pressed.topic == topic
+
+
 def test_in_a_chat_of_two_the_speaker_has_no_name_and_each_message_is_addressed() -> None:
     said = read("Hello", 7)
     assert isinstance(said, Said)
