@@ -4,6 +4,7 @@ import { locale, t } from "./words.js";
 
 const CLOCK = lazyFormat({ hour: "numeric", minute: "2-digit" });
 const DAY = lazyFormat({ day: "numeric", month: "short" });
+const DAY_OF_YEAR = lazyFormat({ day: "numeric", month: "short", year: "numeric" });
 const DATE = lazyFormat({ day: "numeric", month: "long", year: "numeric" });
 const MONTH = lazyFormat({ month: "long", year: "numeric" });
 
@@ -15,11 +16,11 @@ function lazyFormat(options) {
 
 const format = (show) => (iso) => (iso ? show(new Date(iso)) : t("date.unknown"));
 
-/** 14:03 today, 3 Mar this year, otherwise 3 March 2024. */
+/** 14:03 today, 3 Mar this year, otherwise 3 Mar 2024. */
 export const shortDate = format((date) => {
   const now = new Date();
   if (date.toDateString() === now.toDateString()) return CLOCK(date);
-  return date.getFullYear() === now.getFullYear() ? DAY(date) : DATE(date);
+  return date.getFullYear() === now.getFullYear() ? DAY(date) : DAY_OF_YEAR(date);
 });
 
 export const clockTime = format(CLOCK);

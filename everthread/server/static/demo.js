@@ -189,7 +189,10 @@ class Demo {
     const articles = this.answersWith(line.seq);
     emit("forgotten", new Set([line.seq]));
     for (const article of articles) fill(article, receiptElement(receipt));
-    const answer = await this.ask(question, [t("demo.nothing"), " ", button(t("demo.start_own"), this.leave, { class: "link" })]);
+    const answer = await this.ask(question, [
+      h("p", {}, t("demo.nothing")),
+      h("div", { class: "bar" }, button(t("demo.start_own"), this.leave, { class: "primary" })),
+    ]);
     for (const chip of this.box.querySelectorAll(".chip")) if (chip.textContent === question) chip.disabled = true;
     answer.focus({ preventScroll: true });
   }

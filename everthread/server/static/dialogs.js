@@ -1,7 +1,7 @@
 // Questions, receipts, and the frame of every dialog. Escape closes a dialog.
 
 import { dateTime } from "./dates.js";
-import { button, download, fill, h, textElement, truncate } from "./dom.js";
+import { button, download, fill, h, iconButton, textElement, truncate } from "./dom.js";
 import { rememberFocus } from "./focus.js";
 import { speakerName } from "./line.js";
 import { t } from "./words.js";
@@ -19,7 +19,7 @@ export function openDialog(title, make, { wide = false } = {}) {
       box.close();
     };
     const body = h("div", { class: "body" });
-    const dismiss = button("×", () => close(), { class: "icon", "aria-label": t("dialog.close") });
+    const dismiss = iconButton("close", t("dialog.close"), () => close());
     const notice = h("p", { class: "dialog-notice", dir: "auto", hidden: true }); // notices.js fills it
     box.append(h("header", { role: "none" }, h("h2", {}, title), dismiss), notice, body);
     fill(body, make(close, body));

@@ -56,6 +56,7 @@ const PATHS = {
   chat: "M4 5h16v11H9l-5 4z",
   people: "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3 20a6 6 0 0 1 12 0M16 4.5a3.5 3.5 0 0 1 0 6.5M18 14.5a6 6 0 0 1 3 5.5",
   sessions: "M4 7h16M4 12h16M4 17h10",
+  close: "M6 6l12 12M18 6 6 18",
 };
 
 export function icon(name) {

@@ -204,9 +204,9 @@ export function editInPlace(element, line, hint) {
       hint && h("p", { class: "small" }, hint),
       h(
         "div",
-        { class: "bar" },
-        button(t("dialog.save"), save, { class: "primary" }),
+        { class: "bar end" },
         button(t("settings.cancel"), () => close(null)),
+        button(t("dialog.save"), save, { class: "primary" }),
       ),
     );
     field.addEventListener("keydown", (event) => {

@@ -1,7 +1,7 @@
 // Notices: one calm line on what happened and what to do about it, above the message box and in an open dialog.
 
 import { get } from "./api.js";
-import { button, byId, fill, h } from "./dom.js";
+import { byId, fill, h, iconButton } from "./dom.js";
 import { emit, on } from "./events.js";
 import { t } from "./words.js";
 
@@ -24,7 +24,7 @@ export function showNotice(text, { lasting = false, title = null } = {}) {
   showsUnreachable = false;
   showInDialog(text, "status");
   placeNotices();
-  const dismiss = button("×", clearNotice, { class: "icon", "aria-label": t("dialog.dismiss") });
+  const dismiss = iconButton("close", t("dialog.dismiss"), clearNotice);
   fill(byId("notices"), h("div", {}, h("span", { dir: "auto", title }, text), dismiss));
   if (!lasting) hideTimer = setTimeout(clearNotice, NOTICE_MS);
 }
