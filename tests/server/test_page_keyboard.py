@@ -26,14 +26,14 @@ FOCUSED = f"""() => {{
     const isRinged = getComputedStyle(each).outlineStyle === 'solid' || each.id === 'message'; // which has a border
     const hasRing = each.matches(':focus-visible') && isRinged;
     const isPicker = each.type === 'date' && !each.matches(':focus'); // its button has the focus, and a ring of its own
-    const isNamed = !each.matches('button.icon[title]') || getComputedStyle(each, '::after').content.includes(each.title);
+    const isNamed = !each.matches('.icon') || getComputedStyle(each, '::after').content.includes(each.title);
     const isFine = isShown && isNamed && (hasRing || isPicker) && (!dialog || dialog.contains(each));
     return {{ name: ({NAME})(each), isFine, element: each.outerHTML.slice(0, 200) }};
 }}"""
 
 
 class Keyboard:
-    """A person without a mouse. Wherever they go, the focus is visible and in the topmost dialog, and icons are named."""
+    """A person without a mouse. The focus is always visible and in the topmost dialog; an icon shows its name."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
