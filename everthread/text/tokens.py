@@ -15,9 +15,34 @@ TokenCounter = Callable[[str], int]
 
 LETTERS_PER_TOKEN = 6  # English words of up to about this length are one token
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]{{1,{LETTERS_PER_TOKEN}}}|\d{{1,3}}|[^\w\s]|_|\n+")
-_ASCII_TOKEN = re.compile(rf"[A-Za-z]{{1,{LETTERS_PER_TOKEN}}}|[0-9]{{1,3}}|[^\w\s]|_|\n+")  # the same, a third faster
 
 
 def estimate_tokens(text: str) -> int:
     """Estimate the number of tokens: one per six letters of a word, three digits, punctuation mark or CJK character."""
-    return len((_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text))
+    return _count_ascii(text) if text.isascii() else len(_TOKEN.findall(text))
+
+
+def _classify(char: str) -> str:
+    """Return the character that stands for the class of an ASCII character."""
+    if char.isspace():
+        return "\n" if char == "\n" else " "
+    return "a" if char.isalpha() else "0" if char.isdigit() else "."
+
+
+_CLASSES = "".join(map(_classify, map(chr, range(128)))).encode() + bytes(128)
+# They leave one byte for each token: of seven letters, an L for the first six and an "a" for the rest.
+_REPLACEMENTS = (
+    (b"a" * LETTERS_PER_TOKEN, b"L"),
+    *((b"aaa", b"a"), (b"aa", b"a"), (b"aa", b"a")),
+    *((b"000", b"D"), (b"00", b"0")),
+)
+
+
+def _count_ascii(text: str) -> int:
+    """Count the matches of `_TOKEN` in an ASCII text, in less than half the time."""
+    classes = text.encode("ascii").translate(_CLASSES)
+    for run, token in _REPLACEMENTS:
+        classes = classes.replace(run, token)
+    while b"\n\n" in classes:
+        classes = classes.replace(b"\n\n", b"\n")
+    return len(classes) - classes.count(b" ")
