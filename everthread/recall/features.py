@@ -12,7 +12,8 @@ characters (`text.analyzer`): neighbours in a window count only by their heads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from everthread.recall.candidates import LINES_AFTER, LINES_BEFORE, WINDOW_WEIGH
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import distinct_small
 from everthread.stores.base import ScoringRows
-from everthread.stores.postings import Postings
+from everthread.stores.postings import Records
 from everthread.text.bm25 import idf, saturation
 from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_QUESTION, HAS_TIME, UNDATED, UNINFORMATIVE
 from everthread.text.time_expressions import Date, Span, Time
@@ -97,24 +98,26 @@ class _AdjacentRows:
     """Reads values of the rows around each candidate, by arithmetic on seq. Rows of other sessions count as missing."""
 
     def __init__(self, rows: ScoringRows, row_indexes: npt.NDArray[np.intp], last_seq: int) -> None:
-        self._row_indexes = row_indexes
         self.index_by_seq = np.full(last_seq + LINES_BEFORE + LINES_AFTER + 2, -1, np.intp)  # -1: no row
         self.index_by_seq[rows.seq] = np.arange(len(rows.lines))
-        self._seqs, self._sessions = rows.seq[row_indexes], rows.lines["session"]
+        seqs, sessions = rows.seq[row_indexes], np.append(rows.lines["session"], -1)  # the last is of no row
+        own_sessions = sessions[row_indexes]
+        self._indexes: dict[int, npt.NDArray[np.intp]] = {}  # by distance
+        for step in WINDOW_WEIGHTS:
+            indexes = self.index_by_seq[seqs + step]
+            self._indexes[step] = np.where(sessions[indexes] == own_sessions, indexes, -1)
 
-    def find(self, step: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Return (C,) the index of the row at this distance, and whether it is a row of the same session."""
-        indexes = self.index_by_seq[self._seqs + step]
-        return indexes, (indexes >= 0) & (self._sessions[indexes] == self._sessions[self._row_indexes])
+    def find(self, step: int) -> npt.NDArray[np.intp]:
+        """Return (C,) the index of the row at this distance; -1 if it is missing."""
+        return self._indexes[step]
 
     def values(self, of_rows: npt.NDArray[np.generic], step: int) -> Floats:
         """Return (C,) the value of the row at this distance; 0 if it is missing."""
-        indexes, exists = self.find(step)
-        return np.where(exists, of_rows[indexes], 0).astype(np.float32)
+        return np.where(self.exists(step), of_rows[self.find(step)], 0).astype(np.float32)
 
     def exists(self, step: int) -> npt.NDArray[np.bool_]:
         """Return (C,) whether there is a row at this distance."""
-        return self.find(step)[1]
+        return self.find(step) >= 0
 
 
 def _best_in_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
@@ -142,78 +145,78 @@ def _find_echoes(candidates: Candidates, adjacent: _AdjacentRows) -> npt.NDArray
 
 
 def _lexical_signals(candidates: Candidates, adjacent: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
-    """Compute the lexical signals from the postings of the query's terms."""
+    """Compute the lexical signals from the postings of the query's terms: for all T terms with records at once."""
     rows, row_indexes, corpus = candidates.rows, candidates.row_indexes, candidates.corpus
-    steps = {step: adjacent.find(step) for step in WINDOW_WEIGHTS}
-    length = _sum_over_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(steps, 1.0))
+    idfs = {term: idf(posting.df, corpus.lines) for term, posting in candidates.postings.items()}
+    mass = sum(idfs.values(), 1e-9)
+    by_term = {term: posting.records for term, posting in candidates.postings.items() if len(posting.records)}
+    weights = np.array([idfs[term] for term in by_term], np.float32)[:, None]  # (T, 1)
+    tf, head = _count_in_rows(by_term.values(), adjacent, len(rows.lines))
+    by_session = _count_in_sessions(by_term.values(), rows.sessions)
+    if by_term and echoes.any():
+        echo_sessions = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][echoes])
+        by_session -= [np.bincount(echo_sessions, counts, len(rows.sessions)) for counts in tf[:, :-1][:, echoes]]
+        head[:, :-1][:, echoes] = 0
+    tf_window = _sum_over_window(adjacent, tf, head, WINDOW_WEIGHTS)
+    lengths, head_lengths = _with_zero(rows.lines["length"]), _with_zero(rows.lines["head_length"])
+    length = _sum_over_window(adjacent, lengths, head_lengths, dict.fromkeys(WINDOW_WEIGHTS, 1.0))
     neighbour_length = corpus.mean_per_line(corpus.head_terms)
     mean_length = corpus.mean_per_line(corpus.terms) + (len(WINDOW_WEIGHTS) - 1) * neighbour_length
+    window = (weights * saturation(tf_window, length, mean_length)).sum(axis=0)
+    mean_session_length = corpus.terms / max(corpus.sessions, 1)
+    session = (weights * saturation(by_session, rows.sessions[:, 3], mean_session_length)).sum(axis=0)
     inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][row_indexes])
-    _, first, last, session_length = rows.sessions.T  # (S,) each
-    window, share, share_window = (np.zeros(len(row_indexes), np.float32) for _ in range(3))
-    session = np.zeros(len(rows.sessions), np.float32)
-    scratch = np.zeros(len(rows.lines) + 1, np.float32), np.zeros(len(rows.lines) + 1, np.float32)
-    echo_sessions = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][echoes])
-    mass = 1e-9
-    for posting in candidates.postings.values():
-        weight = idf(posting.df, corpus.lines)
-        mass += weight
-        if not len(posting.records):
-            continue
-        tf, head = _count_in_rows(posting, adjacent, scratch)
-        total = _count_in_sessions(posting, first, last) - np.bincount(echo_sessions, tf[:-1][echoes], len(session))
-        head[:-1][echoes] = 0
-        tf_window = _sum_over_window(steps, tf, head, WINDOW_WEIGHTS)
-        window += weight * saturation(tf_window, length, mean_length)
-        share += weight * (tf[row_indexes] > 0)
-        share_window += weight * (tf_window > 0)
-        session += weight * saturation(total, session_length, corpus.terms / max(corpus.sessions, 1))
     return {
         "bm25_window": window / np.sqrt(mass),
         "bm25_session": session[inverse] / np.sqrt(mass),
-        "share": share / mass,
-        "share_window": share_window / mass,
+        "share": (weights * (tf[:, row_indexes] > 0)).sum(axis=0) / mass,
+        "share_window": (weights * (tf_window > 0)).sum(axis=0) / mass,
     }
 
 
+def _with_zero(of_rows: npt.NDArray[np.generic]) -> Floats:
+    """Return (R + 1,) the values of the rows, and 0 for a missing row."""
+    return np.append(of_rows, 0).astype(np.float32)
+
+
 def _sum_over_window(
-    steps: Mapping[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]],
-    of_line: Floats,
-    of_neighbour: Floats,
-    weights: Mapping[int, float],
+    adjacent: _AdjacentRows, of_line: Floats, of_neighbour: Floats, weights: Mapping[int, float]
 ) -> Floats:
-    """Return (C,) the line's own value and its neighbours', weighted by their distance.
+    """Return (..., C) the line's own value and its neighbours', weighted by their distance.
 
     Args:
-        steps: for each distance, as `_AdjacentRows.find` returns it.
-        of_line: (R,) the value of a row as the line itself.
-        of_neighbour: (R,) the value of a row as a neighbour.
+        adjacent: finds the neighbours.
+        of_line: (..., R + 1) the value of a row as the line itself; the last is 0, for a missing row.
+        of_neighbour: (..., R + 1) the value of a row as a neighbour, likewise.
         weights: by distance.
     """
-    total = np.zeros(len(steps[0][0]), np.float32)
-    for step, factor in weights.items():
-        indexes, exists = steps[step]
-        total += np.float32(factor) * np.where(exists, (of_neighbour if step else of_line)[indexes], np.float32(0))
-    return total
+    parts = (
+        np.float32(factor) * np.take(of_neighbour if step else of_line, adjacent.find(step), axis=-1)
+        for step, factor in weights.items()
+    )
+    return reduce(np.add, parts)
 
 
-def _count_in_rows(posting: Postings, adjacent: _AdjacentRows, scratch: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return (R + 1,) how often a term occurs in each row, and in its head.
-
-    The last element counts lines that are not among the rows.
-    """
-    tf, head = scratch
-    tf[:] = head[:] = 0
-    indexes = adjacent.index_by_seq[posting.records["seq"]]
-    tf[indexes], head[indexes] = posting.records["tf"], posting.records["head"]
+def _count_in_rows(postings: Collection[Records], adjacent: _AdjacentRows, row_count: int) -> tuple[Floats, Floats]:
+    """Return (T, R + 1) how often each term occurs in each row, and in its head; the last are 0, for a missing row."""
+    tf = np.zeros((len(postings), row_count + 1), np.float32)
+    head = np.zeros_like(tf)
+    for records, tf_of_term, head_of_term in zip(postings, tf, head, strict=True):
+        indexes = adjacent.index_by_seq[records["seq"]]
+        tf_of_term[indexes], head_of_term[indexes] = records["tf"], records["head"]
+    tf[:, -1] = head[:, -1] = 0
     return tf, head
 
 
-def _count_in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]) -> Floats:
-    """Return (S,) how often a term occurs between these seqs, both inclusive."""
-    seqs = posting.records["seq"]
-    sums = np.concatenate([[0], np.cumsum(posting.records["tf"], dtype=np.int64)])
-    return np.asarray(sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)], np.float32)
+def _count_in_sessions(postings: Collection[Records], sessions: npt.NDArray[np.int64]) -> Floats:
+    """Return (T, S) how often each term occurs between the first and the last seq of each session."""
+    _, first, last, _ = sessions.T  # (S,) each
+    counts = np.empty((len(postings), len(sessions)), np.float32)
+    for records, counts_of_term in zip(postings, counts, strict=True):
+        seqs = records["seq"].astype(np.int64)
+        sums = np.append(0, np.cumsum(records["tf"], dtype=np.int64))
+        counts_of_term[:] = sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)]
+    return counts
 
 
 def _speaker_signal(candidates: Candidates, speaker_numbers: npt.NDArray[np.int32]) -> Floats:
