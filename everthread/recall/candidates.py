@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.recall.query_parsing import ParsedQuery
-from everthread.stores.arrays import is_member, union
+from everthread.stores.arrays import is_member, take_records, union
 from everthread.stores.base import CorpusStats, ScoringRows, Store
 from everthread.stores.postings import Postings
 from everthread.text.analyzer import is_unspaced_script
@@ -149,9 +149,9 @@ def _union(one: Postings, other: Postings) -> Postings:
     """Return the postings of the lines in either, with the counts of the first for lines in both."""
     if not len(other.records):
         return one if one.df else other
-    added = other.records[~np.isin(other.records["seq"], one.records["seq"])]
-    records = np.concatenate([one.records, added])
-    records = records[np.argsort(records["seq"], kind="stable")]
+    is_new = ~np.isin(other.records["seq"], one.records["seq"])
+    records = np.concatenate([one.records, take_records(other.records, np.flatnonzero(is_new))])
+    records = take_records(records, np.argsort(records["seq"], kind="stable"))
     return Postings(max(len(records), one.df), records)
 
 
@@ -175,7 +175,11 @@ def _drop_lines(posting: Postings, dropped: Seqs) -> Postings:
     seqs = posting.records["seq"]
     indexes = np.searchsorted(seqs, dropped.astype(seqs.dtype))
     indexes = indexes[np.append(seqs, 0)[indexes] == dropped]
-    return Postings(posting.df - len(indexes), np.delete(posting.records, indexes)) if len(indexes) else posting
+    if not len(indexes):
+        return posting
+    is_kept = np.ones(len(seqs), bool)
+    is_kept[indexes] = False
+    return Postings(posting.df - len(indexes), take_records(posting.records, np.flatnonzero(is_kept)))
 
 
 def find_by_terms(postings: Mapping[str, Postings], corpus: CorpusStats, allowed: Seqs | None, limit: int) -> Seqs:

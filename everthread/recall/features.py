@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from everthread.recall.candidates import LINES_AFTER, LINES_BEFORE, WINDOW_WEIGHTS, Candidates
 from everthread.recall.query_parsing import ParsedQuery
-from everthread.stores.arrays import distinct_small
+from everthread.stores.arrays import distinct_small, take_records
 from everthread.stores.base import ScoringRows
 from everthread.stores.postings import Records
 from everthread.text.bm25 import idf, saturation
@@ -63,7 +63,7 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
     rows, row_indexes = candidates.rows, candidates.row_indexes
     if not len(row_indexes):
         return {name: np.empty(0, np.float32) for name in SIGNALS}
-    lines = rows.lines[row_indexes]  # (C,)
+    lines = take_records(rows.lines, row_indexes)  # (C,)
     adjacent = _AdjacentRows(rows, row_indexes, candidates.corpus.last_seq)
     echoes = _find_echoes(candidates, adjacent)
     cosine = np.where(np.isnan(candidates.cosine), UNKNOWN_COSINE, candidates.cosine)

@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import is_member
+from everthread.stores.arrays import is_member, take_records
 from everthread.text.analyzer import TermCounts, count_terms, remove_quotes_json
 from everthread.types import Seqs
 
@@ -144,7 +144,9 @@ def select_records(records: Records | None, df: int, within: Seqs | None) -> Pos
     """
     if records is None:
         return Postings(df, np.empty(0, POSTING_DTYPE))
-    selected = records if within is None else records[is_member(records["seq"], within)]
+    selected = records
+    if within is not None:
+        selected = take_records(records, np.flatnonzero(is_member(records["seq"], within)))
     return Postings(len(selected), selected)
 
 

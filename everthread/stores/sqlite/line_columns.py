@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import ArrayPatch
+from everthread.stores.arrays import ArrayPatch, take_records
 from everthread.text.line_features import UNDATED
 from everthread.types import Seqs
 
@@ -50,7 +50,7 @@ class LineColumns:
         positions = np.searchsorted(self.seqs, seqs)
         is_within = positions < len(self.seqs)
         positions, seqs = positions[is_within], seqs[is_within]
-        return np.asarray(self.lines[positions[self.seqs[positions] == seqs]])
+        return take_records(self.lines, positions[self.seqs[positions] == seqs])
 
     def filter_seqs(self, choice: ColumnFilter) -> Seqs:
         """Return the seqs that the filter allows, ascending."""
@@ -79,7 +79,8 @@ class LineColumns:
         is_wanted = np.zeros(int(numbers.max(initial=0)) + 2, bool)  # the last element is for all other sessions
         is_wanted[numbers] = True
         counted = self.select(within)
-        lines = counted[is_wanted[np.minimum(counted["session"], len(is_wanted) - 1)]]
+        in_sessions = is_wanted[np.minimum(counted["session"], len(is_wanted) - 1)]
+        lines = take_records(counted, np.flatnonzero(in_sessions))
         positions = np.searchsorted(numbers, lines["session"])
         first, last, terms = np.full(len(numbers), lines["seq"].max(initial=0)), np.zeros_like(numbers), numbers * 0
         np.minimum.at(first, positions, lines["seq"])

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +78,7 @@ def scoring_rows(db: sqlite3.Connection, columns: LineColumns, seqs: Seqs, withi
            WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number""",
         (json.dumps(numbers.tolist()),),
     ).fetchall()
-    return ScoringRows(lines, np.array(sessions, np.int64).reshape(-1, 4))
+    return ScoringRows(lines, np.fromiter(chain.from_iterable(sessions), np.int64).reshape(-1, 4))
 
 
 def corpus_stats(db: sqlite3.Connection) -> CorpusStats:
