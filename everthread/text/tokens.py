@@ -23,14 +23,14 @@ def estimate_tokens(text: str) -> int:
 
 
 def _classify(char: str) -> str:
-    """Return the character that stands for the class of an ASCII character."""
+    """Return the letter of an ASCII character's class: letters, digits, line ends, other blanks, or the rest."""
     if char.isspace():
         return "\n" if char == "\n" else " "
     return "a" if char.isalpha() else "0" if char.isdigit() else "."
 
 
 _CLASSES = "".join(map(_classify, map(chr, range(128)))).encode() + bytes(128)
-# They leave one byte for each token: of seven letters, an L for the first six and an "a" for the rest.
+# After all replacements, one byte remains for each token: of seven letters, an L for six and an "a" for the seventh.
 _REPLACEMENTS = (
     (b"a" * LETTERS_PER_TOKEN, b"L"),
     *((b"aaa", b"a"), (b"aa", b"a"), (b"aa", b"a")),
