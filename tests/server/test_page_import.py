@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from hardship import web
@@ -93,6 +95,45 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
         ("ever_bot", "assistant"),
         ("Nora", "user"),
     ]
+
+
+def test_a_dropped_folder_is_one_import(page: Page, url: str, tmp_path: Path) -> None:
+    visit(page, url, "folder")
+    (tmp_path / "Workspace/kites").mkdir(parents=True)
+    (tmp_path / "Workspace/users.json").write_text('[{"id": "U1", "real_name": "Jörg"}]')
+    for day in range(1, 10):
+        said = {"type": "message", "user": "U1", "text": f"Kite {day}", "ts": f"171456840{day}.000100"}
+        (tmp_path / f"Workspace/kites/2024-05-0{day}.json").write_text(json.dumps([said]))
+    dropped = {"items": [], "files": [str(tmp_path / "Workspace")], "dragOperationsMask": 1}
+    tab = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        tab.send("Input.dispatchDragEvent", {"type": kind, "x": 500, "y": 300, "data": dropped})
+    dialog = page.get_by_role("dialog", name="Bring your chats")
+    expect(dialog).to_contain_text("1 chat · 9 messages")
+    dialog.get_by_role("button", name="Bring over 9 messages").click()
+    expect(dialog.locator(".headline")).to_have_text("9 messages came over.")
+    assert stored(url, "folder") == [("Jörg", "user", f"Kite {day}") for day in range(1, 10)]
+
+
+def test_the_archive_of_a_folder_has_its_texts_in_all_languages_but_no_pictures(page: Page, url: str) -> None:
+    visit(page, url, "archive")
+    archive = page.evaluate(
+        """async () => {
+          const { zipFolder } = await import("/static/importfolder.js");
+          const file = (path, text) => ({ fullPath: `/F/${path}`, file: (done) => done(new File([text], path, {
+            type: path.endsWith(".png") ? "image/png" : "" })) });
+          const folder = (...entries) => ({ name: "F", isDirectory: true, createReader: () => ({
+            readEntries: (done) => done(entries.splice(0, 2)) }) });
+          const inner = folder(file("Größe/c.txt", "c".repeat(2e5)));
+          const zip = await zipFolder(folder(file("a.json", "Jörg 🪁"), file("b.png", "x"), file("empty", ""), inner));
+          return [zip.name, ...new Uint8Array(await zip.arrayBuffer())];
+        }"""
+    )
+    assert archive[0] == "F.zip"
+    with ZipFile(BytesIO(bytes(archive[1:]))) as opened:
+        assert opened.testzip() is None
+        texts = {name: opened.read(name).decode() for name in opened.namelist()}
+    assert texts == {"F/a.json": "Jörg 🪁", "F/empty": "", "F/Größe/c.txt": "c" * 200_000}
 
 
 def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(tab: Page, url: str) -> None:

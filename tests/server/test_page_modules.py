@@ -11,7 +11,8 @@ STATIC_IMPORT = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];
 DYNAMIC_IMPORT = re.compile(r"""\bimport\(["']\./([a-z]+\.js)["']\)""")
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FILES}
 WITH_MARKDOWN = {"richtext.js", "codeblock.js", "mathematics.js"}  # loaded with the first reply that has Markdown
-ON_DEMAND = {"demo.js", "group.js", "importdialog.js", "importpreview.js", "importprogress.js", "importupload.js"}
+IMPORT = {"importdialog.js", "importfolder.js", "importpreview.js", "importprogress.js", "importupload.js"}
+ON_DEMAND = {"demo.js", "group.js"} | IMPORT
 WORDS = "languages/chosen.js"  # built by the server
 MODULES = {name: source for name, source in SOURCES.items() if name.endswith(".js")}
 

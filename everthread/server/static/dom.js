@@ -85,7 +85,7 @@ export function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Call a function with the files that are dropped on an element. */
+/** Call a function with the files that are dropped on an element. A folder is a file with its `entry`. */
 export function acceptDrops(box, accept) {
   const setDropping = (on) => (event) => {
     if (![...event.dataTransfer.types].includes("Files")) return;
@@ -97,6 +97,8 @@ export function acceptDrops(box, accept) {
   box.addEventListener("dragleave", setDropping(false));
   box.addEventListener("drop", (event) => {
     setDropping(false)(event);
-    if (event.dataTransfer.files.length) accept([...event.dataTransfer.files]);
+    const { files, items } = event.dataTransfer;
+    const entries = [...items].filter(({ kind }) => kind === "file").map((item) => item.webkitGetAsEntry());
+    if (files.length) accept([...files].map((file, index) => Object.assign(file, { entry: entries[index] })));
   });
 }

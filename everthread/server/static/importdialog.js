@@ -54,6 +54,7 @@ class Import {
     this.show(progress.element);
     try {
       this.person ??= (await get(bankPath("/character", this.bank), { signal: this.signal })).person;
+      for (const upload of this.uploads) await upload.open();
       for (const upload of this.uploads) if (!upload.contents && !upload.refusal) await this.send(upload, progress, this.signal);
     } catch (error) {
       return this.fail(error, () => this.begin());

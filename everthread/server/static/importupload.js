@@ -1,6 +1,7 @@
 // A file of earlier chats: it is sent to the server, which keeps it for some minutes, and imported from there.
 
 import { bankPath, post, Problem, randomId, readEvents, remove, request } from "./api.js";
+import { zipFolder } from "./importfolder.js";
 import { formatNumber, ONE_DECIMAL, t } from "./words.js";
 
 const MAX_FILE_BYTES = 1e9; // the server's limit
@@ -22,6 +23,18 @@ export class Upload {
 
   constructor(file, bank) {
     Object.assign(this, { file, bank, name: file.name.slice(-MAX_NAME_CHARS) });
+  }
+
+  /** Make an archive of a folder, which can't be sent. */
+  async open() {
+    const { entry } = this.file;
+    if (!entry?.isDirectory) return;
+    try {
+      this.file = await zipFolder(entry);
+      this.name = this.file.name.slice(-MAX_NAME_CHARS);
+    } catch {
+      this.refusal = t("import.folder");
+    }
   }
 
   /** Send the file, and have it read. show: called with the number of bytes that are sent. */
