@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 from hardship.llm import Reply, llm_server
 
@@ -11,14 +12,14 @@ from everthread.common.keys import SESSION_FACTS_TO
 from everthread.memory import Memory
 
 
-def cli(store: Path, *arguments: str, **options: str) -> Result:
+def cli(store: Path | str, *arguments: str, **options: str) -> Result:
     return CliRunner().invoke(main, ["--store", str(store), "--embedder", "hash", *arguments], **options)  # type: ignore[arg-type]
 
 
 TALK = "[2024-05-01 12:00] Nora: My sister Mia moved to Lisbon in May.\n[2024-05-01 12:01] Vey: How does she like it?"
 
 
-def import_talk(store: Path) -> None:
+def import_talk(store: Path | str) -> None:
     assert cli(store, "import", "-", "--format", "transcript", "--assistant", "Vey", input=TALK).exit_code == 0
 
 
@@ -30,17 +31,21 @@ def test_summaries_and_notes_of_an_import_are_written_once(tmp_path: Path) -> No
     assert json.loads(again.stdout)["written"] == {"summary": 0, "note": 0}
 
 
-def test_facts_are_written_on_request_by_a_model_alone(tmp_path: Path) -> None:
-    import_talk(tmp_path)
-    refused = cli(tmp_path, "write", "--facts", "--model", "none")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_facts_are_written_on_request_by_a_model_alone(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    store = tmp_path if kind == "sqlite" else request.getfixturevalue("database")
+    import_talk(store)
+    refused = cli(store, "write", "--facts", "--model", "none")
     assert (refused.exit_code, "facts are written by a language model" in refused.stderr) == (2, True)
     with llm_server(Reply('{"facts": [{"fact": "Mia is Nora\'s sister.", "lines": [1]}]}')) as server:
         arguments = ("--recipe", "emi", "write", "--facts", "--model", f"{server.url}#m")
-        done = cli(tmp_path, *arguments)
+        done = cli(store, *arguments)
         assert done.stdout == "0 summaries, 0 versions of the notes and 1 fact written by llm:m\n"
-        again = json.loads(cli(tmp_path, *arguments, "--json").stdout)
+        again = json.loads(cli(store, *arguments, "--json").stdout)
         assert (again["sessions"], again["written"]["fact"], len(server.asked)) == (0, 0, 1)
-    facts = cli(tmp_path, "units", "fact").stdout
+    facts = cli(store, "units", "fact").stdout
     assert facts == "2024-05-01 12:00  fact 1, of lines 1 to 1\n  Mia is Nora's sister.\n"
 
 
