@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+
 from everthread.bank.settings import remember_policy
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.proxy.background_tasks import BackgroundTasks
@@ -239,10 +241,10 @@ class ConversationMemory:
     def _read_texts(self, bank: str, sources: Sources) -> Texts:
         """Return the texts that the lines and units have now, without retracted and forgotten ones."""
         store = self._services.store
-        lines = store.get(bank, [seq for kind, seq in sources if not kind])
+        seqs = np.array(sorted(number for kind, number in sources if not kind), np.int64)
         kinds = sorted({kind for kind, _ in sources if kind})
         units = store.units(bank, kinds, ids=[number for kind, number in sources if kind]) if kinds else []
-        texts = {("", line.seq): line.text for line in lines}
+        texts = {("", seq): text for seq, text in (store.texts(bank, seqs) if len(seqs) else ())}
         texts |= {(unit.kind, unit.id): unit.text for unit in units}
         return {source: texts[source] for source in sources if source in texts}
 
