@@ -105,10 +105,13 @@ def _with_text(source: Source, text: str) -> Source:
 def _order_hits(hits: Sequence[Hit], min_gain: float, budget: int, count: TokenCounter) -> Iterable[Source]:
     """Yield the lines and units of hits that are worth their tokens, in the order in which they are tried."""
     least = min_gain * sum(hit.relevance for hit in hits) / budget
+    costs: dict[Hashable, int] = {}  # a line may be next to several hits
 
     def gain(source: Source, chance: float) -> float:
         """Return the chance that each token adds."""
-        return chance / max(1, _max_cost(source, (), count))
+        if (name := _identity(source)) not in costs:
+            costs[name] = _max_cost(source, (), count)
+        return chance / max(1, costs[name])
 
     worth = list(hits)
     if min_gain:
@@ -117,7 +120,7 @@ def _order_hits(hits: Sequence[Hit], min_gain: float, budget: int, count: TokenC
     yield from (hit.source for hit in worth)
     for hit in worth:
         around = (line for line in hit.passage if _identity(line) != _identity(hit.source))
-        yield from (line for line in around if gain(line, NEIGHBOUR_SHARE * hit.relevance) >= least)
+        yield from (line for line in around if not least or gain(line, NEIGHBOUR_SHARE * hit.relevance) >= least)
 
 
 def _max_cost(line: Source, days: Collection[Day], count: TokenCounter) -> int:

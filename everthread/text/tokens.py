@@ -15,10 +15,15 @@ TokenCounter = Callable[[str], int]
 
 LETTERS_PER_TOKEN = 6  # English words of up to about this length are one token
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]{{1,{LETTERS_PER_TOKEN}}}|\d{{1,3}}|[^\w\s]|_|\n+")
+_TYPOGRAPHIC = re.compile(
+    "[…‘’“”–—]"
+)  # one token each, as a full stop is: most texts with such marks are ASCII otherwise
 
 
 def estimate_tokens(text: str) -> int:
     """Estimate the number of tokens: one per six letters of a word, three digits, punctuation mark or CJK character."""
+    if not text.isascii():
+        text = _TYPOGRAPHIC.sub(".", text)
     return _count_ascii(text) if text.isascii() else len(_TOKEN.findall(text))
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from everthread.text.tokens import LETTERS_PER_TOKEN, estimate_tokens
 
-ALPHABET = st.text(st.sampled_from("ab Zé9\n.,'_-猫が가ไ🙂\u0301"), max_size=40)
+ALPHABET = st.text(st.sampled_from("ab Zé9\n.,…’'_-猫が가ไ🙂\u0301"), max_size=40)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,11 @@ def test_a_visible_character_costs_at_most_one_token(text: str) -> None:
 
 @given(st.text(st.characters(max_codepoint=127), max_size=60))
 def test_ascii_text_has_the_same_tokens_beside_a_letter_of_another_script(text: str) -> None:
+    assert estimate_tokens(f"{text}猫") == estimate_tokens(text) + 1
+
+
+@given(st.text(st.sampled_from("abZ9 \n.…‘’“”–—"), max_size=60))
+def test_typographic_marks_cost_as_much_as_a_full_stop(text: str) -> None:
+    plain = "".join("." if char in "…‘’“”–—" else char for char in text)
+    assert estimate_tokens(text) == estimate_tokens(plain)
     assert estimate_tokens(f"{text}猫") == estimate_tokens(text) + 1
