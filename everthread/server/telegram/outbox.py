@@ -77,15 +77,22 @@ class Outbox:
         return sent
 
     def _send_one(self, chat: int, text: str, keyboard: Keyboard, asks_for_reply: bool) -> int:
-        topic = self._chats.get_topic(chat)
+        topic = self._find_topic(chat)
         return retry(
             lambda: self.api.send_text(chat, text, keyboard, topic=topic, asks_for_reply=asks_for_reply), self.closing
         )
 
     def send_file(self, chat: int, name: str, content: bytes) -> None:
         """Send a file."""
-        topic = self._chats.get_topic(chat)
+        topic = self._find_topic(chat)
         retry(lambda: self.api.send_file(chat, name, content, topic), self.closing)
+
+    def _find_topic(self, chat: int) -> int | None:
+        """Return the topic in which the bot answers; None if that can't be read, so that there is an apology."""
+        try:
+            return self._chats.get_topic(chat)
+        except StoreUnavailable:
+            return None
 
     def send_apology(self, chat: int, name: str) -> None:
         """Send the text with this name, an apology, unless that fails as well."""
@@ -126,7 +133,7 @@ class Outbox:
             chat,
             TELEGRAM.split,
             self.closing,
-            topic=self._chats.get_topic(chat),
+            topic=self._find_topic(chat),
             replaces=replaces,
             on_sent=partial(self._save_unfinished, chat),
             interval_s=interval_s,

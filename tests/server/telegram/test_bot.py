@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tempfile
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -312,6 +314,16 @@ def test_a_message_that_cannot_be_stored_is_tried_again_and_then_its_sender_gets
     assert nemo.telegram.texts() == [ENGLISH("message.unkept")]
     nemo.telegram.write("Mia moved to Lisbon.")
     nemo.telegram.wait_for_reply("Lisbon suits her.")
+
+
+def test_without_the_topics_of_forums_the_sender_gets_an_apology(
+    nemo: RunningBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polling, "RECHECK_S", 0.01)
+    with closing(sqlite3.connect(tmp_path / "server.sqlite")) as db:
+        db.execute("DROP TABLE telegram_topics")
+    nemo.telegram.write("Mia moved to Lisbon.")
+    nemo.telegram.wait_for(ENGLISH("message.unkept"))
 
 
 def test_a_reply_that_cannot_be_stored_is_shown_with_a_text_that_says_so(server: Telegram, tmp_path: Path) -> None:
