@@ -18,9 +18,11 @@ from everthread.stores.base import Store
 from everthread.stores.sqlite import bank_file
 from everthread.testing import HashEmbedder
 
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("unit", settings.get_profile("patient"), max_examples=12)
-settings.load_profile("patient")  # how fast the machine is decides no test
+# How fast the machine is decides no test.
+settings.register_profile("thorough", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", settings.get_profile("thorough"), max_examples=50)
+settings.register_profile("unit", settings.get_profile("thorough"), max_examples=12)
+settings.load_profile("suite")
 
 PROCESS_STARTED = frozenset(  # audit events
     ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")

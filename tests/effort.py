@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-FULL_EXAMPLES = 100  # of a property test that names no number, in the whole suite
+FULL_EXAMPLES = 100  # of a property test that names no number, in the profile "thorough"
 
 
 def examples(count: int) -> settings:

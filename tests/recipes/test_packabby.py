@@ -554,7 +554,7 @@ def test_summaries_of_lines_in_the_prompt_are_not_recalled(alone: Memory) -> Non
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(gone=st.sets(st.integers(1, 25)), session=st.sampled_from([None, *SESSIONS]), k=st.integers(1, 3))
 def test_summaries_of_hidden_lines_are_not_recalled(whole: Memory, gone: set[int], session: str | None, k: int) -> None:

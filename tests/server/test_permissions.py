@@ -143,7 +143,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
 
 
 @settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(
     st.one_of(st.just("mine2"), st.just("min"), st.just("Mine"), st.text("absecrt/.%_", min_size=1, max_size=12)),

@@ -138,7 +138,7 @@ def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=6),
@@ -265,7 +265,7 @@ def _nearest(unit: tuple[str, int, float]) -> tuple[float, str, int]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(steps=st.lists(ALL_STEPS, min_size=1, max_size=12))
 def test_units_settings_and_jobs_are_the_same_in_both_stores(

@@ -23,7 +23,7 @@ scalars = (
 )
 values = scalars | st.lists(scalars, max_size=3) | st.dictionaries(st.text(max_size=9), scalars, max_size=3)
 patient = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30
 )  # banks are slow to draw
 roles: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant", "system", "tool"])
 

@@ -511,7 +511,7 @@ FIELDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(FIELDS, st.booleans())
 def test_any_body_gets_an_answer_or_an_error_of_the_api(proxy: Proxy, fields: dict[str, Any], stream: bool) -> None:
     content = json.dumps({**fields, "stream": stream}).encode()

@@ -135,7 +135,7 @@ def assert_matches_model(memory: Memory, model: Model, folder: Path) -> None:
     assert [text for text in model.gone if text.split()[0].encode() in stored_bytes] == []
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps)
 @example([("observe", [(0, "Ann", "monday", 0)]), ("retract", 1), ("observe", [(0, "Ann", "monday", 0)])])
 def test_a_bank_matches_a_plain_list(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]) -> None:

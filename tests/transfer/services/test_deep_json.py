@@ -12,7 +12,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(VALUES, st.sampled_from([None, 2]))
 def test_json_of_any_form_is_parsed_as_by_the_standard_library(value: object, indent: int | None) -> None:
     assert parse_deep_json(json.dumps(value, indent=indent)) == value

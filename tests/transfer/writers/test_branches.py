@@ -84,7 +84,7 @@ def conversations(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
-@settings(max_examples=30, deadline=None, database=None)
+@settings(max_examples=15, deadline=None, database=None)
 @given(lines=conversations())
 def test_every_discarded_line_is_in_exactly_one_branch_of_a_current_line(lines: list[Line]) -> None:
     current = sort_by_position([line for line in lines if line.retracted_at is None])
