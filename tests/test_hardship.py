@@ -16,7 +16,7 @@ from hardship.other import Other
 from everthread import Memory, NewLine
 from everthread.testing import HashEmbedder
 
-PROCESSES, THREADS, LINES = 8, 4, 20
+PROCESSES, THREADS, LINES = 4, 4, 20
 
 
 def open_memory(folder: Path) -> Memory:
@@ -49,8 +49,8 @@ def outside() -> Iterator[Path]:
 
 
 def test_a_killed_process_has_lost_no_acknowledged_line(tmp_path: Path) -> None:
-    outcome = kill.run(25, tmp_path)
-    assert outcome.rounds == 25
+    outcome = kill.run(15, tmp_path)
+    assert outcome.rounds == 15
     assert outcome.acknowledged > outcome.forgotten > 0
 
 

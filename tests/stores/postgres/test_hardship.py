@@ -28,7 +28,7 @@ from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 from everthread.types import NewUnit, ScribeJob
 
-PROCESSES, THREADS, LINES = 8, 4, 6
+PROCESSES, THREADS, LINES = 4, 4, 6
 Made = TypeVar("Made")
 
 
