@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +38,7 @@ from everthread.bench import (
     style_talk,
 )
 from everthread.bench.dense import measure_dense
-from everthread.bench.first_facts import load_first_facts, merge
+from everthread.bench.first_facts import hide_among, load_first_facts, load_requests, merge
 from everthread.bench.fit_profile import cross_validate
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
@@ -163,6 +164,21 @@ def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **optio
     """Measure recall of the first things people say to a bot, in small banks that come with Everthread."""
     name = "firsts" if language == "en" else f"firsts-{language}"
     run_and_show(ctx, name, select_conversations(load_first_facts(language), only), **options)
+
+
+@bench.command("requests")
+@report_options
+@click.option(
+    "--among", type=click.Path(path_type=Path), metavar="LOCOMO", help="Hide the lines in these conversations."
+)
+@click.pass_context
+def requests_(ctx: click.Context, /, only: tuple[str, ...], among: Path | None, **options: Any) -> None:
+    """Measure whether lasting facts are found for requests that name none of them, in banks that come with
+    Everthread."""
+    banks = select_conversations(load_requests(), only)
+    if among is not None:
+        banks = [hide_among(bank, other) for bank, other in zip(banks, cycle(datasets.locomo(among)), strict=False)]
+    run_and_show(ctx, "requests", banks, **options)
 
 
 @bench.command("everyday")

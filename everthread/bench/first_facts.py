@@ -47,6 +47,25 @@ def read_banks(file: Traversable) -> list[AnnotatedConversation]:
     return [_conversation(bank) for bank in banks]
 
 
+def load_requests() -> list[AnnotatedConversation]:
+    """Return the banks with lasting facts, and with requests for advice on which they bear though none names them."""
+    return read_banks(files("everthread.bench").joinpath("requests.json"))
+
+
+def hide_among(bank: AnnotatedConversation, other: AnnotatedConversation) -> AnnotatedConversation:
+    """Return a bank whose lines are spread over those of another conversation, of which its person is one speaker."""
+    speaker = bank.lines[0].speaker
+    renamed = [replace(line, speaker=speaker) if line.speaker == other.speakers[0] else line for line in other.lines]
+    distance = len(renamed) // len(bank.lines)
+    lines, ids = [], []
+    for start, (line, id) in enumerate(zip(bank.lines, bank.ids, strict=True)):
+        before = slice(start * distance, (start + 1) * distance)
+        last = renamed[before][-1]
+        lines += [*renamed[before], replace(line, session=last.session, said_at=last.said_at)]
+        ids += [*other.ids[before], id]
+    return replace(bank, lines=tuple(lines), ids=tuple(ids), speakers=(speaker, *other.speakers[1:]))
+
+
 def with_replies(conversation: AnnotatedConversation, language: Language = "en") -> AnnotatedConversation:
     """Return the conversation with a bot's short reply after every line."""
     texts = _REPLIES[language]

@@ -16,12 +16,13 @@ are the entries of postings. Four sets of line numbers restrict a query:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from everthread.recall.query_parsing import ParsedQuery
+from everthread.recall.standing_facts import DIET_TERMS, Request
 from everthread.stores.arrays import is_member, take_records, union
 from everthread.stores.base import CorpusStats, ScoringRows, Store
 from everthread.stores.postings import Postings
@@ -31,6 +32,8 @@ from everthread.types import Seqs, Vector
 
 Floats = npt.NDArray[np.float32]
 
+MAX_DIET_LINES = 60  # that are read for a request about food
+NO_SEQS = np.empty(0, np.int64)
 MAX_EXHAUSTIVE_LINES = 1200  # up to this size of a bank, every line is a candidate
 DENSE_CANDIDATES = 400  # nearest in meaning; more if more hits are wanted
 LEXICAL_CANDIDATES = 400  # found by terms; likewise
@@ -57,6 +60,7 @@ class Candidates:
         corpus: the statistics of the bank.
         parsed: the parsed query.
         allowed: the numbers of the lines that may be recalled, ascending; None: all lines.
+        diet_seqs: for a request about food the newest lines with a word of diets, ascending.
     """
 
     seqs: Seqs
@@ -67,6 +71,7 @@ class Candidates:
     corpus: CorpusStats
     parsed: ParsedQuery
     allowed: Seqs | None
+    diet_seqs: Seqs = field(default_factory=lambda: NO_SEQS)
 
 
 def find_candidates(
@@ -103,13 +108,15 @@ def find_candidates(
         k += len(exclude)
     last = corpus.last_seq  # lines added after the statistics were read are found by the next query
     postings = _read_postings(store, bank, parsed, last, visible, exclude)
+    diet_seqs = _find_diet_lines(store, bank, visible) if parsed.request == Request.FOOD else NO_SEQS
     if in_times is not None:
         seqs = in_times if allowed is None else in_times[is_member(in_times, allowed)]
         seqs = sample_evenly(seqs, max(MAX_EXHAUSTIVE_LINES, k))
     elif (last if visible is None else len(visible)) <= MAX_EXHAUSTIVE_LINES:
         seqs = np.arange(1, last + 1) if allowed is None else allowed
     else:
-        seqs = find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k))
+        diet_seqs = diet_seqs if allowed is None else diet_seqs[is_member(diet_seqs, allowed)]
+        seqs = union(diet_seqs, find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k)))
         if (vector := embed()) is not None:
             seqs = union(store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed), seqs)
     seqs = seqs[seqs <= last]
@@ -118,7 +125,13 @@ def find_candidates(
     rows = store.scoring_rows(bank, add_windows(seqs, last), visible)
     row_indexes = np.flatnonzero(is_member(rows.seq, seqs))
     cosine = _read_cosines(store, bank, model, embed(), rows.seq, exclude)
-    return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, parsed, allowed)
+    return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, parsed, allowed, diet_seqs)
+
+
+def _find_diet_lines(store: Store, bank: str, visible: Seqs | None) -> Seqs:
+    """Return the newest lines with a word of diets, ascending."""
+    read = store.postings(bank, DIET_TERMS, len(DIET_TERMS), MAX_POSTINGS, visible)
+    return union(*(posting.records["seq"] for posting in read.values()))[-MAX_DIET_LINES:]
 
 
 def _read_postings(

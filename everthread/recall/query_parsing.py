@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from everthread.recall.standing_facts import Request, find_request
 from everthread.text import lexicon_times
 from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, fold, normalize, split_words, terms
 from everthread.text.arithmetic import is_sum
@@ -67,6 +68,7 @@ class ParsedQuery:
         is_small_talk: whether it is only small talk or a sum, so that no line is relevant.
         asks_for_overview: whether it asks what was said at a time and has no other topic.
         quoted_speakers: the mentioned speakers whose own words it asks for ("What did Nora tell me?").
+        request: whether it requests advice, and about what.
     """
 
     text: str
@@ -83,6 +85,7 @@ class ParsedQuery:
     is_small_talk: bool
     asks_for_overview: bool
     quoted_speakers: frozenset[str]
+    request: Request
 
 
 def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuery:
@@ -126,6 +129,7 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
         asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned, language),
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, timeless)),
+        request=find_request(question) if language == ENGLISH else Request.NONE,
     )
 
 

@@ -170,7 +170,8 @@ class BankReader:
 
     def measure_statements(self, candidates: Candidates, signals: features.Signals) -> features.Signals:
         """Read the texts of the best candidates, and return all signals: those measured before, and theirs."""
-        chosen = statements.choose_lines(candidates.parsed, signals)
+        on_diets = np.flatnonzero(np.isin(candidates.seqs, candidates.diet_seqs))
+        chosen = statements.choose_lines(candidates.parsed, signals, on_diets)
         seqs = candidates.seqs[chosen]
         texts = dict(self.store.texts(self.bank, seqs)) if len(seqs) else {}
         read = [texts.get(seq, "") for seq in seqs.tolist()]

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everthread.recall.standing_facts import Fact, Request, find_fact, find_request
+from everthread.recall.statements import DIET, MAX_READ_LINES
+from everthread.types import NewLine
+from recall.builders import open_filled
+from recall.test_statements import measure
+
+
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("What should I cook for dinner?", Request.FOOD),
+        ("Any ideas for a quick LUNCH", Request.FOOD),
+        ("Can you suggest a present for Ben?", Request.ADVICE),
+        ("Help me plan our weekend.", Request.ADVICE),
+        ("What did Ben recommend for dinner?", Request.NONE),
+        ("Which book has Ann recommended?", Request.NONE),
+        ("Where does Mia work?", Request.NONE),
+        ("Plan a menu of rye bread, sardines, olives, sheep's cheese, figs and wine for the meeting.", Request.NONE),
+        ("Who cooked dinner?", Request.NONE),
+    ],
+)
+def test_a_request_for_advice_is_told_from_a_question_about_advice_given(text: str, request_: Request) -> None:
+    assert find_request(text) == request_
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("I’m allergic to walnuts.", Fact.DIET),
+        ("Mum doesn't eat pork.", Fact.DIET),
+        ("Ben collects old maps.", Fact.STANDING),
+        ("I am afraid of dogs.", Fact.STANDING),
+        ("The train was late.", Fact.NONE),
+        ("Gloves lay on the table.", Fact.NONE),
+    ],
+)
+def test_likes_limits_and_diets_are_facts_that_last(text: str, fact: Fact) -> None:
+    assert find_fact(text) == fact
+
+
+def test_diets_bear_on_a_request_for_food_whatever_their_meaning(tmp_path: Path) -> None:
+    lines = [
+        NewLine("I'm allergic to walnuts.", "Ann"),
+        NewLine("The train was late.", "Ann"),
+        NewLine("I'm a vegetarian bot.", "Bot", "assistant"),
+    ]
+    with open_filled(tmp_path, lines) as memory:
+        assert measure(memory, "What should I cook for dinner?")["standing"] == [DIET, 0, 0]
+        assert measure(memory, "Who is allergic to walnuts?")["standing"] == [0, 0, 0]
+
+
+def test_other_facts_that_last_bear_on_a_request_that_is_near_in_meaning(tmp_path: Path) -> None:
+    said = ["Can you suggest a present? Ben loves a present.", "The train was late.", "Kites never fly here."]
+    with open_filled(tmp_path, said) as memory:
+        assert measure(memory, "Can you suggest a present for Ben?")["standing"] == [1, 0, 0]
+
+
+def test_in_a_large_bank_the_newest_diets_are_read_though_they_are_far_from_the_request(tmp_path: Path) -> None:
+    others = [NewLine(f"What a long dinner {n}, we cook for dinner.", "Ann") for n in range(1300)]
+    with open_filled(tmp_path, [NewLine("Jo is vegan.", "Ann"), *others]) as memory:
+        hits = memory.recall("What should I cook for dinner?", 3)
+        assert hits[0].line.text == "Jo is vegan."
+        assert len(hits) == 3
+        assert len(others) > MAX_READ_LINES
