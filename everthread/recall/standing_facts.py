@@ -27,7 +27,7 @@ _REQUESTS, _PAST, _FOOD, _DIET, _STANDING = map(_pattern, ("requests", "past", "
 
 
 class Request(IntEnum):
-    """What a query requests, as far as it matters to lasting facts."""
+    """The requests for which lasting facts are looked for."""
 
     NONE = 0
     ADVICE = 1  # "Can you suggest a present for Ben?"
@@ -35,7 +35,7 @@ class Request(IntEnum):
 
 
 class Fact(IntEnum):
-    """What a line says that lasts."""
+    """The kinds of lasting facts."""
 
     NONE = 0
     STANDING = 1  # "Ben collects old maps."

@@ -16,9 +16,12 @@ from everthread.recall.query_parsing import ParsedQuery
 from everthread.recall.standing_facts import Fact, Request, find_fact
 from everthread.text.first_person import Person, find_person
 
-SIGNALS = (
+OF_PERSONS = (
     "first_person",  # the speaker signal, for a line in the first person
     "experience",  # 1 if the query asks what happened, and the line says so in the first person ("I adopted a cat")
+)
+SIGNALS = (
+    *OF_PERSONS,
     "standing",  # 1 if the query requests advice, and the line says what lasts and bears on it; DIET for food
 )
 NO_INDEXES = np.empty(0, np.intp)
@@ -91,7 +94,7 @@ def _find_standing(
 ) -> npt.NDArray[np.float32]:
     """Return (C,) the signal of lines that say what lasts and bear on a request for advice.
 
-    It bears on it if both are about food, if the request names somebody of whom the line speaks, or by its meaning.
+    A line bears on a request if both are about food, or if it is near to it in meaning.
     """
     standing = np.zeros(len(signals["cosine"]), np.float32)
     if not parsed.request:

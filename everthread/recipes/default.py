@@ -9,6 +9,7 @@ import numpy as np
 
 from everthread.recall import features, relevance, statements, time_overview
 from everthread.recall.candidates import Candidates
+from everthread.recall.query_parsing import ParsedQuery
 from everthread.recall.reader import BankReader
 from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import Reranker
@@ -36,10 +37,10 @@ class ScoringProfile:
     threshold: float
     order_only: frozenset[str] = frozenset()
 
-    @property
-    def reads_texts(self) -> bool:
-        """True if a signal of `statements` has a weight, so that texts must be read."""
-        return any(name in self.weights for name in statements.SIGNALS)
+    def needs_texts(self, parsed: ParsedQuery) -> bool:
+        """Return whether a signal that is read from texts has a weight, and may not be 0 for this query."""
+        needed = statements.SIGNALS if parsed.request else statements.OF_PERSONS
+        return any(name in self.weights for name in needed)
 
 
 # The weight of lines that only ask or are small talk, set by hand: of 614 in the datasets, two answer a question. By
@@ -198,7 +199,7 @@ class Default(Recipe):
             query_relevance = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
             hit_relevances = np.full(len(scores), query_relevance)
         else:
-            if profile.reads_texts:
+            if profile.needs_texts(candidates.parsed):
                 signals = reader.measure_statements(candidates, signals)
             scores = features.weighted_sum(signals, profile.weights)
             weights_for_evidence = relevance.evidence_weights(candidates.parsed, profile.weights, profile.order_only)
@@ -208,7 +209,7 @@ class Default(Recipe):
                 if candidates.parsed.is_small_talk
                 else profile.query_model.predict(relevance.collect_evidence(candidates, signals, evidence_scores))
             )
-            if "standing" in profile.weights and (signals["standing"] == statements.DIET).any():
+            if "standing" in signals and (signals["standing"] == statements.DIET).any():
                 query_relevance = max(query_relevance, DIET_RELEVANCE)
             hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
         best = np.argsort(-scores, kind="stable")[:k]

@@ -25,7 +25,7 @@ from recall.test_statements import measure
         ("Who cooked dinner?", Request.NONE),
     ],
 )
-def test_a_request_for_advice_is_told_from_a_question_about_advice_given(text: str, request_: Request) -> None:
+def test_a_question_about_advice_that_was_given_is_no_request(text: str, request_: Request) -> None:
     assert find_request(text) == request_
 
 
