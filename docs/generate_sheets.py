@@ -130,7 +130,7 @@ class Screens:
         with self.page.expect_file_chooser() as chooser:
             self.page.get_by_role("button", name="Import chats").click()
         chooser.value.set_files(EXAMPLE)
-        self.page.get_by_role("button", name="Bring over").wait_for()
+        self.page.get_by_role("button", name="Import 21 messages").wait_for()
 
     def receipt(self) -> None:
         bank = f"{self.url}/api/v1/banks/receipt-{self.size}"

@@ -99,7 +99,7 @@ def test_a_character_draws_on_the_chats_of_another_only_if_they_are_shared(page:
             expect(page.locator("#panel")).to_contain_text("From your chats with Ever")
             expect(page.locator("#panel")).to_contain_text("I hid the gold in the barn.")
     page.get_by_role("button", name="1 memory").click()  # of the reply when it was shared
-    expect(page.locator("#panel")).to_contain_text("1 memory from ruth, which is not shared any more")
+    expect(page.locator("#panel")).to_contain_text("1 memory from ruth, which is no longer shared")
     expect(page.locator("#panel")).not_to_contain_text("in the barn")
 
 

@@ -92,7 +92,7 @@ def read_file(page: Page) -> None:
     page.click("#open-settings")
     inputs = page.get_by_role("dialog", name="Settings").locator("input[type=file]")
     inputs.last.set_input_files({"name": f"{NAME[:60]}.jsonl", "mimeType": "text/plain", "buffer": rows})
-    page.get_by_role("button", name="Bring over").wait_for()
+    page.get_by_role("button", name="Import 2 messages").wait_for()
     page.get_by_text("Choose chats").click()
 
 

@@ -23,7 +23,7 @@ def drop(page: Page, *files: Payload | Path) -> Locator:
     """Choose files in the settings; return the dialog that opens."""
     page.click("#open-settings")
     page.get_by_role("dialog", name="Settings").locator("input[type=file]").last.set_input_files(files)  # type: ignore[arg-type]
-    return page.get_by_role("dialog", name="Bring your chats")
+    return page.get_by_role("dialog", name="Import your chats")
 
 
 def stored(url: str, bank: str) -> list[tuple[str, str, str]]:
@@ -49,15 +49,15 @@ def test_chosen_chats_of_a_long_history_come_over_under_the_persons_name(page: P
     rows.last.scroll_into_view_if_needed()
     expect(rows).to_have_count(200)
     dialog.get_by_role("button", name="Choose none").click()
-    expect(dialog.get_by_role("button", name="Bring over 0 messages")).to_be_disabled()
+    expect(dialog.get_by_role("button", name="Import 0 messages")).to_be_disabled()
     dialog.get_by_label("Find by title").fill("kite 37")
     expect(rows).to_have_count(11)
     dialog.get_by_role("checkbox", name="Kite 371").check()
     dialog.get_by_role("checkbox", name="Kite 372").check()
     expect(dialog).to_contain_text("2 of 400 chosen")
     check_accessibility(page)
-    dialog.get_by_role("button", name="Bring over 4 messages").click()
-    expect(dialog.locator(".headline")).to_have_text("4 messages came over.")
+    dialog.get_by_role("button", name="Import 4 messages").click()
+    expect(dialog.locator(".headline")).to_have_text("4 messages imported.")
     expect(dialog.get_by_role("button", name="Open the latest chat")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator(".line-text").first).to_have_text("How do I fly kite 372?")
@@ -77,15 +77,15 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
         if not again:
             check_accessibility(page)
             page.keyboard.press("Tab")
-        dialog.get_by_role("button", name="Bring over 2 messages").press("Enter")
+        dialog.get_by_role("button", name="Import 2 messages").press("Enter")
         expect(dialog.locator(".headline")).to_have_text(
-            "All of it was here already." if again else "2 messages came over."
+            "Everything was already here." if again else "2 messages imported."
         )
         dialog.get_by_role("button", name="Close").last.click()
     dialog = drop(page, discord())
     dialog.get_by_label("Who are you?").select_option("nora_k")
     dialog.get_by_label("Who is the chatbot?").select_option("ever_bot")
-    dialog.get_by_role("button", name="Bring over 3 messages").click()
+    dialog.get_by_role("button", name="Import 3 messages").click()
     dialog.get_by_role("button", name="Search").click()
     expect(page.locator("#query")).to_be_focused()
     assert [line[:2] for line in stored(url, "messengers")] == [
@@ -108,10 +108,10 @@ def test_a_dropped_folder_is_one_import(page: Page, url: str, tmp_path: Path) ->
     tab = page.context.new_cdp_session(page)
     for kind in ("dragEnter", "dragOver", "drop"):
         tab.send("Input.dispatchDragEvent", {"type": kind, "x": 500, "y": 300, "data": dropped})
-    dialog = page.get_by_role("dialog", name="Bring your chats")
+    dialog = page.get_by_role("dialog", name="Import your chats")
     expect(dialog).to_contain_text("1 chat · 9 messages")
-    dialog.get_by_role("button", name="Bring over 9 messages").click()
-    expect(dialog.locator(".headline")).to_have_text("9 messages came over.")
+    dialog.get_by_role("button", name="Import 9 messages").click()
+    expect(dialog.locator(".headline")).to_have_text("9 messages imported.")
     assert stored(url, "folder") == [("Jörg", "user", f"Kite {day}") for day in range(1, 10)]
 
 
@@ -164,10 +164,10 @@ def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(tab: 
             route.continue_()
 
     tab.route("**/import/*", cut)
-    dialog.get_by_role("button", name="Bring over 9 messages").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("2 of 9 messages are here.")
-    dialog.get_by_role("button", name="Go on").click()
-    expect(dialog.locator(".headline")).to_have_text("9 messages came over.")
+    dialog.get_by_role("button", name="Import 9 messages").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("2 of 9 messages are imported.")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(dialog.locator(".headline")).to_have_text("9 messages imported.")
     expect(dialog.locator("details[open]")).to_contain_text("recipes.json: unrecognised JSON")
     assert asked == [False, False, False, False, True]
     lines = stored(url, "several")
@@ -188,7 +188,7 @@ def test_an_upload_shows_how_much_is_sent_and_leaves_nothing_when_it_is_cancelle
     network.send("Network.enable")
     slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 200_000}
     network.send("Network.emulateNetworkConditions", slow)
-    dialog = page.get_by_role("dialog", name="Bring your chats")
+    dialog = page.get_by_role("dialog", name="Import your chats")
     for button in ("Cancel", "Close"):
         moved.write_text("Ann: Hi.\n")
         drop(page, talk, moved)
@@ -202,7 +202,7 @@ def test_an_upload_shows_how_much_is_sent_and_leaves_nothing_when_it_is_cancelle
             moved.unlink()
             network.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": -1})
             expect(dialog.locator("details[open]")).to_contain_text("moved.txt: It can’t be opened.")
-            expect(dialog.get_by_role("button", name="Bring over 30,000 messages")).to_be_enabled()
+            expect(dialog.get_by_role("button", name="Import 30,000 messages")).to_be_enabled()
         dialog.get_by_role("button", name=button).press("Enter")
         expect(dialog).to_have_count(0)
         wait_until(lambda: not list(temporary.iterdir()))
@@ -213,8 +213,8 @@ def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refu
 ) -> None:
     visit(tab, url, "cut")
     refusals = [
-        (429, {"retry-after": "7"}, "Too many requests. Go on in 7 seconds."),
-        (503, {}, "The server is busy. Go on in a moment."),
+        (429, {"retry-after": "7"}, "Too many requests. Continue in 7 seconds."),
+        (503, {}, "The server is busy. Continue in a moment."),
     ]
 
     def refuse(route: Route) -> None:
@@ -228,8 +228,8 @@ def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refu
     while refusals:
         expect(dialog.get_by_role("alert")).to_have_text(refusals[0][2])
         del refusals[0]
-        dialog.get_by_role("button", name="Go on").click()
-    expect(dialog.get_by_role("button", name="Bring over")).to_be_enabled()
+        dialog.get_by_role("button", name="Continue").click()
+    expect(dialog.get_by_role("button", name="Import")).to_be_enabled()
     tab.unroute("**/import/preview?*")
     uploads: list[str] = []
 
@@ -238,13 +238,13 @@ def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refu
         route.abort()
 
     tab.route("**/import/*", cut, times=1)
-    dialog.get_by_role("button", name="Bring over").click()
+    dialog.get_by_role("button", name="Import").click()
     expect(dialog.get_by_role("alert")).to_have_text(
-        "The connection to the server was lost. 0 of 3 messages are here. If you go on, nothing is added twice."
+        "The connection to the server was lost. 0 of 3 messages are imported. If you continue, nothing is added twice."
     )
     web.delete(uploads[0]).raise_for_status()  # the server has forgotten it
-    dialog.get_by_role("button", name="Go on").click()
-    expect(dialog.locator(".headline")).to_have_text("3 messages came over.")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(dialog.locator(".headline")).to_have_text("3 messages imported.")
     dialog.get_by_role("button", name="Close").last.click()
     dialog = drop(tab, RECIPES)
     expect(dialog.get_by_role("alert")).to_have_text("recipes.json can’t be read.")

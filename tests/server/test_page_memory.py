@@ -350,9 +350,9 @@ def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, 
     expect(page.locator("#session-list .session")).to_have_count(1)
     page.click("#open-settings")
     page.locator("input[type=file]").last.set_input_files(tmp_path / "whole.jsonl")
-    page.get_by_role("button", name="Bring over 2 messages").click()
-    dialog = page.get_by_role("dialog", name="Bring your chats")
-    expect(dialog).to_contain_text("2 messages came over.")
+    page.get_by_role("button", name="Import 2 messages").click()
+    dialog = page.get_by_role("dialog", name="Import your chats")
+    expect(dialog).to_contain_text("2 messages imported.")
     dialog.get_by_role("button", name="Close").last.click()
     expect(page.locator("#session-list .session")).to_have_count(2)
 

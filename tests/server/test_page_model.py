@@ -139,7 +139,7 @@ def test_the_first_steps_are_taken_by_keyboard_alone_and_each_is_offered_once(
     check_accessibility(page)
     chats = b'{"speaker": "Alex", "text": "Mia moved to Lisbon.", "said_at": "2024-03-01T10:00:00Z"}'
     card.locator("input[type=file]").set_input_files({"name": "old.jsonl", "mimeType": "", "buffer": chats})
-    expect(page.get_by_role("button", name="Bring over 1 message")).to_be_focused()
+    expect(page.get_by_role("button", name="Import 1 message")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Open the latest chat")).to_be_focused()
     page.keyboard.press("Escape")

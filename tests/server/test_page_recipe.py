@@ -20,7 +20,7 @@ def test_the_bank_stores_the_chosen_recipe_and_replies_by_it(page: Page, url: st
     visit(page, url, "chosen")
     page.click("#open-settings")
     names = page.get_by_label("Recipe").locator("option")
-    expect(names.first).to_have_text("As the server is set: default")
+    expect(names.first).to_have_text("Server default: default")
     expect(names.nth(2)).to_have_text(re.compile("^membot: .*nearest in meaning"))
     page.get_by_label("Recipe").select_option("membot")
     expect(page.get_by_text("Options of the recipe membot")).to_be_visible()
@@ -103,7 +103,7 @@ def test_the_model_of_notes_and_summaries_is_chosen_in_the_settings_and_saved_wi
     for value in ("none", "m", ""):
         page.click("#open-settings")
         box = page.get_by_label("Notes written by")
-        expect(box.locator("option")).to_have_text(["As the server is set", "No model: key sentences only", "m"])
+        expect(box.locator("option")).to_have_text(["Server default", "No model: key sentences only", "m"])
         with page.expect_response(settings) as saved:
             box.select_option(value)
         assert saved.value.ok
