@@ -56,10 +56,10 @@ def hide_among(bank: AnnotatedConversation, other: AnnotatedConversation) -> Ann
     """Return a bank whose lines are spread over those of another conversation, of which its person is one speaker."""
     speaker = bank.lines[0].speaker
     renamed = [replace(line, speaker=speaker) if line.speaker == other.speakers[0] else line for line in other.lines]
-    distance = len(renamed) // len(bank.lines)
+    parts = len(bank.lines)
     lines, ids = [], []
     for start, (line, id) in enumerate(zip(bank.lines, bank.ids, strict=True)):
-        before = slice(start * distance, (start + 1) * distance)
+        before = slice(start * len(renamed) // parts, (start + 1) * len(renamed) // parts)
         last = renamed[before][-1]
         lines += [*renamed[before], replace(line, session=last.session, said_at=last.said_at)]
         ids += [*other.ids[before], id]

@@ -108,14 +108,15 @@ def find_candidates(
         k += len(exclude)
     last = corpus.last_seq  # lines added after the statistics were read are found by the next query
     postings = _read_postings(store, bank, parsed, last, visible, exclude)
-    diet_seqs = _find_diet_lines(store, bank, visible) if parsed.request == Request.FOOD else NO_SEQS
+    diet_seqs = NO_SEQS
+    if parsed.request == Request.FOOD and in_times is None:
+        diet_seqs = _find_diet_lines(store, bank, last, allowed, visible, exclude)
     if in_times is not None:
         seqs = in_times if allowed is None else in_times[is_member(in_times, allowed)]
         seqs = sample_evenly(seqs, max(MAX_EXHAUSTIVE_LINES, k))
     elif (last if visible is None else len(visible)) <= MAX_EXHAUSTIVE_LINES:
         seqs = np.arange(1, last + 1) if allowed is None else allowed
     else:
-        diet_seqs = diet_seqs if allowed is None else diet_seqs[is_member(diet_seqs, allowed)]
         seqs = union(diet_seqs, find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k)))
         if (vector := embed()) is not None:
             seqs = union(store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed), seqs)
@@ -128,10 +129,18 @@ def find_candidates(
     return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, parsed, allowed, diet_seqs)
 
 
-def _find_diet_lines(store: Store, bank: str, visible: Seqs | None) -> Seqs:
-    """Return the newest lines with a word of diets, ascending."""
+def _find_diet_lines(
+    store: Store, bank: str, last: int, allowed: Seqs | None, visible: Seqs | None, exclude: Seqs | None
+) -> Seqs:
+    """Return the newest lines with a word of diets that may be recalled, ascending."""
     read = store.postings(bank, DIET_TERMS, len(DIET_TERMS), MAX_POSTINGS, visible)
-    return union(*(posting.records["seq"] for posting in read.values()))[-MAX_DIET_LINES:]
+    seqs = union(NO_SEQS, *(posting.records["seq"] for posting in read.values()))
+    seqs = seqs[seqs <= last]
+    if allowed is not None:
+        seqs = seqs[is_member(seqs, allowed)]
+    if exclude is not None:
+        seqs = seqs[~is_member(seqs, exclude)]
+    return seqs[-MAX_DIET_LINES:]
 
 
 def _read_postings(

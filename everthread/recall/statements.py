@@ -1,4 +1,4 @@
-"""Signals that are read from the texts of the best candidates: what their speakers say of themselves. Pure.
+"""Signals that are read from the texts of the best candidates: the first person, and lasting facts. Pure.
 
 Only the best candidates by the other signals are read, which costs little and needs nothing stored: these signals work
 in banks of earlier versions, and after a change of the word lists.
@@ -69,7 +69,7 @@ def choose_lines(
 def compute_signals(
     parsed: ParsedQuery, signals: Signals, chosen: npt.NDArray[np.intp], texts: Sequence[str]
 ) -> Signals:
-    """Compute the signals of texts in the first person.
+    """Compute the signals that are read from texts.
 
     Args:
         parsed: the parsed query.
@@ -100,6 +100,7 @@ def _find_standing(
     if not parsed.request:
         return standing
     facts = np.array([find_fact(text) for text in texts], np.intp)
+    facts[(signals["asks"] + signals["empty"])[chosen] > 0] = Fact.NONE
     standing[chosen] = (signals["cosine"][chosen] >= MIN_COSINE) & (facts > Fact.NONE)
     if parsed.request == Request.FOOD:
         standing[chosen[facts == Fact.DIET]] = DIET

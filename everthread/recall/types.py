@@ -49,6 +49,8 @@ class SearchResult:
         passes: whether the query passes the relevance gate; if not, its context has no hits.
         terms: the terms of the query, by which excerpts of long lines are chosen.
         allowed: the numbers of the lines that may be shown, ascending; None: all lines.
+        calibrated: whether the hits are ordered by relevances that are probabilities, so that a context may weigh them
+            against the hits' tokens.
     """
 
     hits: list[Hit] = field(default_factory=list)
@@ -56,6 +58,7 @@ class SearchResult:
     passes: bool = False
     terms: tuple[str, ...] = ()
     allowed: Seqs | None = None
+    calibrated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

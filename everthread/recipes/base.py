@@ -120,8 +120,9 @@ class Recipe:
         if limits.session is not None and "line" in self.kinds:
             lines = self._push_and_read_buffer(reader, result, limits.session)
             buffered = [line for line in lines if line.seq not in limits.exclude]
+        min_gain = self.min_gain if result.calibrated else 0.0
         return fill_context(
-            result.hits, buffered, limits.tokens, limits.count, result.relevance, result.terms, self.min_gain
+            result.hits, buffered, limits.tokens, limits.count, result.relevance, result.terms, min_gain
         )
 
     def _push_and_read_buffer(self, reader: BankReader, result: SearchResult, session: str) -> list[Line]:

@@ -46,11 +46,10 @@ class ScoringProfile:
 # The weight of lines that only ask or are small talk, set by hand: of 614 in the datasets, two answer a question. By
 # its other signals such a line can score 15.
 EMPTY_WEIGHT = -10.0
-# Of a lasting fact that bears on a request for advice, set by hand on four of the banks of `everthread bench requests`.
+# Of a lasting fact that bears on a request for advice, set by hand on the banks of `everthread bench requests`.
 STANDING_WEIGHT = 4.0
-DIET_RELEVANCE = (
-    0.6  # of a request for food, if the bank knows of a diet: with that weight alone small banks kept silent
-)
+# Of a request for food, if the bank knows of a diet: with that weight alone small banks kept silent.
+DIET_RELEVANCE = 0.6
 
 # A good session, or a statement in the first person, is no evidence that a line answers: with these signals in the best
 # score, the gate let in 24.7 instead of 20.8% at 99% kept.
@@ -223,4 +222,11 @@ class Default(Recipe):
         ]
         hits = reader.read_hits(ranked, self.neighbours, candidates.allowed, query.exclude)
         passes = query_relevance >= profile.threshold
-        return SearchResult(hits, query_relevance, passes, candidates.parsed.terms, candidates.allowed)
+        return SearchResult(
+            hits,
+            query_relevance,
+            passes,
+            candidates.parsed.terms,
+            candidates.allowed,
+            calibrated=not candidates.parsed.asks_for_overview,
+        )

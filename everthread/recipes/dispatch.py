@@ -107,6 +107,7 @@ def _build_bank_context(
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
     hits = apply_gate(result, limits, recipe_used.min_relevance)
     if reranker is not None:
+        result = replace(result, calibrated=False)
         hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
     return recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
 

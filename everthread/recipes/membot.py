@@ -130,7 +130,8 @@ class Membot(Recipe):
         hits = reader.read_hits(ranked, self.neighbours, allowed, query.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         passes = bool(hits) and best >= threshold
-        return MembotResult(hits, best, passes, tuple(dict.fromkeys(terms(query.text))), allowed, threshold)
+        found = tuple(dict.fromkeys(terms(query.text)))
+        return MembotResult(hits, best, passes, found, allowed, threshold=threshold)
 
     def _score_lines(
         self, nearest: Sequence[tuple[int, float]], last: int, threshold: float

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from everthread.recall.candidates import MAX_DIET_LINES
 from everthread.recall.standing_facts import Fact, Request, find_fact, find_request
-from everthread.recall.statements import DIET, MAX_READ_LINES
-from everthread.types import NewLine
+from everthread.recall.statements import DIET
+from everthread.types import Filter, NewLine
 from recall.builders import open_filled
 from recall.test_statements import measure
 
@@ -36,6 +37,10 @@ def test_a_question_about_advice_that_was_given_is_no_request(text: str, request
         ("Mum doesn't eat pork.", Fact.DIET),
         ("Ben collects old maps.", Fact.STANDING),
         ("I am afraid of dogs.", Fact.STANDING),
+        ("I'm not allergic to anything.", Fact.NONE),
+        ("I don't have a car.", Fact.NONE),
+        ("Don't worry about the switch!", Fact.NONE),
+        ("I walked into the room.", Fact.NONE),
         ("The train was late.", Fact.NONE),
         ("Gloves lay on the table.", Fact.NONE),
     ],
@@ -56,15 +61,20 @@ def test_diets_bear_on_a_request_for_food_whatever_their_meaning(tmp_path: Path)
 
 
 def test_other_facts_that_last_bear_on_a_request_that_is_near_in_meaning(tmp_path: Path) -> None:
-    said = ["Can you suggest a present? Ben loves a present.", "The train was late.", "Kites never fly here."]
+    said = ["I suggest a present: Ben loves a present.", "The train was late.", "Kites never fly here."]
     with open_filled(tmp_path, said) as memory:
         assert measure(memory, "Can you suggest a present for Ben?")["standing"] == [1, 0, 0]
 
 
-def test_in_a_large_bank_the_newest_diets_are_read_though_they_are_far_from_the_request(tmp_path: Path) -> None:
-    others = [NewLine(f"What a long dinner {n}, we cook for dinner.", "Ann") for n in range(1300)]
-    with open_filled(tmp_path, [NewLine("Jo is vegan.", "Ann"), *others]) as memory:
-        hits = memory.recall("What should I cook for dinner?", 3)
-        assert hits[0].line.text == "Jo is vegan."
-        assert len(hits) == 3
-        assert len(others) > MAX_READ_LINES
+def test_a_question_states_no_fact(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["Are you vegan?"]) as memory:
+        assert measure(memory, "What should I cook for dinner?")["standing"] == [0]
+
+
+def test_in_a_large_bank_diets_are_read_though_they_are_far_from_the_request(tmp_path: Path) -> None:
+    others = [NewLine(f"What a long dinner {n}, we cook for dinner.", "Ann", session="old") for n in range(1300)]
+    menus = [NewLine(f"A vegan menu {n}.", "Ann", session="new") for n in range(MAX_DIET_LINES + 1)]
+    with open_filled(tmp_path, [NewLine("Jo is vegan.", "Ann", session="old"), *others, *menus]) as memory:
+        query = "What should I cook for dinner?"
+        assert memory.recall(query, 1, where=Filter(session="old"))[0].line.text == "Jo is vegan."
+        assert memory.recall(query, 1)[0].line.text.startswith("A vegan menu")

@@ -257,3 +257,17 @@ def test_recall_returns_as_many_hits_as_requested(years: Memory) -> None:
         len(years.recall("What did we talk about last year?", MAX_EXHAUSTIVE_LINES + 100, as_of=NOW))
         == MAX_EXHAUSTIVE_LINES + 100
     )
+
+
+def test_a_short_context_of_an_overview_has_informative_lines_before_short_ones(tmp_path: Path) -> None:
+    informative = [f"I repaired the {n}. window of the boat house and painted it green." for n in range(12)]
+    lines = [
+        NewLine(text, "Ann", said_at=NOW - timedelta(days=1))
+        for each in informative
+        for text in (each, "Hm.", "Yes, ok.")
+    ]
+    with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        memory.observe_many(lines)
+        context = memory.context("What did we talk about yesterday?", 150, as_of=NOW)
+        assert context.hits
+        assert {hit.line.text for hit in context.hits} <= set(informative)

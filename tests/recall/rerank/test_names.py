@@ -115,6 +115,8 @@ def test_a_context_is_filled_in_the_order_of_the_reranker(memory: Memory) -> Non
     other = memory.context("ferry", 40, gate=False, min_relevance=0.0, rerank=Backwards())
     assert seqs(other.hits) != best
     assert seqs(other.hits)[0] == seqs(memory.recall("ferry", 50))[-1]
+    longer = memory.context("ferry", 80, gate=False, min_relevance=0.0, rerank=Backwards())
+    assert seqs(longer.hits)[:3] == seqs(memory.recall("ferry", 50))[::-1][:3]
 
 
 def test_a_query_can_override_the_reranker_of_the_recipe(memory: Memory) -> None:
