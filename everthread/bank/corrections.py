@@ -13,7 +13,7 @@ from everthread.errors import BadInput, NotFound
 from everthread.stores.base import LineStore, Store, UnitStore
 from everthread.stores.errors import missing_line_error
 from everthread.stores.shared_rows import source_key
-from everthread.types import Filter, Line, NewLine, NewUnit, Unit
+from everthread.types import Filter, JSONValue, Line, NewLine, NewUnit, Unit
 
 
 def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
@@ -35,11 +35,15 @@ def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str 
     if not lines:
         raise missing_line_error(bank, seq)
     old = lines[0]
-    metadata = {
-        name: value for name, value in old.metadata.items() if not name.startswith(META_PREFIX) or name == META_UNDATED
-    }
-    metadata[META_CORRECTS] = old.metadata.get(META_CORRECTS, seq)
+    metadata = {**keep_source_metadata(old), META_CORRECTS: old.metadata.get(META_CORRECTS, seq)}
+    if META_UNDATED in old.metadata:
+        metadata[META_UNDATED] = old.metadata[META_UNDATED]
     return NewLine(text, old.speaker, old.role, old.said_at, old.session, metadata, old.parent, source_key(old) or key)
+
+
+def keep_source_metadata(line: Line) -> dict[str, JSONValue]:
+    """Return the metadata of a line that came with it from its source, without that which Everthread added."""
+    return {name: value for name, value in line.metadata.items() if not name.startswith(META_PREFIX)}
 
 
 def sort_by_position(lines: Sequence[Line]) -> list[Line]:

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from everthread import factory
+from everthread.bank.corrections import keep_source_metadata
 from everthread.bank.line_validation import clean_line
 from everthread.bank.settings import remember_policy
 from everthread.chat.character import Character
@@ -44,7 +45,7 @@ from everthread.recipes.base import Recipe
 from everthread.scribes.base import Scribe
 from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter
-from everthread.types import EndResult, JSONValue, Line, Metadata, NewLine, Receipt, Role, Sampling, now
+from everthread.types import EndResult, Line, Metadata, NewLine, Receipt, Role, Sampling, now
 
 
 class Chat:
@@ -242,7 +243,15 @@ class Chat:
         new_line = self._build_line(text, speaker, role, {**(metadata or {}), **own})
         return self._conversation.add(replace(new_line, key=key, said_at=said_at or new_line.said_at))
 
-    def edit(self, seq: int, text: str, *, answer: bool = True, said_at: datetime | None = None) -> Reply | None:
+    def edit(
+        self,
+        seq: int,
+        text: str,
+        *,
+        answer: bool = True,
+        said_at: datetime | None = None,
+        metadata: Metadata | None = None,
+    ) -> Reply | None:
         """Replace the text of a line, and discard the lines after it.
 
         Args:
@@ -250,6 +259,7 @@ class Chat:
             text: the new text.
             answer: whether a user's line gets a new reply.
             said_at: the time of the new line; default: now.
+            metadata: of the new line; default: a user's line keeps that of its source.
 
         Returns:
             The new reply to a user's line; None without one, and for a line of the character.
@@ -264,9 +274,11 @@ class Chat:
         old, removed = self.lines[position], self.lines[position:]
         if old.role == "user":
             self.responder.check_fits()
-        metadata: dict[str, JSONValue] = {META_HEARD: True} if old.metadata.get(META_HEARD) else {}
-        metadata |= self._scribe_worker.quotes.metadata(text) if is_character_line(old) else {}
-        self._conversation.edit(position, text, said_at or self._now(), metadata)
+        if metadata is None and old.role == "user":
+            metadata = keep_source_metadata(old)
+        own: Metadata = {META_HEARD: True} if old.metadata.get(META_HEARD) else {}
+        quotes = self._scribe_worker.quotes.metadata(text) if is_character_line(old) else {}
+        self._conversation.edit(position, text, said_at or self._now(), {**(metadata or {}), **own, **quotes})
         self.responder.discard_reminders(removed)
         return self._answer(replaces=None) if answer and old.role == "user" else None
 

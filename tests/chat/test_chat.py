@@ -271,13 +271,15 @@ def test_the_old_reply_remains_if_regenerating_fails(talk: Talk) -> None:
 
 def test_an_edited_line_gets_a_new_reply_and_later_lines_are_discarded(talk: Talk, memory: Memory) -> None:
     chat = talk("Rome!", "Aye.", "Lisbon!")
-    get_reply_text(chat, "We go to Rome.")
+    chat.hear("We go to Rome.", metadata={"reply_to": "3"})
+    list(chat.answer())
     seq = chat.lines[-2].seq
     get_reply_text(chat, "When?")
     reply = chat.edit(seq, "We go to Lisbon.")
     assert reply is not None
     assert "".join(reply) == "Lisbon!"
     assert standing(chat)[1:] == ["Nora: We go to Lisbon.", "Captain: Lisbon!"]
+    assert chat.lines[1].metadata["reply_to"] == "3"
     assert "Rome" not in last_prompt_text(chat)
     assert not memory.context("We go to Rome.", gate=False, exclude=[line.seq for line in chat.lines]).text
     assert "Nora: We go to Rome." in recorded(memory, retracted=True)

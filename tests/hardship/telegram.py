@@ -62,11 +62,11 @@ class Telegram:
             self.deliver(message=self.describe(chat, message, text, sender, more))
         return message
 
-    def edit(self, message: int, text: str, chat: int = 7, sender: dict[str, Any] = ANN) -> None:
+    def edit(self, message: int, text: str, chat: int = 7, sender: dict[str, Any] = ANN, **more: Any) -> None:
         """Let a person edit a message."""
         with self.changed:
             self.chats[chat][message].text = text
-            edited = {"edit_date": int(time.time())}
+            edited = {"edit_date": int(time.time()), **more}
             self.deliver(edited_message=self.describe(chat, message, text, sender, edited))
 
     def press(self, label: str, chat: int = 7, sender: dict[str, Any] = ANN) -> None:

@@ -189,7 +189,8 @@ class LiveConversation(MessageConversation):
         with self.conversations.leases.hold(memory.bank, MESSAGE_LEASE_TIMEOUT_S):
             # A reply that was still being written when the message was sent precedes it nevertheless.
             previous = [earlier.said_at for earlier in chat.lines if earlier.position < line.position][-1:]
-            chat.edit(line.seq, message.text, answer=False, said_at=max([line.said_at, *previous]))
+            said_at = max([line.said_at, *previous])
+            chat.edit(line.seq, message.text, answer=False, said_at=said_at, metadata=message.metadata)
         return Received(needs_reply=True, discarded=tuple(reply.seq for reply in following))
 
     def _edit_in_group(self, home: Memory, message: Message) -> bool:

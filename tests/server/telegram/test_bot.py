@@ -182,9 +182,12 @@ def test_an_edited_message_gets_another_reply_in_the_place_of_the_first(server: 
         nemo.invite()
         message = server.write("Mia moved to Lisbon.")
         server.wait_for_reply("Lisbon suits her.")
-        server.edit(message, "Mia moved to Porto.")
+        link = {"type": "text_link", "offset": 13, "length": 5, "url": "https://porto.example"}
+        server.edit(message, "Mia moved to Porto.", entities=[link], reply_to=3)
         server.wait_for_reply("Porto suits her.")
         assert nemo.lines() == ["user: Mia moved to Porto.", "Nemo: Porto suits her."]
+        edited = next(nemo.get_memory().lines())
+        assert (edited.metadata["links"], edited.metadata["reply_to"]) == (["https://porto.example"], "3")
         assert server.texts() == ["Porto suits her."]
 
 
