@@ -47,6 +47,7 @@ class Telegram:
     notices: list[str] = field(default_factory=list)  # of pressed buttons
     files: list[tuple[str, bytes]] = field(default_factory=list)
     moved: dict[int, int] = field(default_factory=dict)  # groups that became supergroups
+    lost_topics: dict[int, str] = field(default_factory=dict)  # by topic: the error that it is answered with
     changed: threading.Condition = field(default_factory=threading.Condition)
     keeps_updates: bool = False  # they are delivered again, whatever the bot confirms
     last_update: int = 1000
@@ -161,6 +162,8 @@ class Telegram:
             case _ if chat in self.moved:
                 description = "Bad Request: group chat was upgraded to a supergroup chat"
                 return error(400, description, migrate_to_chat_id=self.moved[chat])
+            case _ if (topic := int(values.get("message_thread_id", 0))) in self.lost_topics:
+                return error(400, f"Bad Request: {self.lost_topics[topic]}")
             case "sendMessage" | "editMessageText" if not text or len(text.encode("utf-16-le")) > 2 * 4096:
                 return error(400, "Bad Request: message text is empty or too long")
             case "sendMessage":

@@ -22,6 +22,8 @@ TIMEOUT_S = 15.0
 UPLOAD_TIMEOUT_S = 120.0
 RETRIES = 8  # with delays that double, from half a second to one minute
 TOO_MANY_REQUESTS = 429
+# The descriptions for a topic that is deleted or archived, or closed; those in capitals are of Telegram's own protocol.
+TOPIC_ERRORS = ("message thread not found", "TOPIC_DELETED", "TOPIC_CLOSED")
 UPDATE_KINDS = ("message", "edited_message", "callback_query")
 
 T = TypeVar("T")
@@ -43,6 +45,11 @@ class BotAPIError(Exception):
         super().__init__(f"{code} {description}")
         self.code, self.description = code, description
         self.retry_after_s, self.successor = retry_after_s, successor
+
+    @property
+    def is_topic_lost(self) -> bool:
+        """Return whether the topic of a message is deleted, archived or closed, and accepts no messages."""
+        return self.code == 400 and any(text in self.description for text in TOPIC_ERRORS)
 
 
 class BotAPIUnavailable(Exception):

@@ -29,6 +29,7 @@ class LiveMessage:
         topic: int | None = None,
         replaces: Sequence[int] = (),
         on_sent: Callable[[int], object] = lambda message: None,
+        on_topic_lost: Callable[[], object] = lambda: None,
         interval_s: float = EDIT_INTERVAL_S,
     ) -> None:
         """Show nothing yet.
@@ -41,10 +42,12 @@ class LiveMessage:
             topic: of a forum, as for `BotAPI.send_text`.
             replaces: messages of an earlier reply that it takes the place of.
             on_sent: called with the id of each new message. It must not raise.
+            on_topic_lost: called if the topic accepts no messages; they are sent without one then. It must not raise.
             interval_s: seconds between two edits.
         """
         self._api, self._chat, self._split, self._closing = api, chat, split, closing
         self._topic, self._on_sent, self._interval_s = topic, on_sent, interval_s
+        self._on_topic_lost = on_topic_lost
         self._messages = list(replaces)
         self._shown: list[str] = []  # the texts of the first messages
         self._pieces: list[str] = []
@@ -116,6 +119,16 @@ class LiveMessage:
             except BotAPIError as error:
                 if error.code != 400:  # the person has deleted the message
                     raise
-        message = self._api.send_text(self._chat, part, buttons, topic=self._topic)
+        message = self._send(part, buttons)
         self._messages[index : index + 1] = [message]
         self._on_sent(message)
+
+    def _send(self, part: str, buttons: Keyboard) -> int:
+        try:
+            return self._api.send_text(self._chat, part, buttons, topic=self._topic)
+        except BotAPIError as error:
+            if self._topic is None or not error.is_topic_lost:
+                raise
+        self._topic = None
+        self._on_topic_lost()
+        return self._api.send_text(self._chat, part, buttons)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
+from typing import TypeVar
 
 from everthread.errors import StoreError, StoreUnavailable
 from everthread.languages.wording import Wording, load_wording
@@ -16,6 +17,8 @@ from everthread.server.telegram.bot_api import BotAPI, BotAPIError, BotAPIUnavai
 from everthread.server.telegram.channel import TELEGRAM
 from everthread.server.telegram.chat_store import ChatStore
 from everthread.server.telegram.live_message import EDIT_INTERVAL_S, GROUP_EDIT_INTERVAL_S, LiveMessage
+
+T = TypeVar("T")
 
 AGAIN, CORRECT, FORGET, FORGET_NOW, KEEP, SAY, CHARACTER = (
     "again", "correct", "forget", "forget-now", "keep", "say", "character",
@@ -77,15 +80,28 @@ class Outbox:
         return sent
 
     def _send_one(self, chat: int, text: str, keyboard: Keyboard, asks_for_reply: bool) -> int:
-        topic = self._find_topic(chat)
-        return retry(
-            lambda: self.api.send_text(chat, text, keyboard, topic=topic, asks_for_reply=asks_for_reply), self.closing
+        return self._send_in_topic(
+            chat, lambda topic: self.api.send_text(chat, text, keyboard, topic=topic, asks_for_reply=asks_for_reply)
         )
 
     def send_file(self, chat: int, name: str, content: bytes) -> None:
         """Send a file."""
+        self._send_in_topic(chat, lambda topic: self.api.send_file(chat, name, content, topic))
+
+    def _send_in_topic(self, chat: int, send: Callable[[int | None], T]) -> T:
+        """Call a function that sends something to a topic; if that topic is lost, call it once more without one."""
         topic = self._find_topic(chat)
-        retry(lambda: self.api.send_file(chat, name, content, topic), self.closing)
+        try:
+            return retry(lambda: send(topic), self.closing)
+        except BotAPIError as error:
+            if topic is None or not error.is_topic_lost:
+                raise
+        self._forget_topic(chat)
+        return retry(lambda: send(None), self.closing)
+
+    def _forget_topic(self, chat: int) -> None:
+        with suppress(StoreUnavailable):  # the next message finds the topic lost again
+            self._chats.set_topic(chat, None)
 
     def _find_topic(self, chat: int) -> int | None:
         """Return the topic in which the bot answers; None if that can't be read, so that there is an apology."""
@@ -136,6 +152,7 @@ class Outbox:
             topic=self._find_topic(chat),
             replaces=replaces,
             on_sent=partial(self._save_unfinished, chat),
+            on_topic_lost=partial(self._forget_topic, chat),
             interval_s=interval_s,
         )
 

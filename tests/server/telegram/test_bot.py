@@ -249,6 +249,19 @@ def test_in_a_forum_the_bot_answers_in_the_topic_in_which_it_was_addressed_also_
     assert server.sent("sendChatAction")[0]["message_thread_id"] == 5
 
 
+def test_an_answer_to_a_topic_that_was_deleted_or_closed_is_shown_in_general(server: Telegram, tmp_path: Path) -> None:
+    with run_bot(server, tmp_path, "On the Tagus.") as nemo:
+        nemo.invite(GROUP)
+        server.lost_topics.update({5: "message thread not found", 6: "TOPIC_CLOSED"})
+        server.write("@ever_bot where is Lisbon?", GROUP, message_thread_id=5, is_topic_message=True)
+        server.wait_for_reply("On the Tagus.", GROUP)
+        assert nemo.bot.chats.get_topic(GROUP) is None
+        server.write("/export@ever_bot", GROUP, message_thread_id=6, is_topic_message=True)
+        server.wait(lambda: len(server.sent("sendDocument")) == 2)
+        server.wait_until_read()
+    assert "message_thread_id" not in server.sent("sendDocument")[-1]
+
+
 def test_in_a_group_with_several_characters_each_speaker_keeps_their_name_in_all_banks(
     server: Telegram, tmp_path: Path
 ) -> None:
