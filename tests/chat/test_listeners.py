@@ -108,6 +108,21 @@ def test_a_line_is_edited_and_a_reply_replaced_in_each_bank_in_which_they_were_h
     assert cook.sessions()[0].metadata["heard_by"] == ["captain", "cook", "mate"]
 
 
+def test_earlier_lines_of_a_renamed_user_keep_the_former_name_in_all_banks(memories: dict[str, Memory]) -> None:
+    captain, cook, _ = memories.values()
+    with open_chat(cook, "Soup.") as chat:
+        list(Listeners(chat, [captain, cook]).say(chat, "What is for dinner?"))
+    for memory, name, person in ((captain, "Captain", "Mrs Ray"), (cook, "Cook", "Eleonora")):
+        memory.set_setting("character", Character(name, person=person).to_json())
+    with open_chat(cook, "Stew.", "Pie.") as chat:
+        group = Listeners(chat, [captain, cook])
+        list(group.say(chat, "And then?"))
+        for memory, person in ((captain, "Mrs Ray"), (cook, "Eleonora")):
+            assert [speaker for speaker, *_ in heard(memory)] == ["Nora", "Cook", person, "Cook"]
+        group.edit(chat, chat.lines[0].seq, "What is for supper?", answer=False)
+        assert heard(captain) == heard(cook) == [("Nora", "What is for supper?", False)]
+
+
 def test_what_one_has_not_heard_is_left_alone_and_a_line_of_another_branch_returns_everywhere(
     memories: dict[str, Memory],
 ) -> None:
