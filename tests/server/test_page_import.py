@@ -115,7 +115,9 @@ def test_a_dropped_folder_is_one_import(page: Page, url: str, tmp_path: Path) ->
     assert stored(url, "folder") == [("Jörg", "user", f"Kite {day}") for day in range(1, 10)]
 
 
-def test_the_archive_of_a_folder_has_its_texts_in_all_languages_but_no_pictures(page: Page, url: str) -> None:
+def test_the_archive_of_a_folder_has_its_texts_but_no_pictures_and_too_large_a_folder_is_refused_unread(
+    page: Page, url: str
+) -> None:
     visit(page, url, "archive")
     archive = page.evaluate(
         """async () => {
@@ -125,7 +127,13 @@ def test_the_archive_of_a_folder_has_its_texts_in_all_languages_but_no_pictures(
           const folder = (...entries) => ({ name: "F", isDirectory: true, createReader: () => ({
             readEntries: (done) => done(entries.splice(0, 2)) }) });
           const inner = folder(file("Größe/c.txt", "c".repeat(2e5)));
-          const zip = await zipFolder(folder(file("a.json", "Jörg 🪁"), file("b.png", "x"), file("empty", ""), inner));
+          const make = (folder, max = 1e6) => zipFolder(folder, max);
+          const entries = [file("a.json", "Jörg 🪁"), file("b.png", "x"), file("empty", ""), inner];
+          const zip = await make(folder(...entries));
+          const many = await make(folder(...Array(65_536).fill(file("a", "")))).catch((error) => error);
+          const large = await make(folder(file("a", "text")), 3).catch((error) => error);
+          const refused = [many.files.length, large.size].join();
+          if (refused !== "65536,4") throw new Error(refused);
           return [zip.name, ...new Uint8Array(await zip.arrayBuffer())];
         }"""
     )

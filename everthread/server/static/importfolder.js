@@ -5,11 +5,14 @@ const UTF8_NAMES = 0x800;
 const FIRST_DAY = 0x21; // 1 January 1980
 const MAX_FILES = 65_535; // of an archive without further headers
 
-/** Resolves to the archive; rejects if the folder or a file in it can't be read. */
-export async function zipFolder(folder) {
+/** Resolves to the archive; rejects if the folder or a file in it can't be read, with its size if that is too large. */
+export async function zipFolder(folder, maxBytes) {
   const parts = [];
   const directory = [];
-  const files = (await listFiles(folder)).slice(0, MAX_FILES);
+  const files = await listFiles(folder);
+  const size = files.reduce((total, [, { size }]) => total + size, 0);
+  if (files.length > MAX_FILES) throw { files };
+  if (size > maxBytes) throw { size };
   let offset = 0;
   for (const [path, file] of files) {
     const name = new TextEncoder().encode(path.slice(1));
@@ -19,8 +22,8 @@ export async function zipFolder(folder) {
     directory.push(record(0x02014b50, 20, ...fields, 0, 0, 0, [0], [offset]), name);
     offset += header.length + name.length + file.size;
   }
-  const size = directory.reduce((total, { length }) => total + length, 0);
-  const end = record(0x06054b50, 0, 0, files.length, files.length, [size], [offset], 0);
+  const length = directory.reduce((total, { length }) => total + length, 0);
+  const end = record(0x06054b50, 0, 0, files.length, files.length, [length], [offset], 0);
   return new File([...parts, ...directory, end], `${folder.name}.zip`);
 }
 

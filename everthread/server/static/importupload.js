@@ -30,10 +30,10 @@ export class Upload {
     const { entry } = this.file;
     if (!entry?.isDirectory) return;
     try {
-      this.file = await zipFolder(entry);
+      this.file = await zipFolder(entry, MAX_FILE_BYTES);
       this.name = this.file.name.slice(-MAX_NAME_CHARS);
-    } catch {
-      this.refusal = t("import.folder");
+    } catch (error) {
+      this.refusal = error.size ? tooLarge(error) : t(error.files ? "import.too_many" : "import.folder");
     }
   }
 
