@@ -41,7 +41,7 @@ class Entry(NamedTuple):
     @property
     def has_words(self) -> bool:
         """True if something is said in it."""
-        return self.is_reference or bool(self.text.strip())
+        return self.is_reference or not (self.text == "" or self.text.isspace())
 
     @property
     def continues_turn(self) -> bool:
