@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property
 
 from everthread.recall.excerpt import choose_excerpt
 from everthread.text.formatting import (
@@ -33,7 +33,6 @@ from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit, Line
 
 MAX_EXCERPT_SHARE = 0.5  # of the budget
-MAX_HEADING_TOKENS = 100  # by any tokenizer
 NEIGHBOUR_SHARE = 0.1  # of the chance of its hit; few neighbours answer a query themselves, but they explain the hit
 
 
@@ -61,12 +60,12 @@ def fill_context(
     chosen: dict[Hashable, Source] = {}
     spent = 0  # tokens
     days: set[Day] = set()
-    count = lru_cache(maxsize=None)(count)  # each line is counted more than once
-    shortened = [_shorten(hit, query_terms, budget, count) for hit in hits]
-    for line in (*_order_hits(shortened, min_gain, budget, count), *buffer_lines):
-        if _identity(line) in chosen or spent + count(format_line(line)) > budget:  # a quick check that most lines fail
+    costs = _Costs(count)
+    shortened = [_shorten(hit, query_terms, budget, costs) for hit in hits]
+    for line in (*_order_hits(shortened, min_gain, budget, costs), *buffer_lines):
+        if _identity(line) in chosen:
             continue
-        cost = _max_cost(line, days, count)
+        cost = costs.estimate(line, days)
         if spent + cost <= budget:
             spent += cost
             chosen[_identity(line)] = line
@@ -83,18 +82,52 @@ def fill_context(
     return Context(text, count(text) if text else 0, lines, included, cut, relevance)
 
 
+class _Costs:
+    """Counts the tokens of lines and headings, of each once."""
+
+    def __init__(self, count: TokenCounter) -> None:
+        self.count = count
+        self._lines: dict[tuple[Hashable, str], int] = {}
+        self._headings: dict[Day, int] = {}
+
+    def estimate(self, source: Source, days: Collection[Day] = ()) -> int:
+        """Return the most tokens that a line can add: its own, and those of a heading, or of a gap and line ends.
+
+        Args:
+            source: the line.
+            days: those that have a heading already.
+        """
+        day = day_of(source)
+        if day in days:
+            return self.count_line(source) + self._gap
+        if day not in self._headings:
+            self._headings[day] = self.count(f"\n\n{format_heading(source)}\n")
+        return self.count_line(source) + self._headings[day]
+
+    def count_line(self, source: Source) -> int:
+        """Count the tokens of a line alone."""
+        key = _identity(source), source.text
+        if key not in self._lines:
+            self._lines[key] = self.count(format_line(source))
+        return self._lines[key]
+
+    @cached_property
+    def _gap(self) -> int:
+        return self.count(f"\n{GAP_MARK}\n")
+
+
 def _identity(source: Source) -> Hashable:
     """Return the identity of a line or a unit within its bank."""
     return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
 
 
-def _shorten(hit: Hit, query_terms: Collection[str], budget: int, count: TokenCounter) -> Hit:
+def _shorten(hit: Hit, query_terms: Collection[str], budget: int, costs: _Costs) -> Hit:
     """Return a hit, with an excerpt of its text if that would exceed the budget alone."""
     source = hit.source
-    if MAX_HEADING_TOKENS + count(format_line(source)) <= budget or _max_cost(source, (), count) <= budget:
+    if costs.estimate(source) <= budget:
         return hit
-    room = int(MAX_EXCERPT_SHARE * budget) - _max_cost(_with_text(source, ""), (), count)
-    text = choose_excerpt(source.text, query_terms, room, count)
+    room = int(MAX_EXCERPT_SHARE * budget) - costs.estimate(_with_text(source, ""))
+    text = choose_excerpt(source.text, query_terms, room, costs.count)
     return hit if text is None else replace(hit, source=_with_text(source, text))
 
 
@@ -102,16 +135,13 @@ def _with_text(source: Source, text: str) -> Source:
     return replace(source, text=text) if isinstance(source, Line) else source.with_text(text)
 
 
-def _order_hits(hits: Sequence[Hit], min_gain: float, budget: int, count: TokenCounter) -> Iterable[Source]:
+def _order_hits(hits: Sequence[Hit], min_gain: float, budget: int, costs: _Costs) -> Iterable[Source]:
     """Yield the lines and units of hits that are worth their tokens, in the order in which they are tried."""
     least = min_gain * sum(hit.relevance for hit in hits) / budget
-    costs: dict[Hashable, int] = {}  # a line may be next to several hits
 
     def gain(source: Source, chance: float) -> float:
         """Return the chance that each token adds."""
-        if (name := _identity(source)) not in costs:
-            costs[name] = _max_cost(source, (), count)
-        return chance / max(1, costs[name])
+        return chance / max(1, costs.estimate(source))
 
     worth = list(hits)
     if min_gain:
@@ -121,9 +151,3 @@ def _order_hits(hits: Sequence[Hit], min_gain: float, budget: int, count: TokenC
     for hit in worth:
         around = (line for line in hit.passage if _identity(line) != _identity(hit.source))
         yield from (line for line in around if not least or gain(line, NEIGHBOUR_SHARE * hit.relevance) >= least)
-
-
-def _max_cost(line: Source, days: Collection[Day], count: TokenCounter) -> int:
-    """Return the most tokens that a line can add: its own, and those of a heading, or of a gap and line ends."""
-    lead = f"\n\n{format_heading(line)}\n" if day_of(line) not in days else f"\n{GAP_MARK}\n"
-    return count(f"{lead}{format_line(line)}")
