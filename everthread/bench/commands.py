@@ -44,7 +44,7 @@ from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation
 from everthread.bench.report import check_plot_path
-from everthread.bench.run import run_benchmark
+from everthread.bench.run import rename_in_questions, run_benchmark
 from everthread.cli.common import json_option
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
@@ -145,9 +145,22 @@ def select_conversations(
 def _add_dataset_command(name: str, description: str) -> None:
     @bench.command(name, help=description)
     @dataset_options
+    @click.option(
+        "--nickname", multiple=True, metavar="NAME=OTHER", help="Ask about NAME by this other name. Repeatable."
+    )
     @click.pass_context
-    def command(ctx: click.Context, /, path: Path, only: tuple[str, ...], **options: Any) -> None:
-        run_and_show(ctx, name, LOADERS[name](path, only), **options)
+    def command(
+        ctx: click.Context, /, path: Path, only: tuple[str, ...], nickname: tuple[str, ...], **options: Any
+    ) -> None:
+        names = dict(map(_split_nickname, nickname))
+        run_and_show(ctx, name, [rename_in_questions(each, names) for each in LOADERS[name](path, only)], **options)
+
+
+def _split_nickname(pair: str) -> tuple[str, str]:
+    name, _, other = pair.partition("=")
+    if not name.strip() or not other.strip():
+        raise BadInput(f"--nickname {pair}: expected NAME=OTHER, such as Melanie=Mel")
+    return name.strip(), other.strip()
 
 
 _add_dataset_command("locomo", "LoCoMo: two friends over months. PATH is its JSON file.")

@@ -9,7 +9,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -99,6 +99,13 @@ def replace_names(text: str, names: Sequence[str], others: Sequence[str]) -> str
     if not choice:
         return text
     return re.sub(rf"(?<![{_LETTER}])(?:{choice})(?![{_LETTER}])", lambda match: pairs[match[0]], text)
+
+
+def rename_in_questions(conversation: AnnotatedConversation, names: Mapping[str, str]) -> AnnotatedConversation:
+    """Return a conversation whose questions call people by other names, as friends do."""
+    others = tuple(names), tuple(names.values())
+    questions = (replace(each, text=replace_names(each.text, *others)) for each in conversation.questions)
+    return replace(conversation, questions=tuple(questions))
 
 
 def gate_curve(own: Sequence[float], unchanged: Sequence[float], mapped: Sequence[float]) -> tuple[GatePoint, ...]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from everthread.recall.nicknames import find_nicknames
 from everthread.recall.standing_facts import Request, find_request
 from everthread.text import lexicon_times
 from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, fold, normalize, split_words, terms
@@ -59,12 +60,12 @@ class ParsedQuery:
         language: the code of its language.
         terms: the distinct terms, in order.
         english_terms: for terms of another language the English ones that differ (`analyzer.analyze`).
-        mentioned_speakers: the bank's speakers whose names the question contains.
+        mentioned_speakers: the bank's speakers whose names the question contains, also in another form.
         times: the dates and relative times that it contains.
         asks_for_time: whether it asks when, or how long.
         asks_what_happened: whether it has an auxiliary verb of the past or the perfect.
         name_terms: the terms of each capitalised name in the query, of speakers or not.
-        speaker_terms: the terms of all names of the bank's speakers.
+        speaker_terms: the terms of all names of the bank's speakers, and of their other forms in the query.
         is_small_talk: whether it is only small talk or a sum, so that no line is relevant.
         asks_for_overview: whether it asks what was said at a time and has no other topic.
         quoted_speakers: the mentioned speakers whose own words it asks for ("What did Nora tell me?").
@@ -112,11 +113,15 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         times, timeless = _find_past_times(folded, language, now)
         about_past = True  # relative times are looked for in the past
         question = timeless if times else question
+    no_times = set(split_words(timeless))  # May is not Maya
+    nicknames = find_nicknames((word for word in _NAME.findall(question) if normalize(word) in no_times), speakers)
+    mentioned |= frozenset(nicknames.values())
+    names = (*speakers, *nicknames)
     dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], question))
     found, english_terms = analyze(topic)
     return ParsedQuery(
         text=text,
-        embedding_text=build_embedding_text(topic, speakers),
+        embedding_text=build_embedding_text(topic, names),
         language=language,
         terms=tuple(dict.fromkeys(found)),
         english_terms=english_terms,
@@ -125,7 +130,7 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         asks_for_time=_asks_for_time(folded, language),
         asks_what_happened=_PAST_VERB.search(folded) is not None,
         name_terms=tuple(filter(None, (tuple(terms(name)) for name in _NAME.findall(dialogue)))),
-        speaker_terms=frozenset(term for name in speakers for term in terms(name)),
+        speaker_terms=frozenset(term for name in names for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
         asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned, language),
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, timeless)),

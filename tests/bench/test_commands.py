@@ -121,6 +121,14 @@ def test_the_report_has_the_keys_that_scripts_rely_on(request: pytest.FixtureReq
     assert set(figures["latency_ms"]) == {"p50", "p95"}
 
 
+def test_people_are_asked_about_by_other_names(locomo: Path) -> None:
+    figures = report(run_bench("locomo", locomo, "--nickname", "Ida=Zog", "--json"))
+    assert figures["questions"] == 12
+    refused = run_bench("locomo", locomo, "--nickname", "Ida")
+    assert refused.exit_code == 2
+    assert "--nickname Ida: expected NAME=OTHER" in refused.stderr
+
+
 def test_the_report_is_a_table_without_json(locomo: Path) -> None:
     result = run_bench("locomo", locomo)
     assert result.exit_code == 0

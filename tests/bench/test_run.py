@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
-from everthread.bench.run import THRESHOLDS, gate_curve, replace_names, run_benchmark
+from everthread.bench.run import THRESHOLDS, gate_curve, rename_in_questions, replace_names, run_benchmark
 from everthread.errors import BadInput
 from everthread.types import NewLine
 
@@ -118,6 +118,13 @@ def test_names_are_replaced_as_whole_words_and_all_at_once(text: str, expected: 
 def test_first_names_are_replaced_like_full_names() -> None:
     names, others = ("Ana Lima", "Assistant"), ("Bo Chen", "Assistant")
     assert replace_names("Ana Lima, or Ana", names, others) == "Bo Chen, or Bo"
+
+
+def test_people_are_called_by_other_names_in_questions_alone() -> None:
+    asked = replace(GARDEN, questions=(Question("What did Ida plant?", frozenset({"garden0"}), "plants"),))
+    renamed = rename_in_questions(asked, {"Ida": "Idalina"})
+    assert [each.text for each in renamed.questions] == ["What did Idalina plant?"]
+    assert renamed.lines == asked.lines
 
 
 def test_without_names_nothing_is_replaced() -> None:

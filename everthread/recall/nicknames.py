@@ -1,0 +1,73 @@
+"""Finds the speakers that a question calls by another form of their name. Pure.
+
+People are often not called as their account is: by a short form (Mel, Johnny), a middle or family name, or in another
+spelling (Johnathan for Jonathan). A form counts only if it fits one speaker alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from everthread.text.analyzer import normalize
+
+MIN_STEM = 3  # letters
+MIN_SPELLING = 5  # letters of a name that may be misspelt; shorter names differ too little from each other
+LEAST_SIMILARITY = 0.85  # of two spellings of one name, from 0 to 1
+# Danny and Charlie; not Marie and Mary, whose stem would be that of Martin.
+_DIMINUTIVE = re.compile(r"(\w{2,}(\w))\2(?:y|ie|i)|(\w{4,})(?:y|ie|i)")
+
+
+def find_nicknames(words: Iterable[str], speakers: Sequence[str]) -> dict[str, str]:
+    """Find the words that are other forms of one speaker's name.
+
+    Args:
+        words: capitalised words of a question.
+        speakers: the names of the bank's speakers.
+
+    Returns:
+        The speakers by folded word; without the first names of speakers.
+    """
+    parts = {name: normalize(name).split() for name in speakers}
+    first_names = {each[0] for each in parts.values() if each}
+    found = {}
+    for word in map(normalize, words):
+        if len(word) < MIN_STEM or word in first_names:
+            continue
+        alike = [(name, each) for name, each in parts.items() if any(part[0] == word[0] for part in each)]
+        for is_form in (_is_part, _shortens, _is_spelling):
+            named = [name for name, each in alike if is_form(word, each)]
+            if named:
+                if len(named) == 1:
+                    found[word] = named[0]
+                break
+    return found
+
+
+def _is_part(word: str, parts: Sequence[str]) -> bool:
+    """Return whether a word is a middle or a family name."""
+    return word in parts[1:]
+
+
+def _shortens(word: str, parts: Sequence[str]) -> bool:
+    """Return whether one of a word and a first name is a short form of the other."""
+    return any(
+        len(stem) >= MIN_STEM and longer.startswith(stem)
+        for short, longer in ((word, parts[0]), (parts[0], word))
+        for stem in _find_stems(short)
+    )
+
+
+def _find_stems(name: str) -> list[str]:
+    """Return a name, and what it is a diminutive of: "dan" for "danny"."""
+    match = _DIMINUTIVE.fullmatch(name)
+    return [name] if match is None else [name, match[1] or match[3]]
+
+
+def _is_spelling(word: str, parts: Sequence[str]) -> bool:
+    """Return whether a word is another spelling of a first name."""
+    name = parts[0]
+    if min(len(word), len(name)) < MIN_SPELLING or word[0] != name[0]:
+        return False
+    return SequenceMatcher(None, word, name).ratio() >= LEAST_SIMILARITY
