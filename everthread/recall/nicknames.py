@@ -51,12 +51,8 @@ def _is_part(word: str, parts: Sequence[str]) -> bool:
 
 
 def _shortens(word: str, parts: Sequence[str]) -> bool:
-    """Return whether one of a word and a first name is a short form of the other."""
-    return any(
-        len(stem) >= MIN_STEM and longer.startswith(stem)
-        for short, longer in ((word, parts[0]), (parts[0], word))
-        for stem in _find_stems(short)
-    )
+    """Return whether a word is a short form of a first name; a longer word is not its long form (Chris, Christmas)."""
+    return any(len(stem) >= MIN_STEM and parts[0].startswith(stem) for stem in _find_stems(word))
 
 
 def _find_stems(name: str) -> list[str]:
