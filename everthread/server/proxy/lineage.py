@@ -414,6 +414,8 @@ def make_plan(
         named: whether the client named the session.
         reply: the reply to it, if it is known.
     """
+    if transcript.is_whole(history):
+        return Plan(len(history))
     history = transcript.skip_removed(history)
     alignment = transcript.align(history)
     if alignment is None and (branch := transcript.find_branch(history)) is not None:
@@ -505,8 +507,6 @@ def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str) -> 
 def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:
     """Compare a history, message by message, with the current lines at a distance."""
     current = transcript.current
-    if offset == 0 and transcript.is_whole(history):
-        return Plan(len(current))
     plan = Plan(max(0, offset), first=max(0, offset))
     index = max(0, -offset)
     while index < len(history):

@@ -97,9 +97,6 @@ class Transcript:
         Returns:
             The alignment; None if no reply is equal.
         """
-        if self.is_whole(history) and not only_dated:  # another distance would have fewer pairs to compare
-            matches = sum(message.role == role for message in history)
-            return Alignment(0, matches) if matches else None
         offsets = self._count_offsets(history, role, only_dated=only_dated)
         if not offsets:
             return None
@@ -114,10 +111,9 @@ class Transcript:
 
     def is_whole(self, history: Sequence[ChatMessage]) -> bool:
         """Return whether a history consists of all current lines, letter by letter."""
-        return (
-            len(history) == len(self.current)
-            and [message.text for message in history] == [line.text for line in self.current]
-            and [message.role for message in history] == [line.role for line in self.current]
+        pairs = zip(history, self.current, strict=False)
+        return len(history) == len(self.current) and all(
+            message.text == line.text and message.role == line.role for message, line in pairs
         )
 
     def has_reply(self, replies: Sequence[ChatMessage]) -> bool:
