@@ -96,6 +96,8 @@ def join_results(entries: Sequence[Entry]) -> list[Entry]:
     Args:
         entries: the conversation.
     """
+    if all(entry.role != "result" for entry in entries):
+        return list(entries)
     joined: list[Entry] = []
     follows_result = False
     for entry in entries:
@@ -116,7 +118,7 @@ def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None
         The turn; None if the person has said nothing: the request is a task of a front end, ends with a quiet prompt,
         or with another message than the person's, instructions, or the results of tools.
     """
-    index = max((place for place, entry in enumerate(entries) if entry.role == "user"), default=None)
+    index = next((place for place in reversed(range(len(entries))) if entries[place].role == "user"), None)
     if index is None:
         return None
     later = entries[index + 1 :]
@@ -125,7 +127,7 @@ def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None
     if any(entry.role == "instruction" and is_quiet_prompt(entry.text) for entry in later):
         return None
     newest = entries[index].to_message(metadata)
-    is_only = sum(entry.role not in ("instruction", "remark") for entry in entries) == 1
+    is_only = all(entry.role in ("instruction", "remark") for entry in (*entries[:index], *later))
     if newest is None or (is_only and is_task(newest.text)):
         return None
     return PersonTurn(
@@ -143,8 +145,10 @@ def find_continued_reply(entries: Sequence[Entry]) -> list[ChatMessage] | None:
 
 def _read_messages(entries: Sequence[Entry], metadata: Metadata) -> Iterator[ChatMessage]:
     """Read the messages with words. Words before a call of a tool count only if no later words end the turn."""
-    for entry, is_followed in zip(entries, _are_followed_by_words(entries), strict=True):
-        if entry.role == "assistant" and entry.calls_tools and is_followed:
+    calls = any(entry.calls_tools for entry in entries)
+    followed = _are_followed_by_words(entries) if calls else [False] * len(entries)
+    for entry, is_followed in zip(entries, followed, strict=True):
+        if entry.calls_tools and entry.role == "assistant" and is_followed:
             continue
         if (message := entry.to_message(metadata)) is not None:
             yield message
