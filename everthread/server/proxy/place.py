@@ -38,7 +38,7 @@ def write_request(
         span = request.members["model"]
         edits.append(Edit(span.value_start, span.end, to_json(model)))
     if block:
-        edits.append(request.insert_block(scanner, request.messages[index], block, role))
+        edits.append(request.insert_block(scanner, request.locate_message(index), block, role))
     return apply_edits(request.text, edits).encode() if edits else request.body
 
 
@@ -87,10 +87,11 @@ def _remove_blocks(request: ModelRequest, scanner: Scanner) -> Iterator[Edit]:
     found = [
         index
         for index, message in enumerate(request.messages)
-        if begins_with_block(read_content(message.value.get("content"))[0])
+        if begins_with_block(read_content(message.get("content"))[0])
     ]
     whole = {index for index in found if request.entries[index].role == "instruction"}
-    yield from remove(request.messages, whole)
+    spans = request.locate_messages(scanner) if found else []
+    yield from remove(spans, whole)
     for index in found:
         if request.entries[index].role == "user":
-            yield from remove_block(scanner, request.messages[index])
+            yield from remove_block(scanner, spans[index])

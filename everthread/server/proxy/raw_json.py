@@ -101,27 +101,12 @@ class Scanner:
         """Read the names and members of the next object, also several with one name."""
         return [(name, self.read_value(start)) for name, start in self.read_names()]
 
-    def read_items(self, max_items: int | None = None) -> list[Span]:
-        """Read the items of the next array.
-
-        Args:
-            max_items: how many there may be; None for any number.
-
-        Raises:
-            ValueError: there are more.
-        """
-        items: list[Span] = []
-        text, scan = self.text, self._scan
+    def read_items(self) -> list[Span]:
+        """Read the items of the next array."""
+        items = []
         is_last = not self._enter("[", "]")
         while not is_last:
-            if len(items) == max_items:
-                raise ValueError(f"more than {max_items} items")
-            start = self.at
-            try:
-                value, self.at = scan(text, start)
-            except StopIteration:
-                raise ValueError(f"no value at character {start}") from None
-            items.append(Span(start, self.at, value, start))
+            items.append(self.read_value())
             is_last = self._skip_separator("]")
         return items
 
@@ -161,6 +146,37 @@ class Scanner:
         if not self.text.startswith(mark, self.at):
             raise ValueError(f"no {mark} at character {self.at}")
         self.at += 1
+
+
+def locate_object(text: str, end: int) -> int:
+    """Return where an object or array begins, by reading it backwards.
+
+    Args:
+        text: valid JSON.
+        end: where the object or array ends.
+    """
+    at, depth = end, 0
+    while True:
+        at -= 1
+        if text[at] == '"':
+            at = _locate_string(text, at)
+        elif text[at] in "}]":
+            depth += 1
+        elif text[at] in "{[":
+            depth -= 1
+            if depth == 0:
+                return at
+
+
+def _locate_string(text: str, closing: int) -> int:
+    """Return where a string begins: at the last quotation mark before its closing one that is not escaped."""
+    at = closing
+    while True:
+        at = before = text.rfind('"', 0, at)
+        while text[before - 1] == "\\":
+            before -= 1
+        if (at - before) % 2 == 0:
+            return at
 
 
 def remove(spans: Sequence[Span], removed: Collection[int]) -> list[Edit]:

@@ -82,7 +82,7 @@ def test_what_was_inserted_is_removed_again(
         return
     index = data.draw(st.sampled_from(users))
     written = write(body, BLOCK, index, role)
-    before = ChatRequest.parse(body).messages[index].start
+    before = ChatRequest.parse(body).locate_message(index).start
     assert written.decode()[:before] == body.decode()[:before]
     assert json.loads(write(written)) == json.loads(body)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.server.proxy import raw_json
-from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, remove
+from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, locate_object, remove
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -39,6 +39,13 @@ def test_removed_items_leave_valid_json(items: list[Any], removed: set[int], ind
     removed = {index for index in removed if index < len(items)}
     left = apply_edits(text, remove(spans, removed))
     assert json.loads(left) == [item for index, item in enumerate(items) if index not in removed]
+
+
+@given(VALUES, st.dictionaries(st.text(max_size=4), VALUES, max_size=4), st.text('"\\\\{}[],', max_size=9), INDENTS)
+def test_an_object_is_located_from_its_end(before: Any, value: dict[str, Any], marks: str, indent: int | None) -> None:
+    text = json.dumps([before, marks, {**value, marks: [marks, {}]}], indent=indent, ensure_ascii=False)
+    start = locate_object(text, text.rindex("}") + 1)
+    assert start == Scanner(text).read_items()[2].start
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from everthread.server.proxy.content import read_text
 from everthread.server.proxy.history import Entry, PersonTurn, find_continued_reply, find_turn, join_results
 from everthread.server.proxy.memory_block import BLOCK_ROLES, BlockRole
 from everthread.server.proxy.message_text import ChatMessage
-from everthread.server.proxy.raw_json import Edit, Scanner, Span
+from everthread.server.proxy.raw_json import Edit, Scanner, Span, locate_object
 from everthread.server.proxy.reply import Reply
 from everthread.types import Metadata
 
@@ -27,8 +27,8 @@ class ModelRequest(ABC):
     Attributes:
         body: the body as it was sent.
         text: the same, decoded.
-        members: the members of the body; that of the messages has no value.
-        messages: the messages, which are objects, with their positions.
+        members: the members of the body.
+        messages: the messages, which are objects.
         history_field: the member with the messages.
         block_roles: the roles in which the format can have memories.
         may_be_empty: whether it may have no messages.
@@ -38,7 +38,7 @@ class ModelRequest(ABC):
     body: bytes
     text: str
     members: dict[str, Span]
-    messages: list[Span]
+    messages: list[dict[str, Any]]
 
     history_field: ClassVar[str] = "messages"
     block_roles: ClassVar[tuple[BlockRole, ...]] = BLOCK_ROLES
@@ -55,24 +55,24 @@ class ModelRequest(ABC):
         text = body.decode()
         scanner = Scanner(text)
         members: dict[str, Span] = {}
-        messages: list[Span] = []
         for name, start in scanner.read_names():
             if name in members:
                 raise ValueError(f"two members are named {name}")
-            if name == cls.history_field:
-                messages = cls.read_messages(scanner)
-                members[name] = Span(start, scanner.at, None, start)
-            else:
-                members[name] = scanner.read_value(start)
+            members[name] = scanner.read_value(start)
         scanner.require_end()
-        if not (messages or cls.may_be_empty) or not all(isinstance(message.value, dict) for message in messages):
+        messages = cls.list_messages(members[cls.history_field].value) if cls.history_field in members else []
+        if not (messages or cls.may_be_empty) or not all(isinstance(message, dict) for message in messages):
             raise ValueError("no messages")
+        if len(messages) > MAX_MESSAGES:
+            raise ValueError(f"more than {MAX_MESSAGES} messages")
         return cls(body, text, members, messages)
 
     @classmethod
-    def read_messages(cls, scanner: Scanner) -> list[Span]:
-        """Read the value of the member with the messages. Raises ValueError if there are more than MAX_MESSAGES."""
-        return scanner.read_items(MAX_MESSAGES)
+    def list_messages(cls, history: Any) -> list[Any]:
+        """Return the messages in the value of their member. Raises ValueError if it is no list."""
+        if not isinstance(history, list):
+            raise ValueError("no list of messages")
+        return history
 
     @abstractmethod
     def read_entry(self, message: dict[str, Any]) -> Entry:
@@ -97,7 +97,34 @@ class ModelRequest(ABC):
     @cached_property
     def entries(self) -> list[Entry]:
         """The messages, as far as the memory needs them."""
-        return join_results([self.read_entry(message.value) for message in self.messages])
+        return join_results([self.read_entry(message) for message in self.messages])
+
+    def locate_message(self, index: int) -> Span:
+        """Find the position of a message: from the end of the list, because it is usually the last."""
+        end = self._history.end
+        if not isinstance(self._history.value, list):
+            return self._history
+        for message in reversed(self.messages[index:]):
+            end = self.text.rfind("}", 0, end) + 1
+            start = locate_object(self.text, end)
+            span = Span(start, end, message, start)
+            end = span.start
+        return span
+
+    def locate_messages(self, scanner: Scanner) -> list[Span]:
+        """Find the positions of all messages.
+
+        Args:
+            scanner: of the text of the request.
+        """
+        is_list = isinstance(self._history.value, list)
+        return scanner.move_to(self._history.value_start).read_items() if is_list else [self._history]
+
+    @property
+    def _history(self) -> Span:
+        """The messages, or a text that is the only one, without the name of the member."""
+        history = self.members[self.history_field]
+        return history._replace(start=history.value_start)
 
     def get(self, name: str) -> Any:
         """Return the value of a member, or None."""

@@ -119,12 +119,9 @@ class ResponsesRequest(ModelRequest):
     reply_type: ClassVar[type[Reply]] = ResponsesReply
 
     @classmethod
-    def read_messages(cls, scanner: Scanner) -> list[Span]:
-        """Read the items; a text is a message of the person. Raises as `ModelRequest.read_messages`."""
-        if not scanner.next_is('"'):
-            return super().read_messages(scanner)
-        text = scanner.read_value()
-        return [text._replace(value={"role": "user", "content": text.value})]
+    def list_messages(cls, history: Any) -> list[Any]:
+        """Return the items; a text is a message of the person. Raises as `ModelRequest.list_messages`."""
+        return [{"role": "user", "content": history}] if isinstance(history, str) else super().list_messages(history)
 
     @cached_property
     def entries(self) -> list[Entry]:

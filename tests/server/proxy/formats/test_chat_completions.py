@@ -212,5 +212,5 @@ def test_the_calls_of_tools_in_a_turn_are_read_in_linear_time() -> None:
 
 def test_a_request_with_too_many_messages_is_not_read() -> None:
     assert len(request(*[user("Hi.")] * MAX_MESSAGES).messages) == MAX_MESSAGES
-    with pytest.raises(ValueError, match="more than 20000 items"):
+    with pytest.raises(ValueError, match="more than 20000 messages"):
         request(*[user("Hi.")] * (MAX_MESSAGES + 1))

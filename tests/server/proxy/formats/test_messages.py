@@ -240,7 +240,7 @@ def test_what_was_inserted_is_removed_again(messages: list[dict[str, Any]], asci
     if turn is None:
         return
     written = write(body, BLOCK, turn.index)
-    before = asked.messages[turn.index].start
+    before = asked.locate_message(turn.index).start
     assert written.decode()[:before] == body.decode()[:before]
     content = json.loads(written)["messages"][turn.index]["content"]
     at = content.index(words(BLOCK))
