@@ -294,7 +294,9 @@ def _singularize(kind: str) -> str:
     words = [] if kind.startswith("without ") else kind.split(" ")
     noun = next((word for word in words if word.endswith("s")), "")
     singular = f"{noun[:-3]}y" if noun.endswith("ies") else noun[:-1]
-    return kind.replace(noun, singular, 1).replace(" that are ", " that is ") if noun else kind
+    for plural, verb in ((noun, singular), (" that are ", " that is "), (" that were ", " that was ")):
+        kind = kind.replace(plural, verb, 1) if noun else kind
+    return kind
 
 
 def _format_reasons(contents: FileContents) -> str:

@@ -141,7 +141,9 @@ def test_lines_with_new_keys_and_without_keys_are_accepted(memory: Memory) -> No
 
 def test_what_is_skipped_is_named_in_the_singular_or_the_plural() -> None:
     one = {"calls of tools": 1, "without words": 1, "broken activities": 1, "parts that are no text": 1, "thoughts": 2}
+    one |= {"messages that were not decrypted": 1}
     words = "1 call of tools, 1 without words, 1 broken activity, 1 part that is no text, 2 thoughts"
+    words += ", 1 message that was not decrypted"
     assert format_skipped(one) == f" (skipped: {words})"
 
 

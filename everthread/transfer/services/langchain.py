@@ -14,6 +14,8 @@ from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_list, get_record, get_text
 from everthread.types import Role
 
+NAME, PERSON = "assistant", "user"  # of messages without a name
+
 _ROLES: Mapping[str, Role] = {"human": "user", "ai": "assistant", "user": "user", "assistant": "assistant"}
 _KINDS = {
     "system": "instructions",
@@ -49,7 +51,9 @@ def build_history(value: object, name: str) -> Conversation:
     ]
     first = messages[0] if messages else None
     identity = hash_parts(first and first.id, first and first.text)[:8]
-    return Conversation(f"{name}-{identity}", messages, skipped=+skipped, namespace=identity)
+    return Conversation(
+        f"{name}-{identity}", messages, skipped=+skipped, owner=PERSON, assistant=NAME, namespace=identity
+    )
 
 
 def _build_message(row: Record, skipped: Counter[str]) -> Message | None:
@@ -65,7 +69,7 @@ def _build_message(row: Record, skipped: Counter[str]) -> Message | None:
     if role in _KINDS or not text:
         return None
     is_user = _ROLES.get(role, "user") == "user"
-    speaker = get_text(data, "name") or (role if kind == "chat" else "user" if is_user else "assistant")
+    speaker = get_text(data, "name") or (role if kind == "chat" else PERSON if is_user else NAME)
     return Message(text, "user" if is_user else "assistant", speaker, id=get_text(data, "id") or None)
 
 

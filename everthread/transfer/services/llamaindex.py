@@ -10,6 +10,7 @@ from everthread.transfer.services.conversation import BrokenConversation, Conver
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_record, get_records, get_text
 
+NAME, PERSON = "assistant", "user"  # of messages without a name
 _KINDS = {
     "system": "instructions",
     "developer": "instructions",
@@ -44,7 +45,7 @@ def build_conversation(key: str, rows: object) -> Conversation:
     skipped = Counter({"broken messages": sum(not isinstance(row, dict) for row in rows)})
     records: Sequence[Record] = [row for row in rows if isinstance(row, dict)]
     messages = [message for row in records if (message := _build_message(row, skipped)) is not None]
-    return Conversation(key, messages, title=key, skipped=+skipped)
+    return Conversation(key, messages, title=key, skipped=+skipped, owner=PERSON, assistant=NAME)
 
 
 def _build_message(row: Record, skipped: Counter[str]) -> Message | None:
@@ -60,7 +61,7 @@ def _build_message(row: Record, skipped: Counter[str]) -> Message | None:
         return None
     is_user = role == "user"
     name = get_text(get_record(row, "additional_kwargs"), "name")
-    return Message(text, "user" if is_user else "assistant", name or ("user" if is_user else "assistant"))
+    return Message(text, "user" if is_user else "assistant", name or (PERSON if is_user else NAME))
 
 
 def _is_store(file: ExportFile) -> bool:

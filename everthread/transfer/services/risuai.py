@@ -19,6 +19,7 @@ from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_list, get_record, get_text, parse_epoch
 from everthread.types import JSONValue
 
+PERSON = "user"  # whose name the file may not have
 _TYPES = ("risuChat", "risuAllChats")
 _ALL_BEFORE = "allBefore"  # a message with this disables those before it
 _FILE_NAME = re.compile(r"(.+?)_(?:all_chats_)?\d{4}-\d\d-\d\dT[\dZ-]+(?:_chat)?")
@@ -69,13 +70,14 @@ def build_chat(value: object, character: str | None = None) -> Conversation:
     title = character or get_text(chat, "name") or None
     has_times = any(message.said_at for message in messages)
     last_at = None if has_times else parse_epoch(chat.get("lastDate"), per_second=1000)
-    return Conversation(_identify(chat, character, messages), messages, title, last_at, skipped=+skipped)
+    owner = next((message.speaker for message in messages if message.role == "user"), None)
+    return Conversation(_identify(chat, character, messages), messages, title, last_at, skipped=+skipped, owner=owner)
 
 
 def _build_message(row: Record, text: str, names: dict[str, str], is_hidden: bool) -> Message:
     is_user = row.get("role") == "user"
     saying = get_text(row, "saying")
-    speaker = get_text(row, "name") or ("user" if is_user else names[saying])
+    speaker = get_text(row, "name") or (PERSON if is_user else names[saying])
     fields: dict[str, JSONValue] = {"hidden": is_hidden, "character": saying}
     metadata = {name: value for name, value in fields.items() if value}
     said_at, message_id = parse_epoch(row.get("time"), per_second=1000), get_text(row, "chatId") or None

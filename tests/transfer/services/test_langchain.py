@@ -42,3 +42,9 @@ def test_pictures_and_broken_entries_are_counted() -> None:
     history = build_history([picture, 1, {"type": "ai", "data": {"content": ""}}], "h")
     assert shown(history) == [("user", "See.")]
     assert history.skipped == {"parts that are no text": 1, "broken messages": 1, "messages without text": 1}
+
+
+def test_options_name_those_who_have_no_name(tmp_path: Path) -> None:
+    (tmp_path / "h.json").write_bytes(plain([{"type": "human", "data": {"content": "Hi."}}, *LANGCHAIN]))
+    lines = check_file(tmp_path / "h.json", me="Ann", assistant=["Door"]).read()
+    assert [line.speaker for line in lines] == ["Ann", "Nora", "Door", "Aria"]

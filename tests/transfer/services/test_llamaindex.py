@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from everthread.transfer.importing import check_file
 from everthread.transfer.services.conversation import BrokenConversation, Conversation
 from everthread.transfer.services.llamaindex import build_conversation
 from transfer.services.companion_examples import LLAMAINDEX, plain
@@ -26,3 +27,9 @@ def test_a_key_without_a_list_is_broken(tmp_path: Path) -> None:
     assert isinstance(named, Conversation)
     assert shown(named) == [("Nora", "Hi.")]
     assert shown(build_conversation("k", [{"role": "assistant", "blocks": [{"block_type": "image"}]}])) == []
+
+
+def test_options_name_those_who_have_no_name(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_bytes(plain(LLAMAINDEX))
+    lines = check_file(tmp_path / "s.json", me="Ann", assistant=["Door"]).read()
+    assert [line.speaker for line in lines] == ["Ann", "Door", "Ann"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from everthread.errors import BadFile
+from everthread.transfer.importing import check_file
 from everthread.transfer.services.conversation import BrokenConversation, Conversation
 from everthread.transfer.services.risuai import build_chat
 from transfer.services.companion_examples import RISUAI, plain
@@ -66,3 +67,11 @@ def test_a_chat_without_an_id_is_known_by_its_beginning() -> None:
     assert build_chat({"name": "x", "message": rows[:2]}).id == build_chat({"name": "x", "message": rows}).id
     with pytest.raises(BadFile, match="no list of messages"):
         build_chat(None)
+
+
+def test_the_user_gets_the_name_of_the_option_in_place_of_none_or_of_a_persona(tmp_path: Path) -> None:
+    persona = {**RISUAI, "data": {**CHAT, "message": [{**row, "name": "Knight"} for row in CHAT["message"]]}}
+    for value in (RISUAI, persona):
+        (tmp_path / "chat.json").write_bytes(plain(value))
+        lines = check_file(tmp_path / "chat.json", me="Ann").read()
+        assert {line.speaker for line in lines if line.role == "user"} == {"Ann"}
