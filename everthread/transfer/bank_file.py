@@ -14,7 +14,6 @@ computes again.
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from everthread.recipes.goodai.token_stream import get_position
 from everthread.stores.limits import MAX_SEQ
 from everthread.transfer.files import (
     JsonObject,
+    as_utf8,
     file_error,
     optional_seq,
     optional_text,
@@ -144,8 +144,8 @@ def _set_fields(**fields: object) -> dict[str, object]:
 
 def find_head(path: Path) -> Head | None:
     """Return the head of a file that was read without an error; None unless it is an exported bank."""
-    with path.open("rb") as file:
-        start = file.read(HEAD_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()
+    with path.open("rb") as file, as_utf8(file) as content:
+        start = content.read(HEAD_BYTES).lstrip()
     if not start.startswith(b"{") or b'"everthread"' not in start:
         return None
     try:

@@ -5,6 +5,7 @@ The module also generates keys for lines that have none, and checks that a bank 
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import shutil
@@ -13,9 +14,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import IO, NoReturn, cast
 
 from everthread.bank.line_validation import clean_line
@@ -34,6 +36,7 @@ _ARCHIVES = {  # by their first bytes; a zip archive without files begins with i
     b"\x1f\x8b": "a gzip archive",
     b"7z\xbc\xaf": "a 7z archive",
 }
+COPIED_BYTES = 2**20  # of a file in UTF-16, at a time; a longer copy is on the disk
 MAX_SHOWN_CHARS = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
 
@@ -59,6 +62,28 @@ def describe_json(value: object) -> str:
     return shorten(value)
 
 
+@contextmanager
+def as_utf8(file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Yield an open file without its byte-order mark, and one in UTF-16, which Windows writes, as a copy in UTF-8.
+
+    Raises:
+        UnicodeDecodeError: a file with the mark of UTF-16 is not UTF-16.
+    """
+    mark = file.read(len(codecs.BOM_UTF8))
+    if mark != codecs.BOM_UTF8:
+        file.seek(0)
+    if not mark.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield file
+        return
+    with SpooledTemporaryFile(COPIED_BYTES) as copy:
+        decoder = codecs.getincrementaldecoder("utf-16")()
+        for part in iter(partial(file.read, COPIED_BYTES), b""):
+            copy.write(decoder.decode(part).encode())
+        copy.write(decoder.decode(b"", final=True).encode())
+        copy.seek(0)
+        yield copy
+
+
 def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file with their numbers from 1, without line endings. Only \\n and \\r\\n end a line.
 
@@ -66,10 +91,12 @@ def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         BadFile: the file can't be read, or is not UTF-8.
     """
     try:
-        with path.open("rb") as file:
-            yield from number_lines(file, path)
+        with path.open("rb") as file, as_utf8(file) as content:
+            yield from number_lines(content, path)
     except OSError as error:
         _raise_unreadable(path, error)
+    except UnicodeDecodeError as error:
+        raise _build_encoding_error(path, error) from None
 
 
 def number_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
@@ -78,7 +105,7 @@ def number_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
     for number, raw in enumerate(file, 1):
         line = _decode(path, raw, number, offset)
         offset += len(raw)
-        yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
+        yield number, line.rstrip("\r\n")
 
 
 def read_text(path: Path) -> str:
@@ -88,10 +115,12 @@ def read_text(path: Path) -> str:
         BadFile: the file can't be read, or is not UTF-8.
     """
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file, as_utf8(file) as content:
+            return _decode(path, content.read(), None, 0)
     except OSError as error:
         _raise_unreadable(path, error)
-    return _decode(path, raw, None, 0).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise _build_encoding_error(path, error) from None
 
 
 @contextmanager
@@ -295,6 +324,10 @@ def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:
         number = line or raw.count(b"\n", 0, error.start) + 1
         what = f"the byte 0x{raw[error.start]:02x} is not UTF-8"
         raise file_error(path, f"line {number}, byte {offset + error.start}", what, "save the file as UTF-8") from None
+
+
+def _build_encoding_error(path: Path, error: UnicodeDecodeError) -> BadFile:
+    return file_error(path, "", f"it begins like UTF-16, but is not ({error.reason})", "save the file as UTF-8")
 
 
 def _detect_archive(raw: bytes) -> str | None:

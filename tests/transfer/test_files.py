@@ -29,6 +29,19 @@ def test_a_byte_order_mark_is_removed(tmp_path: Path) -> None:
     assert read_text(write_file(tmp_path, b"\xef\xbb\xbf{}")) == "{}"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_file_in_utf16_is_read_by_its_byte_order_mark(tmp_path: Path, encoding: str) -> None:
+    path = write_file(tmp_path, "\ufeff旅\r\n🌸\n".encode(encoding))
+    assert (read_text(path), list(read_numbered_lines(path))) == ("旅\r\n🌸\n", [(1, "旅"), (2, "🌸")])
+
+
+def test_a_file_that_only_begins_like_utf16_is_reported(tmp_path: Path) -> None:
+    path = write_file(tmp_path, b"\xff\xfe\x00\xd8")
+    for read in (lambda: list(read_numbered_lines(path)), lambda: [read_text(path)]):
+        with pytest.raises(BadFile, match=r"it begins like UTF-16, but is not .*save the file as UTF-8"):
+            read()
+
+
 def test_bytes_that_are_not_utf8_are_named_by_line_and_offset(tmp_path: Path) -> None:
     path = write_file(tmp_path, b"good\nalso good\nbad \xff here\n")
     for read in (lambda: list(read_numbered_lines(path)), lambda: [read_text(path)]):

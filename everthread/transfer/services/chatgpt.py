@@ -53,8 +53,7 @@ def recognises(export: Export) -> bool:
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the conversations of all files."""
     for file in _find_files(export):
-        places = ((f"conversation {number} of {file.name}", value) for number, value in enumerate(file.items(), 1))
-        yield from build_all(places, build_conversation)
+        yield from build_all(file.list_values("conversation"), build_conversation)
 
 
 def build_conversation(value: object) -> Conversation:
@@ -89,7 +88,7 @@ def build_conversation(value: object) -> Conversation:
 
 def _find_files(export: Export) -> Iterator[ExportFile]:
     for file in export.files:
-        if isinstance(file.head, list) and any(_is_conversation(get_record(value)) for value in file.head):
+        if any(_is_conversation(get_record(value)) for value in file.first_values):
             yield file
 
 

@@ -46,8 +46,8 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the conversations of all files."""
     names = _read_names(export)
     for file in _find_files(export):
-        places = ((f"conversation {number} of {file.name}", value) for number, value in enumerate(file.items(), 1))
-        yield from build_all(places, lambda value: build_conversation(value, names, options.attachments))
+        conversations = file.list_values("conversation")
+        yield from build_all(conversations, lambda value: build_conversation(value, names, options.attachments))
 
 
 def build_conversation(value: object, names: Mapping[str, str], attachments: bool = False) -> Conversation:
@@ -82,8 +82,7 @@ def build_conversation(value: object, names: Mapping[str, str], attachments: boo
 
 def _find_files(export: Export) -> Iterator[ExportFile]:
     for file in export.files:
-        head = file.head if isinstance(file.head, list) else []
-        if any({"uuid", "chat_messages"} <= get_record(value).keys() for value in head):
+        if any({"uuid", "chat_messages"} <= get_record(value).keys() for value in file.first_values):
             yield file
 
 

@@ -21,7 +21,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from everthread.errors import BadFile
-from everthread.transfer.files import file_error, parse_json
+from everthread.transfer.files import as_utf8, file_error, parse_json
 from everthread.transfer.services.json_stream import read_elements, read_head, read_members, read_nested
 
 MAX_UNPACKED_BYTES = 20 * 10**9  # of the files of an archive, and of those in it
@@ -32,7 +32,6 @@ MAX_INNER_ARCHIVES = 200  # in an archive
 MAX_INNER_BYTES = 2**20  # of an archive in an archive in memory; a larger one is copied to the disk
 MAX_FIRST_ROW_BYTES = 2**24  # of the first line of a file, to see whether it is JSON by itself
 MAX_VALUE_BYTES = 2**27  # of a row, or of a file that is read at once, in memory
-_BOM = b"\xef\xbb\xbf"
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".af")
 
 Opener = Callable[[], IO[bytes]]
@@ -57,16 +56,14 @@ class ExportFile:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the file, after its byte-order mark.
+        """Open the file, in UTF-8 and after its byte-order mark.
 
         Raises:
             BadFile: it can't be read, also while it is read.
         """
         try:
-            with self._opener() as file:
-                if file.read(len(_BOM)) != _BOM:
-                    file.seek(0)
-                yield file
+            with self._opener() as file, as_utf8(file) as content:
+                yield content
         except RecursionError:
             raise self._error("unusable JSON (nested too deeply)", "export it again") from None
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
@@ -95,6 +92,11 @@ class ExportFile:
         except BadFile:
             return None
 
+    @property
+    def first_values(self) -> Sequence[object]:
+        """The first elements of a JSON list, as in `head`; of another value, that one alone."""
+        return self.head if isinstance(self.head, list) else [self.head]
+
     @cached_property
     def has_rows(self) -> bool:
         """True for JSON Lines: the first line is an object, and others follow it."""
@@ -119,6 +121,21 @@ class ExportFile:
         """
         with self.open() as file:
             yield from read_elements(file, path)
+
+    def list_values(self, noun: str) -> Iterator[tuple[str, object]]:
+        """Yield the place and the value of each element of a JSON list, or of the value that is in place of a list.
+
+        Args:
+            noun: what an element is, for the place.
+
+        Raises:
+            BadFile: the file is not JSON.
+        """
+        if isinstance(self.head, list):
+            for number, value in enumerate(self.items(), 1):
+                yield f"{noun} {number} of {self.name}", value
+        else:
+            yield self.name, self.load()
 
     def members(self, *lists: str) -> Iterator[tuple[str, object]]:
         """Yield the name and the value of each member of a JSON object, the elements of some lists one after the other.

@@ -47,9 +47,7 @@ def recognises(export: Export) -> bool:
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the chats."""
     for file in filter(_has_chats, export.files):
-        values = file.items() if isinstance(file.head, list) else [file.load()]
-        places = ((f"chat {number} of {file.name}", value) for number, value in enumerate(values, 1))
-        yield from build_all(places, partial(build_chat, attachments=options.attachments))
+        yield from build_all(file.list_values("chat"), partial(build_chat, attachments=options.attachments))
 
 
 def build_chat(value: object, attachments: bool = False) -> Conversation:
@@ -154,7 +152,7 @@ def _parse_time(value: object) -> datetime | None:
 
 def _has_chats(file: ExportFile) -> bool:
     """Return whether a file is a chat or a list of chats."""
-    return any(map(_is_chat, file.head if isinstance(file.head, list) else [file.head]))
+    return any(map(_is_chat, file.first_values))
 
 
 def _is_chat(value: object) -> bool:

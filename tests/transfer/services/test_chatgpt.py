@@ -120,3 +120,9 @@ def test_an_export_that_was_cut_off_anywhere_is_an_error_and_none_of_it_is_impor
 def test_a_value_that_is_no_conversation_is_rejected(value: object, words: str) -> None:
     with pytest.raises(BadFile, match=words):
         build_conversation(value)
+
+
+def test_a_conversation_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
+    single = json.dumps(conversation("c", [node("ask", None), node("answer", "ask", "assistant")], "answer"))
+    (tmp_path / "single.json").write_text(single, encoding="utf-8-sig")
+    assert [line.text for line in check_file(tmp_path / "single.json").read()] == ["ask", "answer"]

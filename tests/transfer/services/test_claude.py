@@ -125,3 +125,9 @@ def test_conversations_without_an_id_or_a_list_of_messages_are_left_out(tmp_path
     assert source.contents.broken == {"Ferns": "it has no id", "Torn": "its messages are not a list"}
     with pytest.raises(BadFile, match="it has no 'chat_messages'"):
         build_conversation({"uuid": "c"}, {})
+
+
+def test_a_conversation_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "single.json"
+    path.write_text(json.dumps(talk(message("a", "human", said("Do ferns need shade?")))))
+    assert [line.text for line in check_file(path).read()] == ["Do ferns need shade?"]

@@ -31,7 +31,7 @@ def test_files_folders_and_archives_are_one_export(tmp_path: Path) -> None:
     (folder / "deep" / "a.txt").write_bytes(b"\xef\xbb\xbfA")
     (folder / "._a.txt").write_text("noise")
     save_zip(folder / "b.zip", {"c.txt": b"C", "__MACOSX/._c.txt": b"noise", "inner.zip": archive(d="D")})
-    (tmp_path / "e.txt").write_text("E")
+    (tmp_path / "e.txt").write_text("E", encoding="utf-16")
     expected = {"e.txt": "E", "deep/a.txt": "A", "b.zip/c.txt": "C", "b.zip/inner.zip/d.txt": "D"}
     assert read_all(tmp_path / "e.txt", folder) == expected
 
