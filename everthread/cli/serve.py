@@ -53,6 +53,7 @@ UNENCRYPTED = "Passwords and texts are not encrypted on their way: for https, pu
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker processes.")
 @click.option("--require-key", is_flag=True, help="Require an account or a key on this machine, too.")
+@click.option("--mem0", is_flag=True, help="Serve the paths of mem0's self-hosted server, such as /memories, too.")
 @click.option(
     "--log-level",
     type=click.Choice(logs.LEVELS),
@@ -69,6 +70,7 @@ def serve(
     scribe_model: str | None,
     workers: int,
     require_key: bool,
+    mem0: bool,
     log_level: str | None,
 ) -> None:
     """Serve the page and the API until Ctrl-C; running replies are finished first.
@@ -77,7 +79,7 @@ def serve(
     create an account for a person with `everthread accounts add NAME`, a key for a program with `everthread keys new
     NAME`. Requests are logged to standard error as JSON, without any text of a conversation.
     """
-    settings = _build_settings(host, require_key or not runner.is_loopback(host))
+    settings = replace(_build_settings(host, require_key or not runner.is_loopback(host)), serves_mem0=mem0)
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
     app_factory = runner.AppFactory(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1

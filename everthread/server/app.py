@@ -48,6 +48,7 @@ from everthread.server.routes import (
     line_copies,
     lines,
     mem0,
+    mem0_self_hosted,
     model,
     pins,
     proxy,
@@ -109,7 +110,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     )
     _add_state(app, services, settings)
     app.state.closes_store = closes
-    _add_routes(app)
+    _add_routes(app, settings)
     app.state.sms = webhook.install(app, app.state.conversations, settings)
     app.state.telegram = service.install(app.state.conversations, settings)
     app.state.openid = _add_openid(app, settings)
@@ -146,7 +147,9 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
         )
 
 
-def _add_routes(app: FastAPI) -> None:
+def _add_routes(app: FastAPI, settings: Settings) -> None:
+    if settings.serves_mem0:  # first, because the page has the other paths at the root
+        app.include_router(mem0_self_hosted.router)
     app.router.routes += _build_routes()
     if app.state.mcp is not None:
         app.router.routes.append(Route(mcp_endpoint.PATH, app.state.mcp))

@@ -36,6 +36,7 @@ class Settings:
     proxy_stores_history: bool = True  # whether a history that the bank has never seen is stored
     proxy_origins: tuple[str, ...] = ()  # of pages that may use the proxy from a browser, or "*"
     proxy_max_body_bytes: int = DEFAULT_PROXY_BODY_BYTES  # of a request below /v1
+    serves_mem0: bool = False  # whether the paths of mem0's self-hosted server are served, too
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; empty: no text messages
     sms_account: str = ""  # its SID, with which late replies are sent
     sms_number: str = ""  # the number that sends them; empty: the one that received the message

@@ -155,7 +155,7 @@ def list_memories(
     page_size: Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE)] = DEFAULT_PAGE_SIZE,
 ) -> dict[str, Any]:
     """List memories, the newest first."""
-    _require_owner(request, "read", find_ids(body.filters or {}))
+    require_owner(request, "read", find_ids(body.filters or {}))
     first = (page - 1) * page_size
     total, found = memories.list_page(body.filters, skip=first, count=page_size, show_expired=body.show_expired)
     address = partial(request.url.include_query_params, page_size=page_size)
@@ -170,7 +170,7 @@ def list_memories(
 @router.post("/v3/memories/search/")
 def search(request: Request, memories: ReadMemories, body: SearchBody) -> Record:
     """Find the memories that are relevant to a query."""
-    _require_owner(request, "read", find_ids(body.filters or {}))
+    require_owner(request, "read", find_ids(body.filters or {}))
     return memories.search(**dict(body))
 
 
@@ -257,7 +257,7 @@ def delete_batch(memories: ForgetMemories, conversations: Conversations, body: B
     return {"message": f"Successfully deleted {len(body.memories)} memories"}
 
 
-def _require_owner(request: Request, verb: Verb, ids: Mapping[str, str]) -> None:
+def require_owner(request: Request, verb: Verb, ids: Mapping[str, str]) -> None:
     """Check that the caller may use the verb with the bank that ids name, whether or not it exists.
 
     Raises:
@@ -278,7 +278,7 @@ def _delete_all(
     request: Request, memories: Memories, conversations: Conversations, given: Mapping[str, str | None]
 ) -> None:
     ids = require_ids(given)
-    _require_owner(request, "forget", ids)
+    require_owner(request, "forget", ids)
     with ExitStack() as paused:
         for bank in memories.banks.find(ids):
             is_whole = len(ids) == 1 and bank.bank == name_bank(ids)
