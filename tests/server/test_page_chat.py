@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
-from server.page_helpers import HOSTILE, add_past_lines, fail_reply, say, say_and_wait, visit
+from server.page_helpers import HOSTILE, HeldRoute, add_past_lines, fail_reply, say, say_and_wait, visit
 
 
 def test_a_reload_during_a_reply_resumes_it(page: Page, url: str) -> None:
@@ -32,14 +32,65 @@ def test_a_stopped_reply_keeps_what_has_arrived(page: Page, url: str) -> None:
     visit(page, url, "stop")
     say(page, "Tell it slowly.")
     expect(page.locator(".streaming")).to_contain_text("piece3")
-    say(page, "And then?")
-    expect(page.locator("#notices")).to_contain_text("Send your message when it is complete, or stop it.")
+    page.fill("#message", "And then?")
     page.click("#send")
     expect(page.locator("#send")).to_have_text("Send")
     expect(page.locator("#message")).to_have_value("And then?")
     expect(page.locator(".from-character .line-text")).to_contain_text("piece3")
     expect(page.locator(".from-character .line-text")).not_to_contain_text("piece59")
     expect(page.locator(".from-character .byline")).to_contain_text("stopped")
+
+
+def test_a_message_that_is_sent_while_a_reply_arrives_waits_for_it(page: Page, url: str) -> None:
+    visit(page, url, "in-turn")
+    say(page, "Tell it slowly.")
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    say(page, "And then?")
+    expect(page.locator("#notices")).to_contain_text("Your message will be sent when the reply is complete.")
+    expect(page.locator("#lines > .line").last).to_contain_text("And then?")
+    say(page, "And after that?")
+    expect(page.locator("#notices")).to_contain_text("Your last message is still waiting to be sent.")
+    expect(page.locator("#message")).to_have_value("And after that?")
+    page.click("#send")
+    expect(page.locator(".from-character .line-text").last).to_contain_text("And then?")
+    expect(page.locator(".from-person .line-text")).to_have_text(["Tell it slowly.", "And then?"])
+    expect(page.locator(".from-character .byline").first).to_contain_text("stopped")
+    expect(page.locator("#message")).to_have_value("And after that?")
+
+
+def test_a_message_that_waits_for_a_reply_survives_a_reload(page: Page, url: str) -> None:
+    visit(page, url, "in-turn-reloaded")
+    say(page, "Tell it slowly.")
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    say(page, "And then?")
+    page.locator("#message").type("And after that?")
+    page.reload()
+    expect(page.locator("#message")).to_have_value("And then?\nAnd after that?")
+    page.click("#send")
+    expect(page.locator("#send")).to_have_text("Send")
+
+
+def test_a_message_that_is_sent_before_the_reply_is_saved_is_answered(page: Page, url: str) -> None:
+    visit(page, url, "before-saved")
+    held = HeldRoute(page, "**/banks/before-saved/chat/current?**")  # the chat is read again after the reply
+    say(page, "What is the first thing?")
+    expect(page.locator(".streaming")).to_contain_text("first thing?")
+    say(page, "And the second?")
+    held.release()
+    expect(page.locator(".from-character .line-text").last).to_contain_text("And the second?")
+    expect(page.locator(".line")).to_have_count(4)
+
+
+def test_a_reply_that_is_left_after_a_reload_blocks_no_other_chat(page: Page, url: str) -> None:
+    visit(page, url, "left-behind")
+    say(page, "Tell it slowly.")
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    page.reload()
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    page.get_by_role("button", name="New chat").click()
+    expect(page.locator("#send")).to_have_text("Send")
+    say_and_wait(page, "What is the first thing?")
+    expect(page.locator(".from-character .line-text")).to_contain_text("What is the first thing?")
 
 
 @pytest.mark.parametrize(

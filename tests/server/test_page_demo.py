@@ -12,7 +12,7 @@ from everthread.recipes.default import Default
 from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
-from server.page_helpers import TIMEOUT_MS, check_accessibility
+from server.page_helpers import TIMEOUT_MS, HeldRoute, check_accessibility
 
 ANSWER = "Ich habe einen gebrauchten Transporter gekauft, einen roten, mit 90.000 Kilometern."
 QUESTION = "Wie viele Kilometer hat der Transporter?"
@@ -61,6 +61,7 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
 
     expect(page.get_by_role("button", name="Demo verlassen")).to_be_visible()
     page.get_by_role("button", name="Mit eigenen Chats beginnen").click()
+    expect(page.locator("#notices")).to_contain_text("Die Demo ist gelöscht.")
     expect(page.locator("#message")).to_be_visible()
     assert page.url.endswith("#/mine")
     assert web.get(f"{url}/api/v1/banks/demo").status_code == 404
@@ -69,6 +70,7 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
     page.reload()  # the address of a demo that was deleted
     expect(page.locator("#demo h2")).to_contain_text("Jonas")
     page.get_by_role("button", name="Demo verlassen").click()
+    expect(page.locator("#notices")).to_contain_text("Die Demo ist gelöscht.")
     expect(page.locator("#message")).to_be_visible()
     assert errors == []
 
@@ -77,6 +79,22 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
     expect(page.locator("#notices")).to_contain_text("bank 'demo' holds messages of its own")
     assert web.delete(f"{url}/api/v1/banks/demo").json()["lines"] == 1
     context.close()
+
+
+def test_the_bank_of_the_demo_is_deleted_when_nothing_is_read_from_it_any_more(page: Page, url: str) -> None:
+    web.post(f"{url}/api/v1/banks/demo/sample", json={"language": "en"}).raise_for_status()
+    requests = list[str]()
+    page.on("request", lambda request: requests.append(request.method))
+    held = HeldRoute(page, "**/api/v1/banks/demo/chat/**")
+    page.goto(f"{url}/#/demo")
+    page.get_by_role("button", name="Leave the demo").click()
+    page.wait_for_url("**/#/default")
+    expect(page.locator("#message")).to_be_visible()
+    page.wait_for_selector("#character-name:not(:empty)")
+    assert "DELETE" not in requests
+    held.release()
+    expect(page.locator("#notices")).to_contain_text("The demo is deleted.")
+    assert web.get(f"{url}/api/v1/banks/demo").status_code == 404
 
 
 def test_one_can_ask_in_ones_own_words_and_change_the_language(page: Page, url: str) -> None:

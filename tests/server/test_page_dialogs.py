@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
-from server.page_helpers import CARD, add_past_lines, check_accessibility, say, say_and_wait, visit
+from server.page_helpers import CARD, HeldRoute, add_past_lines, check_accessibility, say, say_and_wait, visit
 
 
 @pytest.fixture
@@ -287,3 +287,17 @@ def test_another_subject_instead_of_an_answer_continues_the_chat(page: Page, url
     say_and_wait(page, "One more thing: I bought a spade.")
     expect(page.get_by_label("A question to you")).to_have_count(0)
     assert "ok bye then!" in stored_texts(url, "going on")
+
+
+def test_a_message_that_was_sent_before_the_question_came_does_not_answer_it(page: Page, url: str) -> None:
+    visit(page, url, "asked meanwhile")
+    web.patch(f"{url}/api/v1/banks/asked%20meanwhile/settings", json={"remember": "ask"}).raise_for_status()
+    say_and_wait(page, "I planted ferns.")
+    expect(page.locator("#send")).to_have_text("Send")
+    held = HeldRoute(page, "**/banks/asked%20meanwhile/chat/current?**")
+    say(page, "ok bye then!")
+    expect(page.locator("#send")).to_have_text("Stop")
+    say(page, "No, one more thing.")
+    held.release()
+    expect(page.get_by_label("A question to you")).to_be_visible()
+    expect(page.locator("#message")).to_have_value("No, one more thing.")

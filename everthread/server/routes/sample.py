@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import datetime
 from typing import Literal
 
@@ -17,6 +18,8 @@ from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import RequestBody, View
 
 router = APIRouter(prefix="/banks/{bank}/sample", tags=["banks"], route_class=AuthFirstRoute)
+
+_filling = threading.Lock()  # of two fills at once, one would see a part of the other's lines, and remove them
 
 
 class SampleBody(RequestBody):
@@ -56,7 +59,7 @@ def fill(
     memory = lazy_memory(lambda: None)
 
     def fill_paused() -> None:
-        with conversations.pause_bank(memory.bank, close=True):
+        with _filling, conversations.pause_bank(memory.bank, close=True):
             fill_bank(memory, body.language)
 
     idempotency.run_once(fill_paused, lambda _: True, lambda _: None)

@@ -6,6 +6,7 @@ import { hasText, t } from "./words.js";
 const API_ROOT = "/api/v1";
 const KEY_STORAGE = "everthread key";
 
+const underWay = new Map(); // the path of each request that has no response yet, by its promise
 let promptForKey = async () => null;
 
 /** An error from the server's problem document (RFC 9457); kind is its type without the prefix. Its message is in the
@@ -43,7 +44,24 @@ export const randomId = () => Array.from(crypto.getRandomValues(new Uint8Array(1
 
 /** Send a request; ask for a key and retry on 401. body is sent as JSON unless a type is given. transport: sends it as
  * fetch does. Throws Problem. */
-export async function request(method, path, { body, type, signal, transport = fetch } = {}) {
+export async function request(method, path, options = {}) {
+  const response = sendUntilAllowed(method, path, options);
+  underWay.set(response, path);
+  try {
+    return await response;
+  } finally {
+    underWay.delete(response);
+  }
+}
+
+/** Wait until no request to a bank is under way. A bank that is deleted meanwhile would not be found. */
+export async function waitForRequests(bank) {
+  const path = bankPath("", bank);
+  const find = () => [...underWay].filter(([, other]) => other === path || other.startsWith(`${path}/`));
+  for (let found; (found = find()).length; ) await Promise.allSettled(found.map(([response]) => response));
+}
+
+async function sendUntilAllowed(method, path, { body, type, signal, transport = fetch }) {
   const headers = { Accept: "application/json, text/event-stream, */*" };
   if (body !== undefined) headers["Content-Type"] = type ?? "application/json";
   if (method !== "GET") headers["Idempotency-Key"] = randomId();
@@ -125,15 +143,19 @@ export const hasChats = async (listed) =>
 export async function* readEvents(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const blocks = (rest + value).split(/\r?\n\r?\n/);
-    rest = blocks.pop();
-    for (const block of blocks) {
-      const event = parseEvent(block);
-      if (event) yield event;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const blocks = (rest + value).split(/\r?\n\r?\n/);
+      rest = blocks.pop();
+      for (const block of blocks) {
+        const event = parseEvent(block);
+        if (event) yield event;
+      }
     }
+  } finally {
+    reader.cancel().catch(() => {}); // the reader may have gone elsewhere
   }
 }
 

@@ -2,7 +2,7 @@
 // (lazy.js), and connects the parts of the page.
 
 import { homeBank, ownsBank, setAccount } from "./account.js";
-import { bankPath, get, hasKey, put, remove, setKey, setKeyPrompt } from "./api.js";
+import { bankPath, get, hasKey, put, remove, setKey, setKeyPrompt, waitForRequests } from "./api.js";
 import { isDemoBank, withPerson } from "./banknames.js";
 import { ChatView } from "./chat.js";
 import { Composer } from "./composer.js";
@@ -160,9 +160,14 @@ NARROW.addEventListener("change", () => showView(document.body.dataset.view));
 function leaveBanks(current) {
   const left = [shownBank, ...(chat.state?.group ?? []).map(({ bank }) => bank)];
   for (const bank of new Set(left)) {
-    if (bank !== current && getOpening(bank)) remove(bankPath("/characters", bank)).catch(() => {}); // it stays then
+    if (bank !== current && getOpening(bank)) removeOpened(bank).catch(() => {}); // it stays then
   }
   shownBank = current;
+}
+
+async function removeOpened(bank) {
+  await waitForRequests(bank);
+  if (bank !== route.bank) await remove(bankPath("/characters", bank));
 }
 
 on("bank", leaveBanks);

@@ -7,7 +7,7 @@ import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
 import { arrivingContext, EvidenceCache, withCorrection, withoutLines } from "./evidence.js";
 import { loadGroup, loadOverlays } from "./lazy.js";
-import { dateSeparator, editInPlace, lineActions, lineElement, newPending, streamingLine, swipeControls, unfold } from "./line.js";
+import { dateSeparator, editInPlace, lineActions, lineElement, newPending, noteQuestion, sentMessage, streamingLine, swipeControls, unfold } from "./line.js";
 import { correctLine, forgetLine, togglePin } from "./linechanges.js";
 import { announce, clearNotice, showError, showNotice, withErrors } from "./notices.js";
 import { getIncognitoSessions, getNewGroup, replyOptions, saveIncognitoSessions } from "./prefs.js";
@@ -33,8 +33,9 @@ export class ChatView {
     this.transient = null; // a reply that is shown without being saved
     this.inspected = null; // the seq of the reply whose memories are shown
     this.pending = null; // the reply that is arriving
+    this.waiting = []; // functions to call when it has arrived
     this.loading = null; // a promise of the conversation
-    this.queued = null; // the element of a message that waits for that promise
+    this.queued = null; // the element of a message that waits for the conversation, or for the reply that is arriving
     this.unclear = false; // whether the last answer to the end question was neither yes nor no
     this.discarded = null; // the last line of what was set aside: {session, seq}
     this.elements = new ElementCache(); // by seq or name
@@ -120,10 +121,11 @@ export class ChatView {
   /** Show what was said elsewhere, in another tab for instance, when this one gets the focus. */
   async refresh() {
     if (!this.state || this.isBusy) return;
+    const place = currentPlace();
     const version = ({ session, incognito, lines, earlier }) =>
       JSON.stringify([session, incognito, lines.length + earlier, lines.slice(-DRAWN_LINES).map((line) => line.seq)]);
     const state = await this.fetchState();
-    if (this.isBusy || version(state) === version(this.state)) return;
+    if (this.isBusy || place !== currentPlace() || version(state) === version(this.state)) return;
     if (state.replying) await this.followRunningReply();
     else this.setState(state);
     this.follower.scrollToEnd();
@@ -171,6 +173,7 @@ export class ChatView {
 
   reset(place) {
     this.place = place;
+    if (this.pending) this.setPending(null); // a reply goes on without being followed
     this.drawnLines = DRAWN_LINES;
     this.contexts.clear();
     this.elements.clear();
@@ -209,14 +212,30 @@ export class ChatView {
   }
 
   async followRunningReply() {
-    this.pending = newPending(); // so that nothing is sent meanwhile
-    const response = await request("GET", this.replyPath("/stream")).catch((error) => {
-      this.pending = null;
-      if (error.status === 404) return null; // it has ended meanwhile
-      throw error;
-    });
-    if (response) await this.followReply(response);
-    else this.setState(await this.fetchState());
+    const pending = this.setPending(newPending()); // so that nothing is sent meanwhile
+    try {
+      const response = await request("GET", this.replyPath("/stream")).catch((error) => {
+        if (error.status === 404) return null; // it has ended meanwhile
+        throw error;
+      });
+      if (response) return void (await this.followReply(response, pending));
+      const state = await this.fetchState();
+      if (this.pending === pending) (this.setPending(null), this.setState(state));
+    } finally {
+      if (this.pending === pending) this.setPending(null);
+    }
+  }
+
+  setPending(pending) {
+    this.pending = pending;
+    emit("replying", pending !== null);
+    if (!pending) for (const resolve of this.waiting.splice(0)) resolve();
+    return pending;
+  }
+
+  /** Wait until no reply is arriving. */
+  async waitForReply() {
+    while (this.pending) await new Promise((resolve) => this.waiting.push(resolve));
   }
 
   /** Read the state, with as many lines as are drawn and some more. */
@@ -231,37 +250,33 @@ export class ChatView {
 
   // ---- talking
 
-  /** Send a message. Returns whether the server accepted it. */
+  /** Send a message, once no reply is arriving. Returns whether the server accepted it. */
   async send(text) {
-    const speaker = this.state?.character.person ?? "user";
-    const message = lineElement({
-      seq: 0,
-      role: "user",
-      speaker,
-      text,
-      said_at: new Date().toISOString(),
-      metadata: {},
-    });
-    message.classList.add("sending");
+    const message = sentMessage(text, this.state?.character.person);
     this.box.querySelector(".welcome")?.remove();
     this.queued = message;
     this.append(message);
     this.follower.scrollToEnd();
-    const loaded = await this.waitUntilLoaded();
+    const ready = await this.waitForTurn(message);
+    if (this.queued === message) this.queued = null;
     const { transient, discarded } = this;
-    this.queued = this.transient = this.discarded = null;
-    const accepted = loaded && (await this.requestReply("/reply", { text }, message));
-    if (!accepted) (message.remove(), Object.assign(this, { transient, discarded }));
+    if (ready) this.transient = this.discarded = null;
+    const accepted = ready && (await this.requestReply("/reply", { text }, message));
+    if (!accepted) message.remove();
+    if (ready && !accepted) Object.assign(this, { transient, discarded });
     this.render();
     return accepted;
   }
 
-  /** Wait for the conversation of this place. Returns whether the place is still shown. */
-  async waitUntilLoaded() {
+  /** Wait for the conversation of this place, and for the reply that is arriving. Returns whether the message may be sent:
+   * not where the person left meanwhile, or is asked a question to which it would be the answer. */
+  async waitForTurn(message) {
     const place = currentPlace();
+    const isAnswer = this.state?.question && !this.pending;
     try {
       await this.loading.catch(() => this.readState()); // which may succeed this time
-      return place === currentPlace();
+      await this.waitForReply();
+      return this.queued === message && place === this.place && (isAnswer || !this.state.question);
     } catch (error) {
       showError(error);
       return false;
@@ -281,6 +296,7 @@ export class ChatView {
     const hint = last.seq !== line.seq && t(this.state.incognito ? "chat.edit_hint_incognito" : "chat.edit_hint");
     const text = await editInPlace(this.elementOf(line.seq), line, hint);
     if (text === null) return;
+    await this.waitForReply();
     const before = this.state.lines.at(-1);
     const { discarded } = this;
     if (before.seq !== line.seq) this.recordDiscarded(before);
@@ -298,50 +314,47 @@ export class ChatView {
   async requestReply(path, body, message = null) {
     if (this.pending) return false;
     clearNotice();
-    this.pending = newPending(message);
-    emit("replying", true);
+    const pending = this.setPending(newPending(message));
     try {
       const options = { ...replyOptions(), ...(this.isGroup && this.group.chooseAnswerer(path, body.text)) };
       const all = { ...body, options, incognito: this.assumesIncognito };
       if (path === "/reply") all.confirm_forget = true;
       const response = await request("POST", this.replyPath(path), { body: all });
-      return await this.followReply(response, message);
+      return await this.followReply(response, pending);
     } catch (error) {
       message?.remove();
       showError(error);
       if (error.kind === "not-incognito") this.setState(await this.fetchState());
       return false;
     } finally {
-      this.pending = null;
-      emit("replying", false);
+      if (this.pending === pending) this.setPending(null);
     }
   }
 
-  /** Show a reply as it arrives. Returns whether the person's message was stored. */
-  async followReply(response, message = null) {
-    const { place } = this;
+  /** Show a reply as it arrives, unless the person goes elsewhere; it goes on then. Returns whether the person's message
+   * was stored. */
+  async followReply(response, pending) {
+    if (this.pending !== pending) return (response.body.cancel(), true);
     const speaker = this.isGroup ? this.group.replying.name : this.state.character.nickname || this.state.character.name;
-    this.pending = { ...newPending(message), ...streamingLine(speaker) };
-    if (this.isGroup) this.group.decorate(this.pending.element, { speaker });
-    emit("replying", true);
+    Object.assign(pending, streamingLine(speaker));
+    if (this.isGroup) this.group.decorate(pending.element, { speaker });
     this.render();
     try {
       for await (const [name, data] of readEvents(response)) {
-        if (place !== this.place) return true; // the person went elsewhere; the reply goes on
-        await this.onReplyEvent(name, data);
+        if (this.pending !== pending) return true;
+        await this.onReplyEvent(pending, name, data);
       }
     } catch (error) {
-      if (error.name !== "AbortError")
-        this.pending.problem = { detail: CONNECTION_LOST, type: "urn:everthread:unreachable" };
+      if (error.name !== "AbortError") pending.problem = { detail: CONNECTION_LOST, type: "urn:everthread:unreachable" };
     }
-    const stored = this.pending.message === null;
-    await this.onReplyEnd(place);
+    if (this.pending !== pending) return true;
+    const stored = pending.message === null;
+    await this.onReplyEnd(pending);
     return stored;
   }
 
-  async onReplyEvent(name, data) {
-    const { pending } = this;
-    if (name === "line") await this.onLineStored(data.line);
+  async onReplyEvent(pending, name, data) {
+    if (name === "line") await this.onLineStored(pending, data.line);
     else if (name === "context") {
       const context = arrivingContext(data, this.state.lines.findLast((line) => line.role === "user")?.text);
       pending.quotes = !Object.keys(data.prompt).length;
@@ -349,43 +362,36 @@ export class ChatView {
       emit("context", { context: pending.context, of: null });
     } else if (name === "piece" && pending.quotes) return; // the page has words of its own for it
     else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
-    else if (name === "question") this.onQuestion(data);
+    else if (name === "question") noteQuestion(pending, data);
     else if (name === "ended") Object.assign(pending, { ending: data, message: null });
     else if (name === "done") pending.done = data;
     else if (name === "error") pending.problem = data;
   }
 
-  /** Note that the server asks whether to remember the chat, or whether a no to that is meant. */
-  onQuestion({ confirm_forget: wantsForget = false }) {
-    const { pending } = this;
-    Object.assign(pending, { unclear: pending.message !== null && !wantsForget, wantsForget, message: null });
-  }
-
-  async onLineStored(line) {
+  async onLineStored(pending, line) {
     const read = () => this.fetchState();
     const lines = this.isGroup ? (await read().catch(() => this.state)).lines : await linesWith(this.state, line, read);
-    this.pending.message = null;
-    if (currentPlace() !== this.place) return; // the person went elsewhere meanwhile
+    pending.message = null;
+    if (this.pending !== pending || currentPlace() !== this.place) return; // the person went elsewhere meanwhile
     this.state = { ...this.state, lines, swipes: [] };
     emit("line-stored", line.text);
     this.render();
   }
 
-  async onReplyEnd(place) {
-    const { done, context, problem, text, unclear, wantsForget, ending } = this.pending;
+  async onReplyEnd(pending) {
+    const { done, context, problem, text, unclear, wantsForget, ending } = pending;
     const unsaved = done && !done.line && done.text && done.kind !== "ending";
     const shown = done?.text && textOf(done, context, this.state);
     this.transient = unsaved ? { ...done, text: shown, context } : null;
     announce(`${this.isGroup ? `${this.group.replying.name}: ` : ""}${shown ?? text.data}`);
     const state = await this.fetchState().catch((error) => (showError(error), stateWith(this.state, done?.line)));
+    if (this.pending !== pending) return;
     const line = done?.line && (this.isGroup ? state.lines.at(-1) : done.line);
     if (line) unfold(line); // all of it was shown while it arrived
     if (line && context) this.contexts.set(line.seq, context);
     if (problem?.detail === CONNECTION_LOST && text.data)
       this.transient = { kind: "partial", text: text.data, context };
-    this.pending = null;
-    emit("replying", false);
-    if (place !== this.place) return;
+    this.setPending(null);
     if (state.answers[state.lines.at(-1)?.seq]) this.transient = null; // the state has the same answer
     if (ending) return void this.onConversationEnd(ending);
     this.unclear = unclear;
@@ -539,10 +545,10 @@ export class ChatView {
       this.cachedLine(line, first + index === lines.length - 1),
       this.answerTo(line, lines[first + index + 1]),
     ];
-    const parts = [this.welcome(), ...lines.slice(first).flatMap(drawLine), this.pending?.message ?? this.queued];
+    const parts = [this.welcome(), ...lines.slice(first).flatMap(drawLine), this.pending?.message];
     if (this.pending?.element) parts.push(this.pending.element);
     else if (this.transient) parts.push(transientReply(this.transient, this));
-    parts.push(this.question());
+    parts.push(this.question(), this.queued);
     reconcile(this.box, parts.filter(Boolean), byId("message"));
     this.follower.onGrow();
   }

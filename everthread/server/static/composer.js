@@ -13,13 +13,14 @@ export class Composer {
     this.chat = chat;
     this.field = byId("message");
     this.replying = false;
-    byId("composer").addEventListener("submit", (event) => (event.preventDefault(), this.submit()));
+    this.unsent = ""; // a message that the server has not accepted yet
+    byId("composer").addEventListener("submit", (event) => (event.preventDefault(), this.replying ? this.chat.stop() : this.submit()));
     this.field.addEventListener("input", () => this.onInput());
     this.field.addEventListener("keydown", (event) => this.onKey(event));
     on("draft", (text) => this.write(text));
-    on("say", (text) => (this.write(text), this.replying || this.submit()));
+    on("say", (text) => (this.write(text), this.submit()));
     on("route", () => this.restoreDraft());
-    on("line-stored", (text) => getDraft(this.place) === text && saveDraft(this.place, ""));
+    on("line-stored", (text) => text === this.unsent && this.onSent());
     on("replying", (replying) => this.setReplying(replying));
     on("state", (state) => this.onState(state));
   }
@@ -30,7 +31,7 @@ export class Composer {
 
   onKey(event) {
     const { key, shiftKey, isComposing } = event;
-    if (key === "Enter" && !shiftKey && !isComposing) (event.preventDefault(), this.replying ? this.wait() : this.submit());
+    if (key === "Enter" && !shiftKey && !isComposing) (event.preventDefault(), this.submit());
     if (key === "ArrowUp" && !this.field.value) (event.preventDefault(), this.chat.editLast());
     if ((key === "ArrowLeft" || key === "ArrowRight") && !this.field.value) {
       event.preventDefault();
@@ -39,9 +40,19 @@ export class Composer {
   }
 
   onInput() {
-    saveDraft(this.place, this.field.value);
+    this.saveDraft();
     this.field.style.setProperty("height", "auto");
     this.field.style.setProperty("height", `${this.field.scrollHeight + 2}px`);
+  }
+
+  /** Save what a reload would lose. */
+  saveDraft() {
+    saveDraft(this.place, [this.unsent, this.field.value].filter(Boolean).join("\n"));
+  }
+
+  onSent() {
+    this.unsent = "";
+    this.saveDraft();
   }
 
   write(text, focus = true) {
@@ -60,29 +71,29 @@ export class Composer {
 
   /** Show the draft of this place. If its text turns out to have been sent, `onState` removes it. */
   restoreDraft() {
+    this.unsent = "";
     this.restored = getDraft(this.place);
     this.write(this.restored, false);
   }
 
-  /** Say why a message is not sent while a reply is arriving. */
-  wait() {
-    if (this.field.value.trim()) showNotice(t("composer.wait"));
-  }
-
-  async submit() {
-    if (this.replying) return this.chat.stop();
+  submit() {
     const text = this.field.value.trim();
-    if (!text || this.chat.queued) return undefined;
+    if (!text) return undefined;
+    if (this.chat.queued) return showNotice(t("composer.wait"));
+    if (this.replying) showNotice(t("composer.queued"));
     this.write("");
     return this.send(text);
   }
 
   async send(text) {
     const { place } = this;
-    saveDraft(place, text); // until the server has it
+    this.unsent = text;
+    this.saveDraft();
     const accepted = await this.chat.send(text);
-    if (accepted) saveDraft(place, place === this.place ? this.field.value : "");
-    else if (place === this.place) this.write([text, this.field.value].filter(Boolean).join("\n"));
+    if (place !== this.place) return void (accepted && saveDraft(place, getDraft(place).replace(text, "").trimStart()));
+    if (this.unsent !== text) return; // it was stored, or is in the draft that was restored
+    if (accepted) this.onSent();
+    else ((this.unsent = ""), this.write([text, this.field.value].filter(Boolean).join("\n")));
   }
 
   /** Send the message that was submitted before the page was loaded (prehydrate.js). */

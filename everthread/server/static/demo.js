@@ -2,7 +2,7 @@
 
 import { homeBank } from "./account.js";
 import { doubt } from "./answers.js";
-import { bankPath, get, hasChats, post, remove } from "./api.js";
+import { bankPath, get, hasChats, post, remove, waitForRequests } from "./api.js";
 import { demoBank, isDemoBank } from "./banknames.js";
 import { dateTime, longDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
@@ -209,12 +209,14 @@ class Demo {
     }
   }
 
-  /** Delete the bank of the demo, and go back to where it was begun. */
+  /** Go back to where the demo was begun, and delete its bank: in this order, so that nothing more is read from it. */
   async leave() {
-    await remove(bankPath());
+    const { bank } = route;
     setPref("known", null);
     this.close();
-    navigate({ bank: getPref("bankBeforeDemo") ?? homeBank() ?? "default" });
+    await navigate({ bank: getPref("bankBeforeDemo") ?? homeBank() ?? "default" });
+    await waitForRequests(bank);
+    await remove(bankPath("", bank));
     showNotice(t("demo.deleted"));
   }
 }

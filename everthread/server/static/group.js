@@ -24,7 +24,7 @@ export class Group {
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "Tab" && !event.shiftKey && this.completeName()) event.preventDefault();
     });
-    on("state", () => this.render());
+    for (const name of ["state", "replying"]) on(name, () => this.render());
   }
 
   get members() {
@@ -166,6 +166,7 @@ export class Group {
         }),
       ),
       this.chat.state.lines.length > 0 &&
+        !this.chat.pending &&
         button(t("group.let_answer", { name: this.answererOf("").name }), () => this.chat.answer(), { class: "link", "data-name": "" }),
     );
     if (focused !== false) [...this.bar.children].find((child) => child.dataset.name === focused)?.focus();

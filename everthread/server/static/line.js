@@ -89,6 +89,13 @@ function cutLabel(cut) {
   return h("span", { title }, name);
 }
 
+/** The element of a message that is on its way. */
+export function sentMessage(text, speaker = "user") {
+  const element = lineElement({ seq: 0, role: "user", speaker, text, said_at: new Date().toISOString(), metadata: {} });
+  element.classList.add("sending");
+  return element;
+}
+
 /** The date above a line that is the first of its day; null if there is none, as for today at the top of the chat. */
 export function dateSeparator(line, before, cache) {
   const name = longDate(line.said_at);
@@ -110,6 +117,10 @@ export const newPending = (message = null) => ({
   unclear: false,
   wantsForget: false,
 });
+
+/** Note that the server asks whether to remember the chat, or whether a no to that is meant. */
+export const noteQuestion = (pending, { confirm_forget: wantsForget = false }) =>
+  Object.assign(pending, { unclear: pending.message !== null && !wantsForget, wantsForget, message: null });
 
 /** A reply that is arriving: its element, and its text, which grows. */
 export function streamingLine(speaker) {

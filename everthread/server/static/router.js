@@ -35,12 +35,17 @@ export function hashOf({ bank = route.bank, view = "talk", session = "current", 
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 
-/** Go to a place. The present place is opened again, as if it were new. */
-export function navigate(place) {
+/** Go to a place, and resolve when `route` is that place. The present place is opened again, as if it were new. */
+export async function navigate(place) {
   const to = hashOf(place);
-  if (to !== location.hash) return void (location.hash = to);
-  history.replaceState(null, "");
-  return applyHash();
+  if (to === location.hash) {
+    history.replaceState(null, "");
+    applyHash();
+    return;
+  }
+  const arrived = new Promise((resolve) => addEventListener("hashchange", resolve, { once: true }));
+  location.hash = to;
+  await arrived;
 }
 
 /** Read the place from the address and emit "bank" and "route". */

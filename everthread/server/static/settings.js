@@ -1,6 +1,6 @@
 // The settings: replies, memory, appearance; export, import and deletion of a bank.
 
-import { bankPath, get, hasKey, patch, remove, setKey } from "./api.js";
+import { bankPath, get, hasKey, patch, remove, setKey, waitForRequests } from "./api.js";
 import { accountSection } from "./accountsettings.js";
 import { openDialog, showReceipt } from "./dialogs.js";
 import { button, fill, h, select, textElement } from "./dom.js";
@@ -191,6 +191,7 @@ async function deleteEverything() {
     ];
   });
   if (!confirmed) return false;
+  await waitForRequests(bank);
   const proof = await remove(bankPath());
   setPref("known", null);
   await showReceipt(proof);
