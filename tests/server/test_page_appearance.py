@@ -165,6 +165,18 @@ def test_the_theme_follows_the_system_until_one_is_chosen(page: Page, url: str) 
     assert page.evaluate(paper) == light
 
 
+def test_the_memory_column_of_a_phone_shows_what_the_latest_reply_was_given(page: Page, url: str) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    visit(page, url, "pocket-memory")
+    add_past_lines(url, "pocket-memory", "The blue bicycle stands in the barn.")
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    expect(page.locator("#send")).to_have_text("Send")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    page.get_by_role("button", name="Memory", exact=True).click()
+    expect(page.locator("#panel .match")).to_have_text("The blue bicycle stands in the barn.")
+
+
 def test_a_phone_shows_one_column_at_a_time_and_never_scrolls_sideways(page: Page, url: str) -> None:
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     add_past_lines(url, "phone", "The blue bicycle stands in the cellar.", "An-unbreakable-word-" * 20)

@@ -347,3 +347,23 @@ def test_the_demo_is_asked_and_left(page: Page, url: str, keyboard: Keyboard) ->
     keyboard.choose("Leave the demo", "Shift+Tab")
     expect(page.locator("#demo")).to_have_count(0)
     keyboard.expect_at("Message")
+
+
+def test_escape_hides_the_name_of_an_icon_and_keeps_the_focus_on_it(page: Page, url: str) -> None:
+    add_past_lines(url, "tooltip", "The blue bicycle stands in the barn.")
+    page.goto(f"{url}/#/tooltip/read/before")
+    forget = page.get_by_role("button", name="Forget message: The blue bicycle")
+    forget.focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    content = "each => getComputedStyle(each, '::after').content"
+    assert "Forget" in forget.evaluate(content)
+    page.keyboard.press("Escape")
+    assert forget.evaluate(content) == "none"
+    expect(forget).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    assert "Forget" in forget.evaluate(content)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")  # leaves the transcript, as elsewhere
+    page.wait_for_url("**/#/tooltip")

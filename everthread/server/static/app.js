@@ -264,7 +264,7 @@ on(
 onClick("open-settings", ({ openSettings }) => openSettings(serverInfo, chat));
 fill(
   byId("views"),
-  VIEWS.map(([name, label, image]) => button([icon(image), label], () => showView(name), { "data-to": name })),
+  VIEWS.map(([name, label, image]) => button([icon(image), label], () => (showView(name), emit("column-opened", name)), { "data-to": name })),
 );
 
 /** Skip to where one writes, or to what one reads: an address in the link would name a bank. */

@@ -19,14 +19,16 @@ export function createColumns(chat) {
   if (created) return created;
   created = { memory: new MemoryColumn(chat), sessions: new SessionList() };
   chat.replayEvents();
+  if (document.body.dataset.view === "memory") created.memory.replies.showLatest();
   return created;
 }
 
 class MemoryColumn {
   constructor(chat) {
     this.box = byId("panel");
+    this.replies = new ReplyMemoriesPanel(chat);
     this.tabs = [
-      [t("tab.memory"), new ReplyMemoriesPanel(chat)],
+      [t("tab.memory"), this.replies],
       [t("tab.all"), new MemoryListPanel(chat)],
       [t("tab.notes"), new NotesPanel()],
       [t("tab.pinned"), new PinnedPanel(chat)],
@@ -36,6 +38,7 @@ class MemoryColumn {
     fill(byId("tabs"), this.buttons);
     byId("tabs").addEventListener("keydown", (event) => this.onKey(event));
     on("view", (name) => name === "memory" && this.select(0));
+    on("column-opened", (name) => name === "memory" && this.replies.showLatest());
     on("demo-answered", () => this.select(0));
     for (const [, panel] of this.tabs) panel.onChange = () => this.current === panel && panel.show(this.box);
     this.select(0);

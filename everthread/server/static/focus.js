@@ -54,6 +54,14 @@ export function rememberFocus() {
   };
 }
 
+/** Hide the name that an icon shows while it has the focus. In a dialog Escape closes that. */
+function hideName(event) {
+  const { key, target } = event;
+  if (key !== "Escape" || !target.matches("button.icon:focus-visible:not([data-unnamed])") || target.closest("dialog")) return;
+  target.dataset.unnamed = "";
+  event.stopPropagation(); // the next one does what it does elsewhere
+}
+
 /** Watch the page from now on. A dialog gives the focus back by itself (dialogs.js). */
 export function watchFocus() {
   let element = null;
@@ -73,6 +81,8 @@ export function watchFocus() {
     }
   };
   document.addEventListener("focusin", update);
+  document.addEventListener("keydown", hideName);
+  document.addEventListener("focusout", ({ target }) => delete target.dataset.unnamed);
   document.addEventListener("pointerdown", forget);
   const options = { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "data-view", "disabled", "hidden"] };
   new MutationObserver(update).observe(document.body, options);

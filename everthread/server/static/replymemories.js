@@ -11,7 +11,7 @@ import { reasonsInWords } from "./reasons.js";
 import { relevanceDetails } from "./relevance.js";
 import { promptPicture } from "./promptpicture.js";
 import { rerender } from "./rerender.js";
-import { hashOf } from "./router.js";
+import { hashOf, route } from "./router.js";
 import { sharedMemories } from "./sharedmemories.js";
 import { toolbar } from "./toolbar.js";
 import { parts, t } from "./words.js";
@@ -31,6 +31,17 @@ export class ReplyMemoriesPanel {
   setContext(context) {
     this.context = context;
     this.onChange();
+  }
+
+  /** Show the memories of the latest reply, unless some are shown. */
+  async showLatest() {
+    const { chat } = this;
+    const { state } = chat;
+    if (this.context || !state || route.view !== "talk") return;
+    const reply = state.lines.findLast(({ role, seq }) => role === "assistant" || state.answers[seq]);
+    const prompt = reply?.role === "assistant" ? chat.promptOf(reply) : reply;
+    const context = prompt && (await chat.loadContext(reply, prompt));
+    if (context && !this.context && chat.state.session === state.session) chat.selectReply(reply.seq, context);
   }
 
   show(panel) {
