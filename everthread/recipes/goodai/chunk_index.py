@@ -20,6 +20,7 @@ import numpy as np
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.common.keys import SETTING_CHUNKS
 from everthread.embedders.encoder import Encoder
+from everthread.recipes.goodai.cutting import Cutting
 from everthread.recipes.goodai.token_stream import (
     CHUNK,
     SESSION,
@@ -43,8 +44,7 @@ MAX_ATTEMPTS = 8  # of an update, if other processes write at the same time
 class ChunkingConfig:
     """The settings with which token streams are cut into chunks."""
 
-    capacity: int  # tokens of a chunk
-    step: int  # tokens from the start of a chunk to that of the next
+    cutting: Cutting
     tokenizer: Tokenizer
     context: int = 0  # lines before a chunk that it also derives from
 
@@ -52,14 +52,19 @@ class ChunkingConfig:
     def name(self) -> str:
         """The identifier of the settings: chunks that were cut with other settings are cut again."""
         kind = getattr(self.tokenizer, "name", None) or getattr(self.tokenizer, "__qualname__", None)
-        name = f"{self.capacity}/{self.step}/{kind or type(self.tokenizer).__name__}"
+        name = f"{self.cutting.capacity}/{self.cutting.step}/{kind or type(self.tokenizer).__name__}"
+        name += "/lines" if self.cutting.keeps_lines else ""
         return f"{name}/{self.context} before" if self.context else name
 
     def stream(self, lines: Iterable[Line], at: int = 0) -> TokenStream:
         return TokenStream.from_lines(((line, tokenize_line(line, self.tokenizer)) for line in lines), at)
 
     def chunks(self, stream: TokenStream, begin: int = 0) -> list[NewUnit]:
-        return stream.cut(begin, self.capacity, self.step, self.context)
+        return stream.cut(begin, self.cutting, self.context)
+
+    def may_grow(self, chunk: Chunk) -> bool:
+        """Return whether a chunk at the end of its session grows with the next line."""
+        return not self.cutting.keeps_lines and _position(chunk).tokens < self.cutting.capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +220,14 @@ class ChunkIndex:
 
     def _write(self, change: _Change, chunks: Sequence[Chunk], is_open: bool) -> None:
         """Add the new chunks of a session, of an open one only the full ones, and set the tail."""
-        change.tail = self._select_tail(chunks)
-        waiting = {id(chunk) for chunk in chunks if is_open and _position(chunk).tokens < self.config.capacity}
+        if chunks or not self.config.cutting.keeps_lines:  # else the place to continue from stays
+            change.tail = self._select_tail(chunks)
+        waiting = {id(chunk) for chunk in chunks if is_open and self.config.may_grow(chunk)}
         change.new += [chunk for chunk in chunks if isinstance(chunk, NewUnit) and id(chunk) not in waiting]
 
     def _select_tail(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks that change when the session continues: those not full, else the last."""
-        return [chunk for chunk in chunks if _position(chunk).tokens < self.config.capacity] or list(chunks[-1:])
+        return [chunk for chunk in chunks if self.config.may_grow(chunk)] or list(chunks[-1:])
 
     def _stored_chunks(self, session: str, before: int) -> list[Chunk]:
         """Return the stored chunks of a session that began before a line, by position; usually an empty list."""
@@ -330,9 +336,16 @@ class ChunkIndex:
         positions = [_position(chunk) for chunk in chunks]
         last = positions[-1]
         has_start = positions[0].start == 0 or chunks[0].first_seq == state.first
-        has_no_gap = all(two.start - one.start == self.config.step for one, two in pairwise(positions))
-        has_end = last.tokens < self.config.capacity or chunks[-1].last_seq == session.last_seq
-        return has_start and has_no_gap and has_end and last.tokens <= self.config.step and last.after == 0
+        has_no_gap = all(self._is_next(one, two) for one, two in pairwise(positions))
+        has_end = self.config.may_grow(chunks[-1]) or chunks[-1].last_seq == session.last_seq
+        is_short = self.config.cutting.keeps_lines or last.tokens <= self.config.cutting.step
+        return has_start and has_no_gap and has_end and is_short and last.after == 0
+
+    def _is_next(self, one: ChunkPosition, two: ChunkPosition) -> bool:
+        """Return whether no chunk is missing between two."""
+        if self.config.cutting.keeps_lines and two.start >= one.end:
+            return two.start == one.end
+        return two.start - one.start == self.config.cutting.step
 
     # ------------------------------------------------------------------ writing
 
@@ -349,12 +362,25 @@ class ChunkIndex:
             written = {id(unit): unit.id for unit in change.tail or () if isinstance(unit, Unit)}
             written |= {unit: first + number for unit, number in numbers.items()}
             above = first + len(change.new) - 1
-            return replace(_with_tail(state, change, written), above=above).json()
+            return replace(self._with_tail(state, change, written), above=above).json()
 
         rewriting = UnitReplacement(
             CHUNK, change.removed_ids, units, vectors, state.above, SETTING_CHUNKS, setting, after
         )
         return self.store.replace_units(self.bank, rewriting, self.encoder.name, now())
+
+    def _with_tail(self, state: State, change: _Change, written: dict[int, int]) -> State:
+        """Return the state from which the session of a change continues; the arguments are of `_with_open_tail`."""
+        if change.tail is None:
+            return state
+        if change.is_partial or not change.tail:
+            return replace(state, seq=0, before=0, at=0, tail=(), open=False)
+        if not self.config.cutting.keeps_lines:
+            return _with_open_tail(state, change, written)
+        last, position = change.tail[-1], _position(change.tail[-1])
+        return replace(
+            state, seq=last.first_seq, before=position.before + position.tokens, at=position.end, tail=(), open=False
+        )
 
     def _evict(self, state: State, change: _Change) -> State:
         """Evict the oldest chunks beyond the limit, except for units of another origin."""
@@ -376,18 +402,15 @@ class ChunkIndex:
         return replace(state, count=len(spans) - len(evicted) + len(change.new), first=min(begins, default=state.last))
 
 
-def _with_tail(state: State, change: _Change, written: dict[int, int]) -> State:
-    """Return the state with the tail of a change.
+def _with_open_tail(state: State, change: _Change, written: dict[int, int]) -> State:
+    """Return the state with the tail of a change: the chunks that aren't full, or the last one.
 
     Args:
         state: the state before.
         change: the change.
         written: the ids of the written chunks, by the `id()` of the objects.
     """
-    if change.tail is None:
-        return state
-    if change.is_partial or not change.tail:
-        return replace(state, seq=0, before=0, at=0, tail=(), open=False)
+    assert change.tail
     first, position = change.tail[0], _position(change.tail[0])
     ids = [written[id(chunk)] for chunk in change.tail if id(chunk) in written]
     return replace(

@@ -6,6 +6,9 @@ end of one text and the beginning of the next. When a text is replaced or delete
 are cut again from the remaining tokens, up to the first chunk that begins after it; all other chunks stay. So
 neighbours don't change, the cost is proportional to the text, and two chunks share at least as many tokens as before.
 
+With the boundary `line` (`cutting.py`) no chunk crosses the end of a line, and the chunks are always those that would
+be cut from the remaining tokens at once.
+
 The queue uses no tokenizer, vectors, store or clock: callers pass the positions at which tokens begin, and each
 operation returns the chunks that it created, changed and removed. A token extends to the beginning of the next one,
 so the tokens are the whole text, including blanks and line breaks.
@@ -22,6 +25,8 @@ from itertools import pairwise
 from typing import Any
 
 from everthread.errors import BadInput, NotFound
+from everthread.recipes.goodai import cutting
+from everthread.recipes.goodai.cutting import Cutting, Span, line_starts
 from everthread.text.tokenized_text import Text, from_state, make_text, to_state
 from everthread.types import Metadata
 
@@ -55,11 +60,12 @@ class Changes:
 
 @dataclass(slots=True, eq=False)
 class _Mark:
-    """The start of a chunk in its run. The chunk ends after `capacity` tokens, or at the end of the run."""
+    """The first token of a chunk in its run, and the position after its last one."""
 
     id: int
     run: _Run
     start: int
+    end: int
 
 
 class _Run:
@@ -70,7 +76,7 @@ class _Run:
         self.first = self.end = first
         self.texts: list[Text] = []  # their keys ascend
         self.begins: list[int] = []  # the position of each text's first token
-        self.marks: list[_Mark] = []  # their starts ascend
+        self.marks: list[_Mark] = []  # their starts ascend, and their ends don't descend
 
     def append(self, text: Text) -> None:
         self.texts.append(text)
@@ -118,7 +124,13 @@ class ChunkQueue:
     Keys and ids count from 1 and are never reused. Methods raise NotFound for a key or an id that doesn't exist.
     """
 
-    def __init__(self, capacity: int = CHUNK_TOKENS, overlap: float = OVERLAP, limit: int = MAX_CHUNKS) -> None:
+    def __init__(
+        self,
+        capacity: int = CHUNK_TOKENS,
+        overlap: float = OVERLAP,
+        limit: int = MAX_CHUNKS,
+        boundary: str = cutting.NONE,
+    ) -> None:
         """Create an empty queue.
 
         Args:
@@ -126,6 +138,7 @@ class ChunkQueue:
             overlap: share of a chunk, up to a half, that the next one repeats.
             limit: maximum number of chunks. More chunks evict the oldest, with the tokens that no other chunk contains:
                 a text loses its beginning that way, and its key with its last token.
+            boundary: what no chunk crosses, `line` or `none`.
 
         Raises:
             BadInput: a value is invalid.
@@ -137,12 +150,17 @@ class ChunkQueue:
         if limit < 1:
             raise BadInput(f"invalid limit {limit}; expected at least 1 chunk")
         self.capacity, self.overlap, self.limit = capacity, overlap, limit
-        self.step = capacity - int(capacity * overlap)
+        self._cutting = Cutting(capacity, capacity - int(capacity * overlap), boundary)
         self._runs: OrderedDict[int, _Run] = OrderedDict()
         self._open: int | None = None  # the run to which the next text is added
         self._runs_by_key: dict[int, _Run] = {}  # the run of each text, by the text's key
         self._marks: dict[int, _Mark] = {}
         self._keys = self._ids = self._run_ids = 0  # the last ones assigned
+
+    @property
+    def step(self) -> int:
+        """The number of tokens from the start of a chunk to that of the next, within a line if it keeps lines."""
+        return self._cutting.step
 
     def add(
         self,
@@ -231,11 +249,10 @@ class ChunkQueue:
     def chunk(self, id: int) -> Chunk:
         if (mark := self._marks.get(id)) is None:
             raise NotFound(f"chunk {id!r} not found; it was evicted or deleted, or never existed")
-        end = min(mark.start + self.capacity, mark.run.end)
-        parts = mark.run.parts(mark.start, end)
+        parts = mark.run.parts(mark.start, mark.end)
         text = "".join(text.join_tokens(first, last) for text, first, last in parts)
         main = max(parts, key=lambda part: part[2] - part[1])[0].key
-        return Chunk(id, mark.run.id, mark.start, end, text, tuple(part[0].key for part in parts), main)
+        return Chunk(id, mark.run.id, mark.start, mark.end, text, tuple(part[0].key for part in parts), main)
 
     def bounds(self, run: int) -> tuple[int, int]:
         """Return the start and end (excluded) of a run."""
@@ -265,27 +282,52 @@ class ChunkQueue:
     def _cut_again(self, run: _Run, start: int, end: int, tokens: int) -> Changes:
         """Cut a run again around the tokens from start to end, which were replaced by `tokens` others."""
         shift = tokens - (end - start)
-        first = bisect_right(run.marks, start - self.capacity, key=lambda mark: mark.start)
-        next_mark = bisect_left(run.marks, end, key=lambda mark: mark.start)
+        first, resume = self._find_affected(run, start, end, shift)
+        next_mark = bisect_left(run.marks, resume - shift, key=lambda mark: mark.start)
         old = run.marks[first:next_mark]
         for mark in run.marks[next_mark:]:
             mark.start += shift
-        begin = old[0].start if old else start
-        stop = run.marks[next_mark].start if next_mark < len(run.marks) else run.end
-        starts = range(begin, stop, self.step)
-        for mark, start in zip(old, starts, strict=False):
-            mark.start = start
-        reused = old[: len(starts)]
-        new = [self._new_mark(run, start) for start in starts[len(old) :]]
-        run.marks[first:next_mark] = reused + new
-        removed = [mark.id for mark in old[len(starts) :]]
+            mark.end += shift
+        spans = self._spans(run, old[0].start if old else start, resume)
+        changed = [
+            mark.id for mark, span in zip(old, spans, strict=False) if (mark.start, mark.end) != span or span[1] > start
+        ]
+        for mark, span in zip(old, spans, strict=False):
+            mark.start, mark.end = span
+        new = [self._new_mark(run, span) for span in spans[len(old) :]]
+        run.marks[first:next_mark] = old[: len(spans)] + new
+        removed = [mark.id for mark in old[len(spans) :]]
         for id in removed:
             del self._marks[id]
-        return _changes((mark.id for mark in new), (mark.id for mark in reused), removed, self._evict())
+        return _changes((mark.id for mark in new), changed, removed, self._evict())
 
-    def _new_mark(self, run: _Run, start: int) -> _Mark:
+    def _find_affected(self, run: _Run, start: int, end: int, shift: int) -> tuple[int, int]:
+        """Return the index of the first chunk that an edit affects, and the position from which chunks stay.
+
+        Args:
+            run: the run after the edit, with the chunks before it.
+            start: position of the first replaced token.
+            end: position after the last replaced token, before the edit.
+            shift: the number of tokens that the edit added.
+        """
+        if not self._cutting.keeps_lines:
+            first = bisect_right(run.marks, start - self.capacity, key=lambda mark: mark.start)
+            next_mark = bisect_left(run.marks, end, key=lambda mark: mark.start)
+            return first, run.marks[next_mark].start + shift if next_mark < len(run.marks) else run.end
+        first = bisect_left(run.marks, start, key=lambda mark: mark.end)
+        after = end + shift
+        pieces = (piece for text, *tokens in run.parts(after, run.end) for piece in text.pieces(*tokens))
+        return first, after + next(line_starts(pieces), run.end - after)
+
+    def _spans(self, run: _Run, begin: int, stop: int) -> list[Span]:
+        """Cut the tokens of a run from the start of a chunk to that of the first one that stays."""
+        if not self._cutting.keeps_lines:
+            return self._cutting.strided(begin, stop, run.end)
+        return self._cutting.spans(self.pieces(run.id, begin, stop), begin)
+
+    def _new_mark(self, run: _Run, span: Span) -> _Mark:
         self._ids += 1
-        mark = self._marks[self._ids] = _Mark(self._ids, run, start)
+        mark = self._marks[self._ids] = _Mark(self._ids, run, *span)
         return mark
 
     def _evict(self) -> list[int]:
@@ -320,6 +362,7 @@ class ChunkQueue:
             "capacity": self.capacity,
             "overlap": self.overlap,
             "limit": self.limit,
+            "boundary": self._cutting.boundary,
             "last": [self._keys, self._ids, self._run_ids],
             "open": self._open,
             "runs": [
@@ -342,7 +385,7 @@ class ChunkQueue:
                 f"invalid state: got version {version!r}, expected {VERSION}; write it again with this version"
             )
         try:
-            queue = cls(state["capacity"], state["overlap"], state["limit"])
+            queue = cls(state["capacity"], state["overlap"], state["limit"], state.get("boundary", cutting.NONE))
             queue._keys, queue._ids, queue._run_ids = state["last"]
             queue._open = state["open"]
             for run in state["runs"]:
@@ -359,15 +402,23 @@ class ChunkQueue:
             text = from_state(text_state)
             run.append(text)
             self._runs_by_key[text.key] = run
-        for id, start in state["chunks"]:
-            self._marks[id] = _Mark(id, run, start)
+        spans = self._restore_spans(run, [start for _, start in state["chunks"]])
+        for (id, _), span in zip(state["chunks"], spans, strict=True):
+            self._marks[id] = _Mark(id, run, *span)
             run.marks.append(self._marks[id])
-        starts = [mark.start for mark in run.marks]
-        steps = [after - before for before, after in pairwise(starts)]
+
+    def _restore_spans(self, run: _Run, starts: Sequence[int]) -> list[Span]:
+        """Return the chunks of a run with these starts. Raises ValueError if they don't hold all of its tokens."""
+        if self._cutting.keeps_lines:
+            spans = self._spans(run, run.first, run.end)
+            if [start for start, _ in spans] != starts:
+                raise ValueError(f"the chunks of run {run.id} are not those of its lines")
+            return spans
         if starts[0] != run.first or not run.end - self.step <= starts[-1] < run.end:
             raise ValueError(f"the chunks of run {run.id} do not cover its texts")
-        if not all(0 < step <= self.step for step in steps):
+        if not all(0 < after - before <= self.step for before, after in pairwise(starts)):
             raise ValueError(f"the chunks of run {run.id} overlap incorrectly")
+        return [(start, min(start + self.capacity, run.end)) for start in starts]
 
 
 def _changes(new: Iterable[int], reused: Iterable[int], removed: Sequence[int], evicted: Sequence[int]) -> Changes:

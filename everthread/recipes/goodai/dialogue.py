@@ -1,4 +1,4 @@
-"""Parses a dialogue given as one text, which is the context in which a text or query is rewritten. Pure."""
+"""Parses a dialogue given as one text: the turns before a text or query, and the sentence that asks. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
 UNNAMED = "Someone"  # the speaker of text without a name before it
+_NEXT_SPEAKER = re.compile(r"(?:^|\n)[^\W\d_][^\n:.!?]{0,39}:\s*$")
+_QUESTION_END = re.compile(r"[?？][\"'”’」』）)*_]*$")
 _TURN = re.compile(r"(?:^|(?<!\s)(?=[^\S\n]*+\n)|(?<=[.!?…。！？]))\s*+(?P<name>[^\W\d_][^\n:.!?]{0,39}):\s++(?=\S)")
 
 
@@ -33,6 +35,19 @@ def split_last_turn(text: str) -> tuple[str, str]:
         rows = split_sentences(text)
         starts = [text.rfind(rows[-1])] if rows else [0]
     return text[: starts[-1]].strip(), text[starts[-1] :].strip()
+
+
+def find_question(text: str) -> str:
+    """Return the sentence that asks: the last one of the last turn with a question mark, else that turn.
+
+    The name of who speaks next, at the end of a dialogue, is no turn.
+    """
+    said = _NEXT_SPEAKER.sub("", text).strip()
+    turns = _turns(said)
+    if not turns:
+        return text.strip()
+    asking = [sentence for sentence in split_sentences(turns[-1][1]) if _QUESTION_END.search(sentence)]
+    return asking[-1] if asking else turns[-1][1]
 
 
 def _turns(text: str) -> list[tuple[str, str]]:

@@ -23,6 +23,8 @@ from everthread.recipes.base import OFFERS_MEANING, Recipe
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_context import ChunkContextReader
 from everthread.recipes.goodai.chunk_index import ChunkIndex, ChunkingConfig
+from everthread.recipes.goodai.cutting import BOUNDARIES, Cutting
+from everthread.recipes.goodai.dialogue import find_question
 from everthread.recipes.goodai.expansion import (
     EXPANSIONS,
     REDUNDANCY,
@@ -76,7 +78,8 @@ class GoodAI(Recipe):
     times as many chunks again; `weighing` orders passages by relevance, recency and importance, which a line's metadata
     has as "importance", from 1 to 10. There is no relevance gate: the nearest chunks are found, however far they are.
 
-    Deviations: the embedder is the bank's, usually with one vector per chunk. Chunks are cut as if retracted lines had
+    Deviations: no chunk crosses the end of a line, and the sentence that asks has a vector of its own (`boundary="none"`
+    and `question_vector=False` are the source's ways). The embedder is the bank's, usually with one vector per chunk. Chunks are cut as if retracted lines had
     never been said, so retracting a line does not remove its neighbours' chunks. The last session's chunks that aren't
     full are written when they are first searched. Beyond `capacity`, a hundredth of the chunks is evicted at once, but
     never a line. If no embedder answers, or it can't read the question, lines are found by the words that they share
@@ -99,6 +102,10 @@ class GoodAI(Recipe):
     tokenizer: Any = word_pieces  # anything that `tokenizers.open_tokenizer` accepts
     expansion: Expansion | str = option(
         "sentence", "Unit of text to which a found chunk is expanded.", choices=tuple(EXPANSIONS)
+    )
+    boundary: str = option("line", "What no chunk crosses: the end of a line; the source has none.", choices=BOUNDARIES)
+    question_vector: bool = option(
+        True, "Whether the sentence that asks is also embedded alone, and the nearer of both vectors counts."
     )
     redundancy: float = option(
         REDUNDANCY, "Drop a passage if better ones contain at least this share of it.", low=0.01, high=1
@@ -160,10 +167,11 @@ class GoodAI(Recipe):
 
     def _chunking(self, reader: BankReader) -> ChunkIndex:
         step = self.chunk_capacity - int(self.chunk_capacity * self.chunk_overlap)
+        cutting = Cutting(self.chunk_capacity, step, self.boundary)
         if not self.rewrite:
-            config = ChunkingConfig(self.chunk_capacity, step, self._tokens)
+            config = ChunkingConfig(cutting, self._tokens)
             return ChunkIndex(reader.store, reader.bank, reader.encoder, config, self.capacity)
-        config = ChunkingConfig(self.chunk_capacity, step, self._tokens, CONTEXT_LINES)
+        config = ChunkingConfig(cutting, self._tokens, CONTEXT_LINES)
         rewrite = partial(self._rewriter.rewrite_chunks, reader)
         return ChunkIndex(reader.store, reader.bank, reader.encoder, config, self.capacity, rewrite)
 
@@ -172,12 +180,20 @@ class GoodAI(Recipe):
             rewrite = partial(self._rewriter.rewrite_question, reader, query)
             query = replace(query, text=reader.call_model(rewrite, query.text))
         allowed = reader.allowed_seqs(query)
-        if (vector := reader.encoder.try_embed_query(query.text)) is None:
+        if (vector := self._embed(reader, query.text)) is None:
             return _search_words(reader, query, k)
         reader.call_model(partial(self._chunking(reader).update, shown=query.exclude), None)
         best = self._best(reader, query, k, self._candidates(reader, query, vector, allowed))
         hits = [_to_hit(candidate) for candidate in best]
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
+
+    def _embed(self, reader: BankReader, text: str) -> Vector | None:
+        """Embed a question, and beside it the sentence that asks; None if no embedder answers or reads it."""
+        if (vector := reader.encoder.try_embed_query(text)) is None:
+            return None
+        question = find_question(text) if self.question_vector else text
+        alone = None if question == text.strip() else reader.encoder.try_embed_query(question)
+        return vector if alone is None else np.vstack((vector, alone))
 
     def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextLimits) -> Context:
         return fill_context(result.hits, (), limits.tokens, limits.count, result.relevance, result.terms)

@@ -26,9 +26,9 @@ from everthread.embedders import names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError
 from everthread.recall.recency_importance import ScoreWeights
-from everthread.recipes.goodai import chunk_queue, matching, tokenizers
+from everthread.recipes.goodai import chunk_queue, cutting, matching, tokenizers
 from everthread.recipes.goodai.chunk_queue import Changes, Chunk, ChunkQueue
-from everthread.recipes.goodai.dialogue import parse_lines, split_last_turn
+from everthread.recipes.goodai.dialogue import find_question, parse_lines, split_last_turn
 from everthread.recipes.goodai.expansion import (
     REDUNDANCY,
     SENTENCE,
@@ -112,6 +112,7 @@ class TextMemory:
         weighing: ScoreWeights | None = None,
         scribe: Scribe | None = None,
         clock: Callable[[], datetime] = now,
+        question_vector: bool = True,
     ) -> None:
         """Create a memory.
 
@@ -126,6 +127,7 @@ class TextMemory:
             weighing: orders passages by relevance, recency and importance.
             scribe: rewrites queries and texts, and rates importance if `weighing` uses it.
             clock: returns the time.
+            question_vector: whether the sentence of a query that asks is also embedded alone; the nearer vector counts.
 
         Raises:
             ConfigError: a number, the tokenizer or the matcher is invalid.
@@ -144,6 +146,7 @@ class TextMemory:
         self._weighing = weighing
         self._scribe = scribe
         self._clock = clock
+        self._question_vector = question_vector
         self._vectors = VectorIndex()
         self._words = WordIndex()  # of the chunks; a chunk is added when it is first searched by its words
         self._waiting = dict.fromkeys(queue.ids())  # chunks without a vector of their current text
@@ -158,6 +161,7 @@ class TextMemory:
         chunk_capacity: int = chunk_queue.CHUNK_TOKENS,
         overlap: float = chunk_queue.OVERLAP,
         queue_capacity: int = chunk_queue.MAX_CHUNKS,
+        boundary: str = cutting.LINE,
         **options: Any,
     ) -> TextMemory:
         """Create an empty memory.
@@ -171,6 +175,7 @@ class TextMemory:
             chunk_capacity: tokens of a chunk.
             overlap: share of a chunk that the next one repeats.
             queue_capacity: maximum number of chunks; beyond it the oldest is evicted.
+            boundary: what no chunk crosses: `line`, the end of a line, or `none`, as in goodai-ltm.
             options: arguments of the constructor.
 
         Raises:
@@ -185,7 +190,7 @@ class TextMemory:
             options["matcher"] = matching.resolve_matcher(matching_model, device=matcher_device)
         only_matcher = matching.runs_on_torch(matching_model) and not names.is_on_torch(emb_model)
         embedder = _embedder(emb_model, None if only_matcher else device)
-        return cls(ChunkQueue(chunk_capacity, overlap, queue_capacity), embedder, **options)
+        return cls(ChunkQueue(chunk_capacity, overlap, queue_capacity, boundary), embedder, **options)
 
     def add_text(
         self,
@@ -439,11 +444,17 @@ class TextMemory:
             return None
         try:
             self._embed(self._embedder)
-            found = self._vectors.search(_as_matrix(self._embedder.embed_query(query)))
+            found = self._vectors.search(self._embed_query(self._embedder, query))
         except EMBEDDER_FAILURES as error:
             log.warning("passages are found by their words because the embedder failed: %s", error)
             return None
         return ((id, distance, 1 - distance / 4) for id, distance in found)
+
+    def _embed_query(self, embedder: Embedder, query: str) -> Vectors:
+        """Embed a query, and beside it the sentence that asks: (Q, D)."""
+        question = find_question(query) if self._question_vector else query
+        texts = [query] if question in ("", query.strip()) else [query, question]
+        return np.vstack([_as_matrix(embedder.embed_query(text)) for text in texts])
 
     def _search_words(self, query: str) -> Iterable[tuple[int, float | None, float]]:
         for id in self._queue.ids():

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from everthread.common.keys import META_CHUNK
+from everthread.recipes.goodai.cutting import Cutting
 from everthread.recipes.goodai.tokenizers import Tokenizer
 from everthread.text.analyzer import remove_quotes
 from everthread.text.tokenized_text import MAX_IMPORTANCE
@@ -90,17 +91,16 @@ class TokenStream:
         """Return the lines with tokens between two positions."""
         return self.lines[bisect_right(self.begins, start) - 1 : bisect_left(self.begins, end)]
 
-    def cut(self, begin: int, capacity: int, step: int, context: int = 0) -> list[NewUnit]:
-        """Cut chunks of `capacity` tokens, one every `step` tokens; the last ones are shorter.
+    def cut(self, begin: int, cutting: Cutting, context: int = 0) -> list[NewUnit]:
+        """Cut chunks; without a boundary, one every `step` tokens, and the last ones are shorter.
 
         Args:
             begin: position of the first chunk.
-            capacity: tokens of a chunk.
-            step: tokens from the start of a chunk to that of the next.
+            cutting: the rule.
             context: lines before a chunk from which it also derives, if the stream has them.
         """
-        starts = range(begin, self.end, step)
-        return [self._chunk(start, min(start + capacity, self.end), context) for start in starts]
+        spans = cutting.spans(self.pieces(0, begin, self.end), begin) if begin < self.end else []
+        return [self._chunk(start, end, context) for start, end in spans]
 
     def _chunk(self, start: int, end: int, context: int) -> NewUnit:
         first = max(bisect_right(self.begins, start) - 1 - context, 0)
