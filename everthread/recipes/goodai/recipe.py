@@ -78,10 +78,10 @@ class GoodAI(Recipe):
     times as many chunks again; `weighing` orders passages by relevance, recency and importance, which a line's metadata
     has as "importance", from 1 to 10. There is no relevance gate: the nearest chunks are found, however far they are.
 
-    Deviations: no chunk crosses the end of a line, and the sentence that asks has a vector of its own (`boundary="none"`
-    and `question_vector=False` are the source's ways). The embedder is the bank's, usually with one vector per chunk. Chunks are cut as if retracted lines had
-    never been said, so retracting a line does not remove its neighbours' chunks. The last session's chunks that aren't
-    full are written when they are first searched. Beyond `capacity`, a hundredth of the chunks is evicted at once, but
+    Deviations: no chunk crosses the end of a line, and the sentence that asks also has a vector of its own; with
+    `boundary="none"` and `question_vector=False` both are as in the source. The embedder is the bank's, usually with
+    one vector per chunk. Chunks are cut as if retracted lines had never been said, so retracting a line does not remove
+    its neighbours' chunks. The last session's chunks that aren't full are written when they are first searched. Beyond `capacity`, a hundredth of the chunks is evicted at once, but
     never a line. If no embedder answers, or it can't read the question, lines are found by the words that they share
     with it. The source stores a rewritten text in place of the added one; here `rewrite` affects only a chunk's vector,
     and recall always returns what was said.

@@ -21,6 +21,7 @@ from everthread.errors import NotFound
 from everthread.recipes.default import Default
 from everthread.recipes.goodai import chunk_index
 from everthread.recipes.goodai.chunk_queue import ChunkQueue
+from everthread.recipes.goodai.cutting import BOUNDARIES, LINE, NONE
 from everthread.recipes.goodai.recipe import GoodAI
 from everthread.recipes.goodai.token_stream import CHUNK
 from everthread.recipes.goodai.tokenizers import words
@@ -44,8 +45,8 @@ class Counting(HashEmbedder):
         return super().embed(texts)
 
 
-def goodai(tokens: int = 6, overlap: float = 0.5, **options: Any) -> GoodAI:
-    return GoodAI(chunk_capacity=tokens, chunk_overlap=overlap, tokenizer=words, **options)
+def goodai(tokens: int = 6, overlap: float = 0.5, boundary: str = NONE, **options: Any) -> GoodAI:
+    return GoodAI(chunk_capacity=tokens, chunk_overlap=overlap, boundary=boundary, tokenizer=words, **options)
 
 
 def opened(folder: Path | str, recipe: GoodAI | str | None = None, **options: Any) -> Memory:
@@ -68,7 +69,7 @@ def held(memory: Memory, units: Sequence[Unit]) -> list[tuple[str, int, int, str
 
 def from_nothing(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
     """Cut the active lines from scratch, by the queue of goodai-ltm's library."""
-    queue, seqs = ChunkQueue(recipe.chunk_capacity, recipe.chunk_overlap, 10**6), {}
+    queue, seqs = ChunkQueue(recipe.chunk_capacity, recipe.chunk_overlap, 10**6, recipe.boundary), {}
     lines = sorted(memory.lines(), key=lambda line: line.session)
     for before, line in zip([None, *lines], lines, strict=False):
         if before is None or before.session != line.session:
@@ -120,9 +121,15 @@ def do(memory: Memory, what: str, value: Any) -> None:
 
 @pytest.mark.slow
 @examples(120)
-@given(steps=st.lists(STEPS, min_size=1, max_size=8), overlap=st.sampled_from([0.5, 0.25, 0.0]))
-def test_chunks_always_equal_those_cut_from_the_active_lines(steps: list[tuple[str, Any]], overlap: float) -> None:
-    recipe = goodai(overlap=overlap)
+@given(
+    steps=st.lists(STEPS, min_size=1, max_size=8),
+    overlap=st.sampled_from([0.5, 0.25, 0.0]),
+    boundary=st.sampled_from(BOUNDARIES),
+)
+def test_chunks_always_equal_those_cut_from_the_active_lines(
+    steps: list[tuple[str, Any]], overlap: float, boundary: str
+) -> None:
+    recipe = goodai(overlap=overlap, boundary=boundary)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk_index, "PAGE_LINES", 4)
         with opened(folder, recipe) as memory:
@@ -173,12 +180,26 @@ def test_no_id_is_reused(tmp_path: Path) -> None:
                 memory.forget(seq=n)
 
 
-def test_each_chunk_is_embedded_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_each_chunk_is_embedded_once(tmp_path: Path, boundary: str) -> None:
     embedder = Counting(32)
-    with opened(tmp_path, embedder=embedder) as memory:
+    with opened(tmp_path, goodai(boundary=boundary), embedder=embedder) as memory:
         for n in range(40):
             memory.observe(f"number {n} is here", speaker="Ann", session="a")
         assert embedder.texts == len(chunks(memory))
+
+
+def test_chunks_of_other_settings_are_cut_again_at_line_ends(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(boundary=NONE)) as memory:
+        for text in ("one two", "three four five six seven"):
+            memory.observe(text, speaker="Ann", session="a")
+        assert any("two\nAnn" in unit.text for unit in asked(memory))
+    recipe = goodai(boundary=LINE)
+    with opened(tmp_path, recipe) as memory:
+        texts = ["Ann: one two\n", "Ann: three four five six ", "four five six seven\n"]
+        assert [unit.text for unit in asked(memory)] == texts
+        memory.retract(1)
+        assert held(memory, asked(memory)) == from_nothing(memory, recipe)
 
 
 def test_retracting_a_line_rewrites_only_later_chunks_of_its_session(tmp_path: Path) -> None:

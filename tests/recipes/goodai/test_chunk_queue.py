@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from everthread.errors import BadInput, NotFound
 from everthread.recipes.goodai.chunk_queue import Changes, ChunkQueue
+from everthread.recipes.goodai.cutting import BOUNDARIES, LINE, Cutting
 from everthread.recipes.goodai.tokenizers import words
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
@@ -81,6 +82,18 @@ def test_no_chunk_crosses_a_separator() -> None:
     queue.separate()
     put(queue, "d e ")
     assert texts(queue) == ["a b c ", "c ", "d e "]
+
+
+def test_no_chunk_crosses_the_end_of_a_line() -> None:
+    queue = ChunkQueue(4, 0.5, boundary=LINE)
+    put(queue, "a b\n\nc d e f g h\ni")
+    assert texts(queue) == ["a b\n\n", "c d e f ", "e f g h\n", "i"]
+    before = queue.ids()
+    key, changes = queue.add(" j\nk", words(" j\nk"))
+    assert texts(queue)[3:] == ["i j\n", "k"]
+    assert (changes.changed, queue.ids()[:4], len(changes.appeared)) == ((before[3],), before, 1)
+    queue.delete(key)
+    assert texts(queue)[3:] == ["i"]
 
 
 def test_blanks_around_tokens_belong_to_the_text() -> None:
@@ -191,6 +204,16 @@ def test_keys_metadata_and_times_survive_a_round_trip_through_json() -> None:
 def test_a_damaged_state_is_rejected(change: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         ChunkQueue.from_state({**ChunkQueue().state(), **change})
+
+
+def test_a_state_without_a_boundary_is_of_chunks_that_cross_line_ends() -> None:
+    queue = ChunkQueue(4)
+    put(queue, "a b\nc d e")
+    state = queue.state()
+    del state["boundary"]
+    assert texts(ChunkQueue.from_state(state)) == texts(queue) == ["a b\nc d ", "c d e", "e"]
+    with pytest.raises(BadInput, match="not those of its lines"):
+        ChunkQueue.from_state({**state, "boundary": LINE})
 
 
 @pytest.mark.parametrize("chunks", [[[1, 0]], [[1, 2], [2, 4]], [[1, 0], [2, 0]], []])
@@ -308,11 +331,12 @@ OPERATION = st.tuples(
     st.integers(1, 7),
     st.sampled_from([0.0, 0.3, 0.5]),
     st.sampled_from([1, 2, 5, 1000]),
+    st.sampled_from(BOUNDARIES),
 )
 def test_any_sequence_of_operations_leaves_a_consistent_queue(
-    operations: list[tuple[str, int, str]], capacity: int, overlap: float, limit: int
+    operations: list[tuple[str, int, str]], capacity: int, overlap: float, limit: int, boundary: str
 ) -> None:
-    queue, model = ChunkQueue(capacity, overlap, limit), Model()
+    queue, model = ChunkQueue(capacity, overlap, limit, boundary), Model()
     seen: dict[int, str] = {}
     for name, pick, text in operations:
         living = [each.key for each in queue.texts()]
@@ -335,11 +359,11 @@ def test_any_sequence_of_operations_leaves_a_consistent_queue(
         model.evict(queue)
         assert [(each.key, each.text) for each in queue.texts()] == [pair for run in model.runs for pair in run]
         assert all(queue.get(each.key) is each for each in queue.texts())
-        check_chunks(queue, model)
+        check_chunks(queue, model, boundary)
         seen = told(queue, changes, seen)
 
 
-def check_chunks(queue: ChunkQueue, model: Model) -> None:
+def check_chunks(queue: ChunkQueue, model: Model, boundary: str) -> None:
     """Check that chunks keep to their capacity, overlap correctly, and hold every token of every text."""
     assert len(queue) <= queue.limit
     runs: dict[int, list[Any]] = {}
@@ -351,6 +375,10 @@ def check_chunks(queue: ChunkQueue, model: Model) -> None:
     for id, chunks in runs.items():
         first, end = queue.bounds(id)
         assert (chunks[0].start, chunks[-1].end) == (first, end)
+        if boundary == LINE:
+            spans = Cutting(queue.capacity, queue.step, LINE).spans(queue.pieces(id, first, end), first)
+            assert [(chunk.start, chunk.end) for chunk in chunks] == spans
+            continue
         assert all(0 < behind.start - before.start <= queue.step for before, behind in pairwise(chunks))
         assert all(chunk.end == min(chunk.start + queue.capacity, end) for chunk in chunks)
     run_texts = ["".join(queue.pieces(id, *queue.bounds(id))) for id in runs]

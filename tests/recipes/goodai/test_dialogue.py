@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread.recipes.goodai.dialogue import UNNAMED, parse_lines, split_last_turn
+from everthread.recipes.goodai.dialogue import UNNAMED, find_question, parse_lines, split_last_turn
 from everthread.types import Line
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
@@ -46,3 +46,20 @@ def test_lines_are_returned_unchanged() -> None:
 )
 def test_the_last_turn_or_sentence_is_the_query(text: str, before: str, asked: str) -> None:
     assert split_last_turn(text) == (before, asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Max: the first Khan\nRuth: Who has the kite?\nMax:", "Who has the kite?"),
+        ("Ruth: I lost it. Where is the kite? Please look.", "Where is the kite?"),
+        ("Max: Who was it?\nRuth: the tallest kite", "the tallest kite"),
+        ("We met Ida. Does she still fly kites?", "Does she still fly kites?"),
+        ("the tallest kite", "the tallest kite"),
+        ("风筝在哪里？", "风筝在哪里？"),
+        ("  ", ""),
+        ("Max:", "Max:"),
+    ],
+)
+def test_the_sentence_that_asks_is_the_last_question_of_the_last_turn(text: str, question: str) -> None:
+    assert find_question(text) == question

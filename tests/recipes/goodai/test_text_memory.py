@@ -549,3 +549,22 @@ def test_after_any_sequence_retrieval_finds_what_a_fresh_memory_would(operations
 
 def told(found: Retrieved) -> tuple[str, float, tuple[int, ...]]:
     return found.passage, round(found.distance or 0.0, 4), found.keys
+
+
+def test_the_sentence_that_asks_is_embedded_beside_the_whole_query() -> None:
+    talk = "Max: the parrot and the saxophone and the ferry\nRuth: Who planted the walnut tree?\nMax:"
+    (beside,) = filled(FACTS[:1]).retrieve(talk)
+    (alone,) = filled(FACTS[:1]).retrieve("Who planted the walnut tree?")
+    (whole,) = filled(FACTS[:1], question_vector=False).retrieve(talk)
+    assert beside.distance == alone.distance
+    assert whole.distance is not None
+    assert beside.distance is not None
+    assert whole.distance > beside.distance
+
+
+def test_no_chunk_of_a_memory_crosses_the_end_of_a_line_unless_it_may() -> None:
+    for boundary, passages in (("line", 2), ("none", 1)):
+        memory = make(boundary=boundary)
+        memory.add_text("The walnut tree\n")
+        memory.add_text("The kite\n")
+        assert memory.dump().count("\n") - 2 == passages

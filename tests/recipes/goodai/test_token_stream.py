@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.common.keys import META_CHUNK, META_ECHO
+from everthread.recipes.goodai.cutting import BOUNDARIES, Cutting
 from everthread.recipes.goodai.token_stream import ChunkPosition, TokenStream, get_position, tokenize_line
 from everthread.recipes.goodai.tokenizers import word_pieces, words
 from everthread.types import Line, NewUnit
@@ -36,14 +37,14 @@ def test_the_tokens_of_a_line_include_its_speaker_and_a_line_break(text: str) ->
 def test_a_line_that_only_quotes_memories_has_no_tokens() -> None:
     echo = replace(line(1, "The fern."), metadata={META_ECHO: [[0, 9]]})
     assert tokenize_line(echo, words) == []
-    assert TokenStream.from_lines([(echo, [])], 7).cut(7, 4, 2) == []
+    assert TokenStream.from_lines([(echo, [])], 7).cut(7, Cutting(4, 2)) == []
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(0, 30), st.integers(1, 8))
 def test_a_chunk_has_its_position(texts: list[str], at: int, capacity: int) -> None:
     full = stream(texts, at)
     counts = [len(tokenize_line(each, words)) for each in full.lines]
-    for chunk in full.cut(at, capacity, max(1, capacity // 2)):
+    for chunk in full.cut(at, Cutting(capacity, max(1, capacity // 2))):
         position = get_position(chunk)
         assert position is not None
         assert "".join(full.pieces(0, position.start, position.end)) == chunk.text
@@ -55,16 +56,18 @@ def test_a_chunk_has_its_position(texts: list[str], at: int, capacity: int) -> N
         assert chunk.sources == tuple(range(chunk.first_seq, chunk.last_seq + 1))
 
 
-@given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(1, 8), st.data())
-def test_a_stream_that_begins_later_gives_the_same_chunks(texts: list[str], capacity: int, data: st.DataObject) -> None:
-    step = max(1, capacity // 2)
-    whole = stream(texts).cut(0, capacity, step)
+@given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(1, 8), st.sampled_from(BOUNDARIES), st.data())
+def test_a_stream_that_begins_later_gives_the_same_chunks(
+    texts: list[str], capacity: int, boundary: str, data: st.DataObject
+) -> None:
+    cutting = Cutting(capacity, max(1, capacity // 2), boundary)
+    whole = stream(texts).cut(0, cutting)
     from_there = data.draw(st.sampled_from(whole))
     here = get_position(from_there)
     assert here is not None
     rest = [(each, tokenize_line(each, words)) for each in stream(texts).lines[from_there.first_seq - 1 :]]
     assert (
-        TokenStream.from_lines(rest, here.start - here.before).cut(here.start, capacity, step)
+        TokenStream.from_lines(rest, here.start - here.before).cut(here.start, cutting)
         == whole[whole.index(from_there) :]
     )
 
