@@ -81,10 +81,10 @@ class GoodAI(Recipe):
     Deviations: no chunk crosses the end of a line, and the sentence that asks also has a vector of its own; with
     `boundary="none"` and `question_vector=False` both are as in the source. The embedder is the bank's, usually with
     one vector per chunk. Chunks are cut as if retracted lines had never been said, so retracting a line does not remove
-    its neighbours' chunks. The last session's chunks that aren't full are written when they are first searched. Beyond `capacity`, a hundredth of the chunks is evicted at once, but
-    never a line. If no embedder answers, or it can't read the question, lines are found by the words that they share
-    with it. The source stores a rewritten text in place of the added one; here `rewrite` affects only a chunk's vector,
-    and recall always returns what was said.
+    its neighbours' chunks. The last session's chunks that aren't full are written when they are first searched. Beyond
+    `capacity`, a hundredth of the chunks is evicted at once, but never a line. If no embedder answers, or it can't read
+    the question, lines are found by the words that they share with it. The source stores a rewritten text in place of
+    the added one; here `rewrite` affects only a chunk's vector, and recall always returns what was said.
     """
 
     name = "goodai"
@@ -105,7 +105,8 @@ class GoodAI(Recipe):
     )
     boundary: str = option("line", "What no chunk crosses: the end of a line; the source has none.", choices=BOUNDARIES)
     question_vector: bool = option(
-        True, "Whether the sentence that asks is also embedded alone, and the nearer of both vectors counts."
+        True,
+        "Whether the sentence that asks is also embedded alone, and the nearer vector counts; not with rewrite.",
     )
     redundancy: float = option(
         REDUNDANCY, "Drop a passage if better ones contain at least this share of it.", low=0.01, high=1
@@ -191,7 +192,7 @@ class GoodAI(Recipe):
         """Embed a question, and beside it the sentence that asks; None if no embedder answers or reads it."""
         if (vector := reader.encoder.try_embed_query(text)) is None:
             return None
-        question = find_question(text) if self.question_vector else text
+        question = find_question(text) if self.question_vector and not self.rewrite else text
         alone = None if question == text.strip() else reader.encoder.try_embed_query(question)
         return vector if alone is None else np.vstack((vector, alone))
 

@@ -330,11 +330,12 @@ class TextMemory:
         if isinstance(queries, str):
             raise BadQuery(f"queries must be a list, got the text {queries!r}; call retrieve for one query")
         texts = [make_encodable(_check_text(query)) for query in queries]
-        if context is not None or rewrite:
+        is_rewritten = context is not None or rewrite
+        if is_rewritten:
             texts = [self._rewrite_query(text, context) for text in texts]
         if self.is_empty():
             return [[] for _ in texts]
-        return [self._retrieve(text, k) for text in texts]
+        return [self._retrieve(text, k, is_rewritten) for text in texts]
 
     def to_text(self) -> str:
         """Return texts, chunks and vectors as JSON, without the constructor's options."""
@@ -415,8 +416,8 @@ class TextMemory:
             for id in ids:
                 del self._waiting[id]
 
-    def _retrieve(self, query: str, k: int) -> list[Retrieved]:
-        candidates = self._candidates(query)
+    def _retrieve(self, query: str, k: int, is_rewritten: bool) -> list[Retrieved]:
+        candidates = self._candidates(query, is_rewritten)
         if self._matcher is None and self._weighing is None:
             best = [candidate for _, candidate in islice(drop_redundant(candidates, self._redundancy), k)]
             return [self._to_retrieved(candidate) for candidate in best]
@@ -430,29 +431,29 @@ class TextMemory:
             best = self._weigh(best, self._weighing)
         return [self._to_retrieved(candidate) for candidate in best[:k]]
 
-    def _candidates(self, query: str) -> Iterator[tuple[Passage, _Candidate]]:
+    def _candidates(self, query: str, is_rewritten: bool) -> Iterator[tuple[Passage, _Candidate]]:
         """Yield passages with their chunks, the nearest first; if no embedder answers, by their words."""
-        nearest = self._search_vectors(query)
+        nearest = self._search_vectors(query, is_rewritten)
         for id, distance, share in self._search_words(query) if nearest is None else nearest:
             chunk = self._queue.chunk(id)
             passage = expand(self._queue, chunk, self._expansion)
             yield passage, _Candidate(chunk, passage, distance, share)
 
-    def _search_vectors(self, query: str) -> Iterable[tuple[int, float | None, float]] | None:
+    def _search_vectors(self, query: str, is_rewritten: bool) -> Iterable[tuple[int, float | None, float]] | None:
         """Return ids with their distance and nearness; None if no embedder answers."""
         if self._embedder is None:
             return None
         try:
             self._embed(self._embedder)
-            found = self._vectors.search(self._embed_query(self._embedder, query))
+            found = self._vectors.search(self._embed_query(self._embedder, query, is_rewritten))
         except EMBEDDER_FAILURES as error:
             log.warning("passages are found by their words because the embedder failed: %s", error)
             return None
         return ((id, distance, 1 - distance / 4) for id, distance in found)
 
-    def _embed_query(self, embedder: Embedder, query: str) -> Vectors:
-        """Embed a query, and beside it the sentence that asks: (Q, D)."""
-        question = find_question(query) if self._question_vector else query
+    def _embed_query(self, embedder: Embedder, query: str, is_rewritten: bool) -> Vectors:
+        """Embed a query, and beside one that was not rewritten the sentence that asks: (Q, D)."""
+        question = find_question(query) if self._question_vector and not is_rewritten else query
         texts = [query] if question in ("", query.strip()) else [query, question]
         return np.vstack([_as_matrix(embedder.embed_query(text)) for text in texts])
 

@@ -61,7 +61,7 @@ MILK = (
 
 
 def goodai(**options: Any) -> GoodAI:
-    return GoodAI(tokenizer=words, **options)
+    return GoodAI(**{"tokenizer": words, "boundary": "none", **options})
 
 
 def opened(folder: Path | str, recipe: GoodAI | None = None, **options: Any) -> Memory:
@@ -424,6 +424,26 @@ def test_importance_is_read_from_a_lines_metadata(tmp_path: Path) -> None:
         memory.observe_many(said)
         assert 5 in lines_of(memory.recall(QUESTION, 1)[0])
         assert {unit.importance for unit in memory.units(CHUNK)} == {None, 9.0}
+
+
+def test_by_default_a_chunk_ends_where_its_line_does(tmp_path: Path) -> None:
+    with opened(tmp_path, goodai(boundary="line"), embedder=HashEmbedder(512)) as memory:
+        memory.observe_many(TWENTY)
+        assert all(unit.first_seq == unit.last_seq for unit in memory.units(CHUNK))
+    assert GoodAI().boundary == "line"
+
+
+def test_the_sentence_that_asks_counts_beside_the_whole_message(tmp_path: Path) -> None:
+    talk = "I walked along the river with my umbrella all day. " + QUESTION
+    distances = []
+    for asks in (True, False):
+        recipe = goodai(question_vector=asks)
+        with opened(tmp_path / str(asks), recipe, embedder=HashEmbedder(512)) as memory:
+            memory.observe_many(TWENTY)
+            distances.append(memory.recall(talk, 1)[0].signals["distance"])
+            alone = memory.recall(QUESTION, 1)[0].signals["distance"]
+    assert distances[0] == pytest.approx(alone)
+    assert distances[1] > distances[0]
 
 
 # --------------------------------------------------------------------- numbers

@@ -202,7 +202,7 @@ def test_clearing_deletes_all_texts_and_reuses_no_key() -> None:
 
 
 def test_the_dump_shows_each_chunk() -> None:
-    memory = make()
+    memory = make(boundary="none")
     memory.add_text("a | b\n", {"x": "ä"}, NOON)
     memory.add_text("c")
     row = '| 1 | 1, 2 | 2024-05-06 12:00+00:00 | {"x": "ä"} | "a \\| b\\nc" |'
