@@ -19,6 +19,7 @@ import numpy as np
 from everthread import __version__, config, factory
 from everthread.common.installation import extra_command, package_command
 from everthread.embedders import shapes
+from everthread.embedders.base import Embedder
 from everthread.errors import EverthreadError, NotFound
 from everthread.server.models.connection import open_for_terminal
 from everthread.stores.postgres import dsn
@@ -37,7 +38,7 @@ class Finding:
     detail: str
 
 
-def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
+def examine(store: str | None, embedder: Embedder | str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
     """Check the installation, the configuration, the models, and these banks (default: all)."""
     yield Finding("everthread", True, __version__)
     yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
@@ -48,7 +49,7 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
     yield Finding("store", True, dsn.redact_password(opened))
     yield from _measure_folder(Path(opened))
     yield _check_recipe()
-    yield _check_embedder(embedder)
+    yield from _check_embedder(embedder)
     yield _check_language_model(store)
     yield from _check_banks(store, banks)
 
@@ -81,14 +82,18 @@ def _check_recipe() -> Finding:
         return Finding("recipe", False, str(error))
 
 
-def _check_embedder(name: str | None) -> Finding:
+def _check_embedder(given: Embedder | str | None) -> Iterator[Finding]:
     try:
-        embedder = factory.open_embedder(name)
+        embedder = factory.open_embedder(given)
         vectors = shapes.embed_texts(embedder, ["I adopted a kitten.", "The invoice is overdue."])
         cosines = shapes.max_cosines(vectors, shapes.embed_question(embedder, "my new cat"))
     except EverthreadError as error:
-        return Finding("embedder", False, str(error))
-    return Finding("embedder", bool(np.isfinite(cosines).all()), f"{embedder.name} answers")
+        yield Finding("embedder", False, str(error))
+        return
+    yield Finding("embedder", bool(np.isfinite(cosines).all()), f"{embedder.name} answers")
+    english = "English; lines in other languages are found by their words"
+    several = "several languages; which ones, its own documentation says"
+    yield Finding("languages", True, f"{embedder.name} reads {several if embedder.multilingual else english}")
 
 
 def _check_language_model(store: str | None) -> Finding:

@@ -15,6 +15,10 @@ from everthread.memory import Memory
 from everthread.testing import HashEmbedder
 
 
+class Multilingual(HashEmbedder):
+    multilingual = True
+
+
 def findings(folder: Path, *banks: str, embedder: str = "hash") -> dict[str, Finding]:
     return {finding.what: finding for finding in examine(str(folder), embedder, banks)}
 
@@ -29,7 +33,7 @@ def create_bank(folder: Path, bank: str) -> Path:
 
 def test_every_requirement_is_checked(tmp_path: Path) -> None:
     by_name = findings(tmp_path)
-    own = {"everthread", "python", "server", "store", "disk", "recipe", "embedder", "language model"}
+    own = {"everthread", "python", "server", "store", "disk", "recipe", "embedder", "languages", "language model"}
     assert set(by_name) == own | set(REQUIRED_PACKAGES)
     assert all(finding.ok for finding in by_name.values())
     assert "SQLite" in by_name["python"].detail
@@ -121,6 +125,17 @@ def test_an_unreachable_embedder_is_a_finding_with_its_reason(tmp_path: Path) ->
     assert not finding.ok
     assert str(tmp_path) in finding.detail
     assert not findings(tmp_path, embedder="elephant")["embedder"].ok
+
+
+def test_the_languages_that_the_embedder_reads_are_named(tmp_path: Path) -> None:
+    reads = {
+        embedder.multilingual: {each.what: each for each in examine(str(tmp_path), embedder)}["languages"]
+        for embedder in (HashEmbedder(), Multilingual())
+    }
+    assert reads[False].detail == "hash-64 reads English; lines in other languages are found by their words"
+    assert reads[True].detail == "hash-64 reads several languages; which ones, its own documentation says"
+    assert reads[False].ok
+    assert "languages" not in findings(tmp_path, embedder="elephant")
 
 
 def test_a_store_that_is_a_file_is_a_finding(tmp_path: Path) -> None:
