@@ -36,6 +36,7 @@ from everthread.bench import (
     store_parity,
     style,
     style_talk,
+    untold,
 )
 from everthread.bench.dense import measure_dense
 from everthread.bench.first_facts import hide_among, load_first_facts, load_requests, merge
@@ -192,6 +193,14 @@ def requests_(ctx: click.Context, /, only: tuple[str, ...], among: Path | None, 
     if among is not None:
         banks = [hide_among(bank, other) for bank, other in zip(banks, cycle(datasets.locomo(among)), strict=False)]
     run_and_show(ctx, "requests", banks, **options)
+
+
+@bench.command("untold")
+@report_options
+@click.pass_context
+def untold_(ctx: click.Context, /, only: tuple[str, ...], **options: Any) -> None:
+    """Measure what the gate does with questions about what was never said, in banks that come with Everthread."""
+    run_and_show(ctx, "untold", select_conversations(untold.load_untold(), only), **options)
 
 
 @bench.command("everyday")
