@@ -21,7 +21,7 @@ from everthread import factory
 from everthread.bench.first_facts import Language, load_first_facts, with_replies
 from everthread.bench.fit import Example, fit, logistic, prune_candidates
 from everthread.bench.metrics import KS
-from everthread.bench.questions import AnnotatedConversation
+from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.bench.run import replace_names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
@@ -277,38 +277,57 @@ def _measure_fit(
 def _ask_all(
     conversations: Sequence[AnnotatedConversation], model: Embedder, names: Sequence[str], foreign: bool = True
 ) -> Iterator[Trial]:
-    """Put every question to its own bank after the preceding lines, then to foreign banks, and some to small banks."""
+    """Put every question to its own bank and to foreign ones after as many lines, and some to small banks."""
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = factory.open_store(Path(folder))
         recipe = factory.open_recipe("default")
         banks = [Memory(conversation.id, store, model, recipe) for conversation in conversations]
-        for conversation, bank in zip(conversations, banks, strict=True):
-            yield from _ask_own_bank(conversation, bank, names)
+        for index, (conversation, bank) in enumerate(zip(conversations, banks, strict=True)):
+            strangers = [
+                conversations[index - step] for step in range(1, min(FOREIGN_BANKS, len(conversations) - 1) + 1)
+            ]
+            yield from _ask_bank(conversation, strangers if foreign else [], bank, names)
         for index, conversation in enumerate(conversations if foreign else ()):
-            for step in range(1, min(FOREIGN_BANKS, len(conversations) - 1) + 1):
-                other = (index + step) % len(conversations)
-                yield from _ask_foreign_bank(conversation, conversations[other], banks[other], names)
             other = (index + 1) % len(conversations)
             yield from _ask_small_banks(conversation, conversations[other], banks[other], names)
         store.close()
 
 
-def _ask_own_bank(conversation: AnnotatedConversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
+def _ask_bank(
+    conversation: AnnotatedConversation,
+    strangers: Sequence[AnnotatedConversation],
+    bank: Memory,
+    names: Sequence[str],
+) -> Iterator[Trial]:
+    """Put its own questions to a bank, each after the preceding lines, and those of strangers while it grows likewise.
+
+    With strangers' questions to whole banks alone, the curve would learn that small banks can answer.
+    """
     seqs: dict[str, int] = {}
+    foreign = _spread_questions(strangers)
+    asked, asked_foreign = 0, 0
     for count, questions in conversation.questions_by_time():
         lines = bank.observe_many(conversation.lines[len(seqs) : count])
         seqs |= dict(zip(conversation.ids[len(seqs) : count], (line.seq for line in lines), strict=True))
         for question in questions:
             yield _measure(conversation.id, bank, "own", question.text, [seqs[id] for id in question.gold], names)
+        asked += len(questions)
+        due = len(foreign) * asked // len(conversation.questions)
+        for stranger, question in foreign[asked_foreign:due]:
+            for kind, text in _foreign_texts(question.text, stranger, conversation):
+                yield _measure(stranger.id, bank, kind, text, (), names)
+        asked_foreign = due
     bank.observe_many(conversation.lines[len(seqs) :])
 
 
-def _ask_foreign_bank(
-    own: AnnotatedConversation, other: AnnotatedConversation, bank: Memory, names: Sequence[str]
-) -> Iterator[Trial]:
-    for question in own.questions:
-        for kind, text in _foreign_texts(question.text, own, other):
-            yield _measure(own.id, bank, kind, text, (), names)
+def _spread_questions(strangers: Sequence[AnnotatedConversation]) -> list[tuple[AnnotatedConversation, Question]]:
+    """Return the questions of all conversations, each with its conversation, by their place in it."""
+    placed = [
+        (number / len(stranger.questions), index, stranger, question)
+        for index, stranger in enumerate(strangers)
+        for number, question in enumerate(stranger.questions)
+    ]
+    return [(stranger, question) for *_, stranger, question in sorted(placed, key=lambda each: each[:2])]
 
 
 def _ask_small_banks(

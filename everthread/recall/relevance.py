@@ -30,6 +30,7 @@ import numpy.typing as npt
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import Signals
 from everthread.recall.query_parsing import ParsedQuery
+from everthread.text.bm25 import idf
 from everthread.text.time_expressions import Span
 
 Floats = npt.NDArray[np.float32]
@@ -42,6 +43,7 @@ EVIDENCE_NAMES = (
     "small_bank",  # 1 for a bank of one line, 0 from SATURATED_LINES on; falls with the log of the lines
     "small_bank_cosine",  # the greatest cosine x small_bank: among few lines even a low cosine is evidence
     "small_bank_score",  # the best score x small_bank
+    "uncovered",  # idf mass of the question's terms that the best window lacks: what is asked about the subject
     "query_length",  # log1p of the question's terms: if only words are compared, a long question always finds some
 )
 DATE_SIGNALS = ("day", "near_day", "month")
@@ -83,8 +85,13 @@ def collect_evidence(candidates: Candidates, signals: Signals, scores: Floats) -
         "small_bank": small_bank,
         "small_bank_cosine": small_bank * cosine,
         "small_bank_score": small_bank * best_score,
+        "uncovered": _idf_mass(candidates) * (1 - float(signals["share_window"][informative].max(initial=0.0))),
         "query_length": math.log1p(len(candidates.parsed.terms)),
     }
+
+
+def _idf_mass(candidates: Candidates) -> float:
+    return sum((idf(posting.df, candidates.corpus.lines) for posting in candidates.postings.values()), 0.0)
 
 
 def evidence_weights(

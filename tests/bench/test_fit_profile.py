@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hardship.embedders import Moody
 
+from everthread import factory
+from everthread.bench import fit_profile
 from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit import Example
 from everthread.bench.fit_profile import (
@@ -117,6 +119,18 @@ def test_conversations_with_an_assistant_have_other_signals_and_friends_may_be_m
     assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT_SIGNALS
     assert alone.weights != mixed.weights
     assert alone.questions == mixed.questions == 18
+
+
+def test_foreign_questions_are_asked_while_a_bank_grows_not_only_at_its_end() -> None:
+    growing = [
+        replace(each, questions=tuple(replace(q, after=2 * n + 2) for n, q in enumerate(each.questions)))
+        for each in FRIENDLY
+    ]
+    trials = list(fit_profile._ask_all(growing, factory.open_embedder("hash"), FRIEND_SIGNALS))
+    full = [trial for trial in trials if trial.source == "full" and trial.bank == "talk-0"]
+    sizes = {kind: [len(trial.example.signals) for trial in full if trial.kind == kind] for kind in ("own", "mapped")}
+    assert sizes["own"] == [2, 4, 6, 8, 10, 12]
+    assert sizes["mapped"] == [size for size in sizes["own"] for _ in range(3)]  # the questions of three others
 
 
 CHINESE = [merge(load_first_facts("zh")[at::3], f"talk-{at}") for at in range(3)]

@@ -93,6 +93,16 @@ def test_a_query_similar_in_meaning_and_words_has_more_match_evidence(tmp_path: 
         assert near > far
 
 
+def test_what_no_window_says_about_a_subject_is_uncovered(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
+        said, unsaid = (
+            collect_evidence(*memory.reader.measure_candidates(Query(query)), np.zeros(2, np.float32))["uncovered"]
+            for query in ("Is the kite red?", "What did the kite cost?")
+        )
+        assert said == pytest.approx(0, abs=1e-5)
+        assert unsaid > 0.5
+
+
 @pytest.mark.parametrize(
     ("question", "unknown"),
     [
