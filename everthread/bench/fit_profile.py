@@ -73,6 +73,9 @@ ASSISTANT_SIGNALS = (
 WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # signals for an embedder that can't read the question
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
 
+# Among friends, "uncovered" made the weight of "match" negative, and let in more of the questions with other names.
+EVIDENCE = tuple(name for name in relevance.EVIDENCE_NAMES if name not in ("uncovered", "query_length"))
+
 Floats = npt.NDArray[np.float64]
 SOURCE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # of questions put to each kind of bank, in fitting the gate
 KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
@@ -84,7 +87,7 @@ class FitSettings:
 
     names: tuple[str, ...]  # of the weighted signals
     ridge: float
-    evidence: tuple[str, ...] = tuple(name for name in relevance.EVIDENCE_NAMES if name != "query_length")
+    evidence: tuple[str, ...] = EVIDENCE
     order_only: frozenset[str] = frozenset()  # signals that are no evidence (see ScoringProfile)
     given: Mapping[str, float] = field(default_factory=dict)  # weights that can't be fitted on these conversations
     small_bank_odds: float = SMALL_BANK_ODDS
@@ -95,7 +98,7 @@ class FitSettings:
 
 
 AMONG_FRIENDS = FitSettings(FRIEND_SIGNALS, ridge=0.03, order_only=FRIENDS_ORDER_ONLY)
-WITH_ASSISTANT = FitSettings(ASSISTANT_SIGNALS, ridge=0.1)
+WITH_ASSISTANT = FitSettings(ASSISTANT_SIGNALS, ridge=0.1, evidence=(*EVIDENCE, "uncovered"))
 # With words alone, a gate that accepts nearly all own questions accepts nearly all foreign ones too, so the share of
 # foreign questions sets the threshold. In small banks few of those are accepted anyway.
 BY_WORDS = FitSettings(

@@ -34,6 +34,7 @@ _WORDS = tomllib.loads(Path(__file__).with_name("query_words.toml").read_text(en
 _QUESTION_WORDS = frozenset(_WORDS["question_words"])
 _ASKS_FOR_TIME = re.compile(rf"\b(?:{'|'.join(_WORDS['time_questions'])})\b")
 _PAST_VERB = re.compile(rf"\b(?:{'|'.join(_WORDS['past_verbs'])})\b")
+_BROAD = re.compile(rf"\b(?:{'|'.join(_WORDS['broad_questions'])})\b")
 _SPEECH_VERBS = "|".join(_WORDS["speech_verbs"])
 _OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"])
 _TOPICLESS_WORDS = (
@@ -70,6 +71,7 @@ class ParsedQuery:
         asks_for_overview: whether it asks what was said at a time and has no other topic.
         quoted_speakers: the mentioned speakers whose own words it asks for ("What did Nora tell me?").
         request: whether it requests advice, and about what.
+        is_broad: whether its answer is probably in lines of several sessions ("What books has she read?").
     """
 
     text: str
@@ -87,6 +89,7 @@ class ParsedQuery:
     asks_for_overview: bool
     quoted_speakers: frozenset[str]
     request: Request
+    is_broad: bool
 
 
 def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuery:
@@ -135,6 +138,7 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned, language),
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, timeless)),
         request=find_request(question) if language == ENGLISH else Request.NONE,
+        is_broad=language == ENGLISH and _BROAD.search(folded) is not None,
     )
 
 

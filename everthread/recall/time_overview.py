@@ -9,12 +9,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-import numpy.typing as npt
 
 from everthread.recall.candidates import Candidates
+from everthread.recall.diversity import penalize_repeats
 from everthread.recall.features import Floats, Signals, weighted_sum
 from everthread.recall.query_parsing import ParsedQuery
-from everthread.stores.arrays import repeat_indexes, union
+from everthread.stores.arrays import union
 from everthread.stores.base import Store
 from everthread.text.time_expressions import Span
 from everthread.types import Filter, Seqs
@@ -83,13 +83,5 @@ def compute_scores(candidates: Candidates, signals: Signals) -> Floats:
     # a distinct number for each stretch of each session
     stretch = session * (candidates.corpus.last_seq + 1) + candidates.seqs // LINES_PER_STRETCH
     for group in (stretch, np.arange(len(session)) // LINES_PER_PART):
-        scores = scores - np.float32(DIVERSITY_PENALTY) * np.log2(1 + _rank_in_group(group, scores)).astype(np.float32)
+        scores = penalize_repeats(scores, group, DIVERSITY_PENALTY)
     return scores
-
-
-def _rank_in_group(group: npt.NDArray[np.integer], scores: Floats) -> npt.NDArray[np.intp]:
-    """Return (C,) the number of lines in the same group with a greater score."""
-    order = np.lexsort((-scores, group))
-    rank = np.empty(len(group), np.intp)
-    rank[order] = repeat_indexes(group[order].astype(np.int64))
-    return rank

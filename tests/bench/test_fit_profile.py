@@ -17,6 +17,7 @@ from everthread.bench.fit import Example
 from everthread.bench.fit_profile import (
     ASSISTANT_SIGNALS,
     BY_WORDS,
+    EVIDENCE,
     FRIEND_SIGNALS,
     KEPT_SHARES,
     WORD_SIGNALS,
@@ -28,7 +29,6 @@ from everthread.bench.fit_profile import (
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.errors import BadInput
-from everthread.recall.relevance import EVIDENCE_NAMES
 from everthread.types import NewLine, Role
 
 pytestmark = pytest.mark.slow  # it fits weights
@@ -71,7 +71,7 @@ def fitted() -> FitResult:
 
 def test_each_signal_and_each_piece_of_evidence_gets_a_fitted_number(fitted: FitResult) -> None:
     assert tuple(fitted.weights) == FRIEND_SIGNALS
-    assert tuple(fitted.query_model) == ("bias", *EVIDENCE_NAMES[:-1])  # the last is evidence by words alone
+    assert tuple(fitted.query_model) == ("bias", *EVIDENCE)
     assert tuple(fitted.hit_model) == ("bias", "score_share")
     numbers = [*fitted.weights.values(), *fitted.query_model.values(), *fitted.hit_model.values()]
     assert all(map(math.isfinite, numbers))
@@ -117,6 +117,7 @@ def test_conversations_with_an_assistant_have_other_signals_and_friends_may_be_m
     alone = cross_validate(ASSISTED, "hash")
     mixed = cross_validate(ASSISTED, "hash", FRIENDLY[3:])
     assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT_SIGNALS
+    assert tuple(alone.query_model) == ("bias", *EVIDENCE, "uncovered")
     assert alone.weights != mixed.weights
     assert alone.questions == mixed.questions == 18
 

@@ -315,3 +315,20 @@ def test_a_question_in_another_language_may_ask_only_what_was_said_at_a_time(que
     parsed = parse_query(question, ["Anna"], NOW)
     assert parsed.asks_for_overview is overview
     assert len(parsed.times) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "broad"),
+    [
+        ("What books has Mia read?", True),
+        ("Which events did Ann attend?", True),
+        ("In which order did we visit them?", True),
+        ("Summarise what I said about my job.", True),
+        ("How many pets do we have?", True),
+        ("Where does Mia work?", False),
+        ("When did Ann move to Lisbon?", False),
+        ("Welche Bücher hat Mia gelesen?", False),  # the patterns are English
+    ],
+)
+def test_a_question_whose_answer_is_in_several_sessions_is_broad(question: str, broad: bool) -> None:
+    assert parse_query(question, (), datetime(2024, 5, 1, tzinfo=UTC)).is_broad is broad

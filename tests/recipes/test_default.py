@@ -54,6 +54,18 @@ def test_the_profile_depends_on_whether_a_bot_has_spoken(tmp_path: Path, role: R
         assert chosen(memory, "Wie geht es dir?") is Default().words
 
 
+@pytest.mark.parametrize(("role", "spread"), [("user", True), ("assistant", False)])
+def test_a_broad_question_among_friends_finds_lines_of_more_sessions(tmp_path: Path, role: Role, spread: bool) -> None:
+    with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
+        for session in ("a", "b", "c"):
+            for title in ("Emma", "Dracula", "Ulysses", "Middlemarch"):
+                reading = "I read books, books and books" if session == "a" else "I read books"
+                memory.observe(f"{reading}, {title} this time.", speaker="Ann", session=session)
+                memory.observe("Really, is it a good one, tell me?", speaker="Ben", role=role, session=session)
+        best = [hit.line.session for hit in memory.recall("What books did Ann read?", 4)]
+        assert (len(set(best)) > 1) is spread
+
+
 def chosen(memory: Memory, question: str) -> ScoringProfile:
     candidates, _ = memory.reader.measure_candidates(Query(question))
     return Default().choose_profile(candidates, memory.embedder.multilingual)
