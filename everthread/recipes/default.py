@@ -59,7 +59,7 @@ DIET_RELEVANCE = 0.6
 FRIENDS_ORDER_ONLY = frozenset(("cosine_session", "first_person", "experience"))
 
 # Chosen on LoCoMo among 0.15, 0.25, 0.5 and 1: with 1, lines that answer alone fell out of the first five. With an
-# assistant any penalty recalls less, because a project of a person is talked about in one session after another.
+# assistant any penalty recalls less, because several lines that answer are often in one session.
 FRIENDS_SESSION_PENALTY = 0.5
 
 # Weights, curves and threshold were fitted on LoCoMo's development conversations: `everthread bench fit locomo PATH`.
