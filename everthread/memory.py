@@ -102,7 +102,7 @@ class Memory(TextSearch):
         self.count: TokenCounter = estimate_tokens
         self._encoder = Encoder(embedder)
         self._rerankers = RerankerOpener(embedder)
-        self.backlog = EmbeddingBacklog(store, bank, embedder.name, self._encoder.try_embed, recipe.embedded_roles)
+        self.backlog = EmbeddingBacklog(store, bank, self._encoder, recipe.embedded_roles, recipe.token_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._writer = LineWriter(self.reader, self.backlog)
         self._owns_store = False
@@ -504,7 +504,7 @@ class Memory(TextSearch):
         unit = validation.check_unit(unit)
         validation.check_superseded(supersedes)
         finished_job = finished_job and validation.check_job(finished_job)
-        vectors = self._encoder.try_embed([unit.text])
+        vectors = self._encoder.try_embed_vectors([unit.text])
         vector = vectors[0] if vectors else None
         return self.store.put_unit(
             self.bank, unit, vector, self.embedder.name, now(), supersedes=supersedes, finished_job=finished_job
@@ -573,7 +573,8 @@ class Memory(TextSearch):
         save_recipe(self.store, self.bank, self.recipe, factory.configured_recipes().get(self.recipe.name))
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """Embed all units and lines without a vector of the current model; delete vectors of other models.
+        """Embed all units and lines without a vector, or without codes of words, of the current model; delete vectors
+        of other models.
 
         Lines of roles that the recipe does not embed are skipped. An interrupted call is continued by the next one.
 
@@ -587,8 +588,8 @@ class Memory(TextSearch):
             ModelError: the embedder failed; finished batches stay stored.
         """
         self._encoder.resume()
-        roles = self.recipe.embedded_roles
-        return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH_LINES, progress, roles)
+        roles, token_roles = self.recipe.embedded_roles, self.recipe.token_roles
+        return reindex(self.store, self.bank, self._encoder, BATCH_LINES, progress, roles, token_roles)
 
     def close(self) -> None:
         """Close the reranker's model, and the store unless the caller opened it. A later call opens them again."""

@@ -18,11 +18,25 @@ from everthread.common.keys import META_CORRECTS, META_UNDATED
 Vector = npt.NDArray[np.float32]  # (D,) unit length; (Q, D) if a model computes several for a query
 Vectors = npt.NDArray[np.float32]  # (N, D) rows of unit length
 Seqs = npt.NDArray[np.int64]  # (N,) line numbers
+TokenCodes = npt.NDArray[np.uint8]  # (T, B) codes of T words of a text (embedders.token_vectors)
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
 JSONValue = str | int | float | bool | None | Sequence["JSONValue"] | Mapping[str, "JSONValue"]
 Metadata = Mapping[str, JSONValue]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineTokens:
+    """The codes of a line's content words, by which late interaction compares it with a question.
+
+    Attributes:
+        scheme: how they were computed; codes of two schemes are never compared.
+        codes: (T, B); T is 0 for a line without such words.
+    """
+
+    scheme: str
+    codes: TokenCodes
 
 
 def now() -> datetime:

@@ -12,11 +12,12 @@ from itertools import islice
 
 from everthread.common.fork_safety import Lock
 from everthread.common.keys import META_REWRITTEN
-from everthread.embedders.base import Embedder
+from everthread.embedders.embedded import EmbeddedText
+from everthread.embedders.encoder import Encoder
 from everthread.embedders.shapes import embed_question
 from everthread.stores.base import Store
 from everthread.text.analyzer import remove_quotes
-from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
+from everthread.types import ROLES, Line, NewUnit, Role, Unit
 
 BATCH_LINES = 512  # embedded at a time by embed_missing
 MAX_BACKFILL_LINES = 32  # of earlier processes; `reindex` embeds more: the model is new, or was down for a long time
@@ -29,20 +30,21 @@ class EmbeddingBacklog:
         self,
         store: Store,
         bank: str,
-        model: str,
-        embed: Callable[[Sequence[str]], list[Vectors] | None],
+        encoder: Encoder,
         roles: Collection[Role] = ROLES,
+        token_roles: Collection[Role] = (),
     ) -> None:
         """Start without pending lines.
 
         Args:
             store: the store of the bank.
             bank: the bank's id.
-            model: the embedder's name.
-            embed: returns the vectors of the pieces of each text, or None while no embedder answers.
+            encoder: embeds the lines.
             roles: the roles whose lines are embedded.
+            token_roles: those among them whose lines get the codes of their words as well.
         """
-        self._store, self._bank, self._model, self._embed, self._roles = store, bank, model, embed, roles
+        self._store, self._bank, self._encoder = store, bank, encoder
+        self._roles, self._token_roles = roles, token_roles if encoder.token_scheme else ()
         self._seqs: set[int] = set()
         self._checked_leftovers = False  # whether lines of earlier processes were embedded
         self._lock = Lock()
@@ -82,6 +84,7 @@ class EmbeddingBacklog:
             # A write would create a forgotten bank again.
             if dim and not self._checked_leftovers and self._store.exists(self._bank):
                 self._embed_and_store(self._read_leftovers(dim))
+                self._embed_and_store(self._read_codeless(MAX_BACKFILL_LINES), have_vectors=True)
                 self._checked_leftovers = True
 
     def discard(self, lines: Iterable[Line]) -> None:
@@ -90,37 +93,81 @@ class EmbeddingBacklog:
             self._seqs.difference_update(line.seq for line in lines)
 
     def embed_missing(self, progress: Callable[[int], None] | None = None) -> None:
-        """Embed all lines of the bank without a vector, in batches. If no embedder answers, the others stay without.
+        """Embed all lines of the bank without a vector, then those without codes of words, in batches.
+
+        If no embedder answers, the others stay without.
 
         Concurrent callers take turns, and embed each line once.
 
         Args:
             progress: called with the number of lines of each batch.
         """
-        probe, last = self._embed(["hello"]), 0
-        dim = probe[0].shape[1] if probe else 0
-        while dim and self._store.exists(self._bank):
+        probe = self._encoder.try_embed(["hello"])
+        if not probe:
+            return
+        dim, model = int(probe[0].vectors.shape[1]), self._encoder.name
+
+        def read_without_vector(last: int) -> list[Line]:
+            return self._store.lines_without_vectors(self._bank, model, dim, BATCH_LINES, last, self._roles)
+
+        self._fill(read_without_vector, progress)
+        self._fill(lambda last: self._read_codeless(BATCH_LINES, last), progress, have_vectors=True)
+
+    def _fill(
+        self, read: Callable[[int], list[Line]], progress: Callable[[int], None] | None, have_vectors: bool = False
+    ) -> None:
+        """Embed the lines that `read` returns, each time those after a number, until there are none."""
+        last, is_done = 0, False
+        while not is_done and self._store.exists(self._bank):
             with self._filling:
-                lines = self._store.lines_without_vectors(self._bank, self._model, dim, BATCH_LINES, last, self._roles)
-                dim, last = self._embed_and_store(lines), lines[-1].seq if lines else last
-            if dim and progress is not None:
+                lines = read(last)
+                is_done, last = not self._embed_and_store(lines, have_vectors), lines[-1].seq if lines else last
+            if not is_done and progress is not None:
                 progress(len(lines))
 
-    def _embed_and_store(self, lines: list[Line]) -> int:
+    def _embed_and_store(self, lines: list[Line], have_vectors: bool = False) -> int:
         """Embed lines and store their vectors; return the dimension, or 0 if there are no vectors."""
-        vectors = self._embed([remove_quotes(line.text, line.metadata) for line in lines]) if lines else None
-        if not vectors:
+        embedded = (
+            self._encoder.try_embed([remove_quotes(line.text, line.metadata) for line in lines]) if lines else None
+        )
+        if not embedded:
             return 0
-        by_seq = {line.seq: pieces for line, pieces in zip(lines, vectors, strict=True)}
-        self._store.put_vectors(self._bank, self._model, by_seq, lines)  # skips lines that were forgotten meanwhile
-        return int(vectors[0].shape[1])
+        store_embedded(self._store, self._bank, self._encoder.name, lines, embedded, self._token_roles, have_vectors)
+        return int(embedded[0].vectors.shape[1])
+
+    def _read_codeless(self, limit: int, after: int = 0) -> list[Line]:
+        """Return lines that lack the codes of their words."""
+        if not self._token_roles:
+            return []
+        model, scheme = self._encoder.name, self._encoder.token_scheme
+        return self._store.lines_without_tokens(self._bank, model, scheme, limit, after, self._token_roles)
 
     def _read_leftovers(self, dim: int) -> list[Line]:
         """Return the lines of earlier processes without a vector, if they are few."""
-        if not 0 < self._store.stats(self._bank, self._model, self._roles).pending <= MAX_BACKFILL_LINES:
+        model = self._encoder.name
+        if not 0 < self._store.stats(self._bank, model, self._roles).pending <= MAX_BACKFILL_LINES:
             return []
-        lines = self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL_LINES, roles=self._roles)
+        lines = self._store.lines_without_vectors(self._bank, model, dim, MAX_BACKFILL_LINES, roles=self._roles)
         return [line for line in lines if line.seq not in self._seqs]
+
+
+def store_embedded(
+    store: Store,
+    bank: str,
+    model: str,
+    lines: Sequence[Line],
+    embedded: Sequence[EmbeddedText],
+    token_roles: Collection[Role],
+    have_vectors: bool,
+) -> None:
+    """Store what was embedded of lines, without their vectors if they have some.
+
+    Lines that were forgotten meanwhile are skipped.
+    """
+    pairs = list(zip(lines, embedded, strict=True))
+    vectors = {} if have_vectors else {line.seq: text.vectors for line, text in pairs}
+    tokens = {line.seq: text.tokens for line, text in pairs if text.tokens is not None and line.role in token_roles}
+    store.put_vectors(bank, model, vectors, lines, tokens)
 
 
 def embedding_text(unit: Unit | NewUnit) -> str:
@@ -132,22 +179,22 @@ def embedding_text(unit: Unit | NewUnit) -> str:
 def reindex(
     store: Store,
     bank: str,
-    embedder: Embedder,
-    embed: Callable[[Sequence[str]], list[Vectors]],
+    encoder: Encoder,
     batch_size: int,
     progress: Callable[[int], None] | None,
     roles: Collection[Role],
+    token_roles: Collection[Role] = (),
 ) -> int:
-    """Embed units and lines without a vector of this model; delete the vectors of other models.
+    """Embed units and lines without a vector, or codes of words, of this model; delete the vectors of other models.
 
     Args:
         store: the store of the bank.
         bank: its id.
-        embedder: the model.
-        embed: returns the vectors of the pieces of each text.
+        encoder: the model.
         batch_size: lines or units to embed at a time.
         progress: called with the number of lines embedded so far, after each batch.
         roles: the roles whose lines are embedded.
+        token_roles: those among them whose lines get the codes of their words.
 
     Returns:
         The number of lines embedded.
@@ -155,18 +202,31 @@ def reindex(
     Raises:
         ModelError: the embedder failed; finished batches stay stored.
     """
-    embedded, last, dim = 0, 0, embed_question(embedder, "hello").shape[-1]
-    while lines := store.lines_without_vectors(bank, embedder.name, dim, batch_size, last, roles):
-        vectors = embed([remove_quotes(line.text, line.metadata) for line in lines])
-        by_seq = {line.seq: pieces for line, pieces in zip(lines, vectors, strict=True)}
-        store.put_vectors(bank, embedder.name, by_seq, lines)
-        embedded, last = embedded + len(lines), lines[-1].seq
-        if progress is not None:
-            progress(embedded)
-    missing = iter(store.units_without_vectors(bank, embedder.name, dim))
+    dim = embed_question(encoder.embedder, "hello").shape[-1]
+    total = 0
+
+    def embed_all(read: Callable[[int], list[Line]], have_vectors: bool) -> None:
+        nonlocal total
+        last = 0
+        while lines := read(last):
+            embedded = encoder.embed([remove_quotes(line.text, line.metadata) for line in lines])
+            store_embedded(store, bank, encoder.name, lines, embedded, token_roles, have_vectors)
+            total, last = total + len(lines), lines[-1].seq
+            if progress is not None:
+                progress(total)
+
+    embed_all(lambda last: store.lines_without_vectors(bank, encoder.name, dim, batch_size, last, roles), False)
+    if encoder.token_scheme and token_roles:
+        embed_all(
+            lambda last: store.lines_without_tokens(
+                bank, encoder.name, encoder.token_scheme, batch_size, last, token_roles
+            ),
+            True,
+        )
+    missing = iter(store.units_without_vectors(bank, encoder.name, dim))
     while units := list(islice(missing, batch_size)):
-        vectors = embed([embedding_text(unit) for unit in units])
-        by_unit = {(unit.kind, unit.id): pieces for unit, pieces in zip(units, vectors, strict=True)}
-        store.put_unit_vectors(bank, embedder.name, by_unit)
-    store.drop_vectors(bank, keep=embedder.name)
-    return embedded
+        embedded = encoder.embed([embedding_text(unit) for unit in units])
+        by_unit = {(unit.kind, unit.id): text.vectors for unit, text in zip(units, embedded, strict=True)}
+        store.put_unit_vectors(bank, encoder.name, by_unit)
+    store.drop_vectors(bank, keep=encoder.name)
+    return total

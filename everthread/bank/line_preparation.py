@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from everthread.common.keys import META_UNDATED
+from everthread.embedders.embedded import EmbeddedText
 from everthread.stores.base import PreparedLine
 from everthread.text.analyzer import count_terms, remove_quotes
 from everthread.text.line_features import UNDATED, line_flags
-from everthread.types import NewLine, Role, Vectors, now
+from everthread.types import NewLine, Role, now
 
 
 def prepare_lines(
-    lines: Sequence[NewLine], roles: Collection[Role], embed: Callable[[Sequence[str]], list[Vectors] | None]
+    lines: Sequence[NewLine],
+    roles: Collection[Role],
+    embed: Callable[[Sequence[str]], list[EmbeddedText] | None],
+    token_roles: Collection[Role] = (),
 ) -> list[PreparedLine]:
     """Prepare lines for a store.
 
     Args:
         lines: the cleaned lines.
         roles: only lines of these roles are embedded now.
-        embed: returns the vectors of the pieces of each text, or None while no embedder answers.
+        embed: embeds texts, or returns None while no embedder answers.
+        token_roles: of these only lines of these roles get the codes of their words.
 
     Returns:
         The prepared lines, in the same order.
@@ -27,9 +32,16 @@ def prepare_lines(
     texts = [remove_quotes(line.text, line.metadata) for line in lines]
     chosen = [index for index, line in enumerate(lines) if line.text and line.role in roles]
     embedded = embed([texts[index] for index in chosen]) if chosen else None
-    vectors = dict(zip(chosen, embedded, strict=True)) if embedded else {}
+    by_index = dict(zip(chosen, embedded, strict=True)) if embedded else {}
     return [
-        PreparedLine(line, line.said_at or now(), count_terms(text), _flags(line, text), vectors.get(index))
+        PreparedLine(
+            line,
+            line.said_at or now(),
+            count_terms(text),
+            _flags(line, text),
+            by_index[index].vectors if index in by_index else None,
+            by_index[index].tokens if index in by_index and line.role in token_roles else None,
+        )
         for index, (line, text) in enumerate(zip(lines, texts, strict=True))
     ]
 

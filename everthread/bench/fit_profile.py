@@ -378,6 +378,7 @@ def _foreign_texts(
 def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     candidates, signals = bank.reader.measure_candidates(Query(text))
     signals = bank.reader.measure_statements(candidates, signals)
+    signals = bank.reader.measure_tokens(candidates, signals)
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
     evidence = relevance.collect_evidence(candidates, signals, np.zeros(len(matrix), np.float32))

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 from everthread.common import fork_safety
 from everthread.common.deadline import begin
-from everthread.types import Vector
+from everthread.embedders.embedded import EmbeddedQuestion
 
 MAX_BEGUN = 32  # questions that are not asked yet
 
@@ -20,7 +20,7 @@ class BegunQuestions:
     """
 
     def __init__(self) -> None:
-        self._begun: OrderedDict[str, Future[Vector | None]] = OrderedDict()
+        self._begun: OrderedDict[str, Future[EmbeddedQuestion | None]] = OrderedDict()
         self._lock = fork_safety.Lock()
         fork_safety.register(self)
 
@@ -28,7 +28,7 @@ class BegunQuestions:
         """Drop all in a forked child, in which no thread completes them."""
         self._begun = OrderedDict()
 
-    def begin(self, text: str, embed: Callable[[str], Vector | None]) -> None:
+    def begin(self, text: str, embed: Callable[[str], EmbeddedQuestion | None]) -> None:
         """Begin to embed a question, unless too many calls of models run.
 
         Args:
@@ -43,7 +43,7 @@ class BegunQuestions:
             while len(self._begun) > MAX_BEGUN:
                 self._begun.popitem(last=False)
 
-    def take(self, text: str) -> Future[Vector | None] | None:
+    def take(self, text: str) -> Future[EmbeddedQuestion | None] | None:
         """Return the embedding of a question, and drop it; None if it has not begun."""
         with self._lock:
             return self._begun.pop(text, None)

@@ -13,10 +13,12 @@ from everthread.common.deadline import Deadline
 from everthread.embedders import shapes
 from everthread.embedders.base import Embedder
 from everthread.embedders.calibration import EmbedderState, measure_calibration
+from everthread.embedders.embedded import EmbeddedQuestion, EmbeddedText
+from everthread.embedders.token_vectors import MAX_TOKENS, QuestionTokens, TokenEmbedder, token_scheme_of
 from everthread.errors import ModelError
 from everthread.text.analyzer import is_unspaced_script
 from everthread.text.line_features import split_for_embedding
-from everthread.types import Vector, Vectors
+from everthread.types import LineTokens, TokenCodes, Vector, Vectors
 
 log = logging.getLogger("everthread")
 
@@ -43,14 +45,19 @@ class Encoder:
         """The model's name."""
         return self.embedder.name
 
-    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+    @property
+    def token_scheme(self) -> str:
+        """The scheme of the codes of words that the model gives; "" if it gives none."""
+        return token_scheme_of(self.embedder)
+
+    def embed(self, texts: Sequence[str]) -> list[EmbeddedText]:
         """Embed texts.
 
         Args:
             texts: texts of any length.
 
         Returns:
-            For each text the (N, D) vectors of its pieces.
+            For each text the vectors of its pieces, and the codes of its first words.
 
         Raises:
             ModelError: the embedder fails, or returns vectors of a wrong shape. It may also raise RuntimeError and
@@ -58,11 +65,20 @@ class Encoder:
         """
         pieces_by_text = [split_for_embedding(text) or [BLANK] for text in texts]
         all_pieces = [piece for pieces in pieces_by_text for piece in pieces]
-        vectors = shapes.embed_texts(self.embedder, all_pieces)  # (N, E, D)
-        ends = np.cumsum([len(pieces) for pieces in pieces_by_text])[:-1]
-        return [part.reshape(-1, part.shape[-1]) for part in np.split(vectors, ends)]
+        vectors, codes = shapes.embed_texts_with_tokens(self.embedder, all_pieces)  # (N, E, D)
+        embedded: list[EmbeddedText] = []
+        end = 0
+        for pieces in pieces_by_text:
+            start, end = end, end + len(pieces)
+            embedded.append(
+                EmbeddedText(vectors[start:end].reshape(-1, vectors.shape[-1]), self._join(codes[start:end]))
+            )
+        return embedded
 
-    def try_embed(self, texts: Sequence[str]) -> list[Vectors] | None:
+    def _join(self, codes: Sequence[TokenCodes]) -> LineTokens | None:
+        return LineTokens(self.token_scheme, np.concatenate(codes)[:MAX_TOKENS]) if codes else None
+
+    def try_embed(self, texts: Sequence[str]) -> list[EmbeddedText] | None:
         """Embed texts as `embed` does; None while the embedder is down."""
         if time.monotonic() < self.state.retry_at:
             return None
@@ -72,8 +88,13 @@ class Encoder:
             self._start_cooldown(error)
             return None
 
+    def try_embed_vectors(self, texts: Sequence[str]) -> list[Vectors] | None:
+        """Return for each text the (N, D) vectors of its pieces; None while the embedder is down."""
+        embedded = self.try_embed(texts)
+        return None if embedded is None else [text.vectors for text in embedded]
+
     def begin_query(self, text: str) -> None:
-        """Begin to embed a question in another thread. The next `try_embed_query` with this text waits for it."""
+        """Begin to embed a question in another thread. The next call with this text waits for it."""
         self.state.questions.begin(text, self._embed_query)
 
     def try_embed_query(self, text: str) -> Vector | None:
@@ -86,16 +107,22 @@ class Encoder:
             The (D,) vector, or (Q, D) if the model returns several; None while the embedder is down, and for a script
             that the model can't read.
         """
+        question = self.try_embed_question(text)
+        return None if question is None else question.vector
+
+    def try_embed_question(self, text: str) -> EmbeddedQuestion | None:
+        """Embed a question as `try_embed_query` does, with its words."""
         begun = self.state.questions.take(text)
         return self._embed_query(text) if begun is None else begun.result()
 
-    def _embed_query(self, text: str) -> Vector | None:
+    def _embed_query(self, text: str) -> EmbeddedQuestion | None:
         if time.monotonic() < self.state.retry_at or (is_unspaced_script(text) and not self.embedder.multilingual):
             return None
         try:
-            vector = shapes.embed_question(self.embedder, text)  # first: one text times out sooner than many
+            vector, tokens = shapes.embed_question_with_tokens(self.embedder, text)
+            # Afterwards, because one text times out sooner than many.
             self.state.scale = self.state.scale or measure_calibration(self.embedder, vector.shape[-1])
-            return vector
+            return EmbeddedQuestion(vector, tokens)
         except FAILURES as error:
             self._start_cooldown(error)
             return None
@@ -128,7 +155,7 @@ class _TimedEncoder(Encoder):
         super().__init__(embedder, state)
         self._deadline = deadline
 
-    def try_embed_query(self, text: str) -> Vector | None:
+    def try_embed_question(self, text: str) -> EmbeddedQuestion | None:
         if (begun := self.state.questions.take(text)) is not None:
             return self._deadline.wait_for(begun, None)
         return self._deadline.call(lambda: self._embed_query(text), None)
@@ -140,7 +167,9 @@ class _CachedEmbedder:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._vectors: dict[str, Vector] = {}
+        self._tokens: dict[str, QuestionTokens] = {}
         self.name, self.multilingual = embedder.name, embedder.multilingual
+        self.token_scheme = token_scheme_of(embedder)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return self._embedder.embed(texts)
@@ -149,3 +178,13 @@ class _CachedEmbedder:
         if text not in self._vectors:
             self._vectors[text] = self._embedder.embed_query(text)
         return self._vectors[text]
+
+    def embed_with_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenCodes]]:
+        assert isinstance(self._embedder, TokenEmbedder)
+        return self._embedder.embed_with_tokens(texts)
+
+    def embed_query_with_tokens(self, text: str) -> tuple[Vector, QuestionTokens]:
+        assert isinstance(self._embedder, TokenEmbedder)
+        if text not in self._tokens:
+            self._vectors[text], self._tokens[text] = self._embedder.embed_query_with_tokens(text)
+        return self._vectors[text], self._tokens[text]

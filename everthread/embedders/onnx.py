@@ -13,15 +13,19 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from everthread.common.fork_safety import Lock
+from everthread.embedders import token_vectors
+from everthread.embedders.token_vectors import QuestionTokens
 from everthread.errors import ModelNotFound
 from everthread.text.encoding import make_encodable
-from everthread.types import Vector, Vectors
+from everthread.types import TokenCodes, Vector, Vectors
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -34,7 +38,10 @@ CHARS_PER_TOKEN = 32  # far above ordinary text; longer texts are cut before tok
 
 @dataclass(frozen=True, slots=True)
 class EmbedderConfig:
-    """The content of embedder.json, which describes a model; `everthread.embedders.export` writes it."""
+    """The content of embedder.json, which describes a model; `everthread.embedders.export` writes it.
+
+    A model with a `token_scheme` has the file token_projection.npy, and token vectors as its second output.
+    """
 
     name: str
     dim: int
@@ -46,6 +53,37 @@ class EmbedderConfig:
     multilingual: bool
     model_bytes: int
     tokenizer_sha256: str
+    token_scheme: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A loaded model.
+
+    Attributes:
+        tokenizer: its tokenizer.
+        session: runs it.
+        projection: (D + 1, B) projects token vectors; None if it has none.
+    """
+
+    tokenizer: tokenizers.Tokenizer
+    session: onnxruntime.InferenceSession
+    projection: npt.NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What one run of the model gives for a text.
+
+    Attributes:
+        vector: (D,) of the text.
+        tokens: (T, B) of its content tokens.
+        spans: of T, first character and end of the word that the token is a part of.
+    """
+
+    vector: Vector
+    tokens: npt.NDArray[np.float32]
+    spans: Sequence[tuple[int, int]]
 
 
 class OnnxEmbedder:
@@ -63,9 +101,9 @@ class OnnxEmbedder:
         self._config = _read_config(self._folder)
         _check_size(self._folder / "model.onnx", self._config.model_bytes)
         self._lock = Lock()
-        self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
+        self._loaded: _Model | None = None
         self._latest = threading.local()  # a line is often stored right after its query, by the same thread
-        self._query_vectors = OrderedDict[bytes, Vector]()  # by digest; for a later line, or another thread
+        self._questions = OrderedDict[bytes, _Result]()  # by digest; for a later line, or another thread
 
     @property
     def name(self) -> str:
@@ -79,13 +117,41 @@ class OnnxEmbedder:
     def multilingual(self) -> bool:
         return self._config.multilingual
 
+    @property
+    def token_scheme(self) -> str:
+        return self._config.token_scheme
+
     def embed(self, texts: Sequence[str]) -> Vectors:
-        vectors = np.empty((len(texts), self.dim), np.float32)  # (N, D)
+        return self._stack_vectors(self._run_all(texts))
+
+    def embed_with_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenCodes]]:
+        results = self._run_all(texts)
+        return self._stack_vectors(results), [token_vectors.encode_signs(result.tokens) for result in results]
+
+    def embed_query(self, text: str) -> Vector:
+        return self._run_question(self._config.query_prompt + text).vector
+
+    def embed_query_with_tokens(self, text: str) -> tuple[Vector, QuestionTokens]:
+        text = self._config.query_prompt + text
+        result = self._run_question(text)
+        encodable = make_encodable(text)
+        words = [encodable[first:end] for first, end in result.spans]
+        return result.vector, QuestionTokens(self.token_scheme, words, result.tokens)
+
+    def _stack_vectors(self, results: Sequence[_Result]) -> Vectors:
+        vectors = np.empty((len(results), self.dim), np.float32)  # (N, D)
+        for row, result in enumerate(results):
+            vectors[row] = result.vector
+        return vectors
+
+    def _run_all(self, texts: Sequence[str]) -> list[_Result]:
+        """Run the model on texts to be stored, with several threads."""
+        results: dict[int, _Result] = {}
         remaining = enumerate(list(texts))  # shared: each thread takes the next text
 
         def work() -> None:
             for row, text in remaining:
-                vectors[row] = self._text_vector(self._config.text_prompt + text)
+                results[row] = self._run_text(self._config.text_prompt + text)
 
         with ThreadPoolExecutor(self._threads) as pool:
             futures = [pool.submit(work) for _ in range(min(self._threads, len(texts)) - 1)]
@@ -95,43 +161,53 @@ class OnnxEmbedder:
                 deque(remaining, maxlen=0)
         for future in futures:
             future.result()
-        return vectors
+        return [results[row] for row in range(len(texts))]
 
-    def embed_query(self, text: str) -> Vector:
-        text = self._config.query_prompt + text
-        vector = self._vector(text)
+    def _run_question(self, text: str) -> _Result:
+        result = self._run_once(text)
         with self._lock:
-            self._query_vectors[_digest(text)] = vector
-            if len(self._query_vectors) > QUESTION_CACHE_SIZE:
-                self._query_vectors.popitem(last=False)
-        return vector
+            self._questions[_digest(text)] = result
+            if len(self._questions) > QUESTION_CACHE_SIZE:
+                self._questions.popitem(last=False)
+        return result
 
-    def _text_vector(self, text: str) -> Vector:
-        """Return the vector of a text to be stored; reuse the vector of a recent query with the same text."""
+    def _run_text(self, text: str) -> _Result:
+        """Run the model on a text to be stored; reuse the result of a recent question with the same text."""
         with self._lock:
-            cached = self._query_vectors.pop(_digest(text), None)
-        return self._vector(text) if cached is None else cached
+            cached = self._questions.pop(_digest(text), None)
+        return self._run_once(text) if cached is None else cached
 
-    def _vector(self, text: str) -> Vector:
-        last: tuple[str, Vector] | None = getattr(self._latest, "result", None)
+    def _run_once(self, text: str) -> _Result:
+        last: tuple[str, _Result] | None = getattr(self._latest, "result", None)
         if last is not None and last[0] == text:
             return last[1]
-        vector = self._run(text)
-        vector.flags.writeable = False
-        self._latest.result = text, vector
-        return vector
+        result = self._run(text)
+        result.vector.flags.writeable = False
+        self._latest.result = text, result
+        return result
 
-    def _run(self, text: str) -> Vector:
-        tokenizer, session = self._load()
-        ids = tokenizer.encode(make_encodable(text[: self._config.max_tokens * CHARS_PER_TOKEN])).ids
-        tokens = np.array([ids], np.int64)  # (1, T)
-        vector = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})[0][0]  # (D,)
-        return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
+    def _run(self, text: str) -> _Result:
+        model = self._load()
+        encoding = model.tokenizer.encode(make_encodable(text[: self._config.max_tokens * CHARS_PER_TOKEN]))
+        ids = np.array([encoding.ids], np.int64)  # (1, T)
+        outputs = ["sentence_vector"] if model.projection is None else ["sentence_vector", "token_vectors"]
+        vector, *hidden = (
+            output[0] for output in model.session.run(outputs, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+        )  # (D,), (T, D)
+        vector = np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
+        if model.projection is None:
+            return _Result(vector, NO_TOKENS, ())
+        chosen = token_vectors.find_content_tokens(encoding.tokens)
+        tokens = token_vectors.project(hidden[0][chosen], model.projection)
+        word_ids = encoding.word_ids
+        return _Result(vector, tokens, [encoding.word_to_chars(word_ids[index]) for index in chosen])
 
-    def _load(self) -> tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession]:
+    def _load(self) -> _Model:
         with self._lock:
             if self._loaded is None:
-                self._loaded = (_open_tokenizer(self._folder, self._config), self._open_session())
+                tokenizer = _open_tokenizer(self._folder, self._config)
+                projection = _read_projection(self._folder) if self._config.token_scheme else None
+                self._loaded = _Model(tokenizer, self._open_session(), projection)
             return self._loaded
 
     def _open_session(self) -> onnxruntime.InferenceSession:
@@ -158,6 +234,7 @@ class OnnxEmbedder:
             raise ModelNotFound(f"{path} can't be loaded ({error}); {MODEL_REMEDY}, or upgrade onnxruntime") from error
 
 
+NO_TOKENS = np.empty((0, token_vectors.DIMENSIONS), np.float32)
 MODEL_REMEDY = "reinstall everthread, or export the model again with `python -m everthread.embedders.export`"
 
 
@@ -192,6 +269,14 @@ def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenize
     tokenizer.no_padding()
     tokenizer.enable_truncation(config.max_tokens)
     return tokenizer
+
+
+def _read_projection(folder: Path) -> npt.NDArray[np.float32]:
+    path = folder / "token_projection.npy"
+    try:
+        return np.load(BytesIO(_read_bytes(path)), allow_pickle=False).astype(np.float32)
+    except ValueError as error:
+        raise ModelNotFound(f"{path} is damaged ({error}); {MODEL_REMEDY}") from error
 
 
 def _check_size(path: Path, expected: int) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from everthread.embedders.base import Embedder
+from everthread.embedders.token_vectors import QuestionTokens, TokenEmbedder
 from everthread.errors import ModelError
-from everthread.types import Vector, Vectors
+from everthread.types import TokenCodes, Vector, Vectors
 
 MAX_VECTORS_PER_TEXT = 128  # a store can number 4,096 vectors of a line, which has up to 32 pieces
 
@@ -19,17 +20,33 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     Raises:
         ModelError: the embedder returned another shape, NaN or infinity.
     """
-    vectors = np.asarray(embedder.embed(texts), np.float32)
+    return _check_texts(embedder, np.asarray(embedder.embed(texts), np.float32), len(texts))
+
+
+def embed_texts_with_tokens(embedder: Embedder, texts: Sequence[str]) -> tuple[Vectors, list[TokenCodes]]:
+    """Return the E vectors of each text, (N, E, D), and the codes of each text's words; none if it gives none.
+
+    Raises:
+        ModelError: the embedder returned vectors of another shape, NaN or infinity.
+    """
+    if not (isinstance(embedder, TokenEmbedder) and embedder.token_scheme):
+        return embed_texts(embedder, texts), []
+    vectors, codes = embedder.embed_with_tokens(texts)
+    return _check_texts(embedder, np.asarray(vectors, np.float32), len(texts)), codes
+
+
+def _check_texts(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
+    """Return the vectors of `count` texts as (N, E, D). Raises ModelError."""
     per_text = vectors.shape[1] if vectors.ndim == 3 else 1
-    is_valid = vectors.ndim in (2, 3) and len(vectors) == len(texts) and vectors.shape[-1] > 0
+    is_valid = vectors.ndim in (2, 3) and len(vectors) == count and vectors.shape[-1] > 0
     if not is_valid or not 0 < per_text <= MAX_VECTORS_PER_TEXT:
         raise ModelError(
-            f"{embedder.name} returned vectors of shape {vectors.shape} for {len(texts)} texts; expected (texts, "
+            f"{embedder.name} returned vectors of shape {vectors.shape} for {count} texts; expected (texts, "
             f"dimensions) or (texts, up to {MAX_VECTORS_PER_TEXT} vectors per text, dimensions). Correct its `embed`, "
             "or use another embedder"
         )
     _check_finite(embedder, vectors)
-    return vectors.reshape(len(texts), per_text, vectors.shape[-1])
+    return vectors.reshape(count, per_text, vectors.shape[-1])
 
 
 def embed_question(embedder: Embedder, text: str) -> Vector:
@@ -38,7 +55,23 @@ def embed_question(embedder: Embedder, text: str) -> Vector:
     Raises:
         ModelError: the embedder returned another shape, NaN or infinity.
     """
-    vector = np.asarray(embedder.embed_query(text), np.float32)
+    return _check_question(embedder, np.asarray(embedder.embed_query(text), np.float32))
+
+
+def embed_question_with_tokens(embedder: Embedder, text: str) -> tuple[Vector, QuestionTokens | None]:
+    """Return the vector of a question, (D,) or (Q, D), and the vectors of its words; None if it gives none.
+
+    Raises:
+        ModelError: the embedder returned a vector of another shape, NaN or infinity.
+    """
+    if not (isinstance(embedder, TokenEmbedder) and embedder.token_scheme):
+        return embed_question(embedder, text), None
+    vector, tokens = embedder.embed_query_with_tokens(text)
+    return _check_question(embedder, np.asarray(vector, np.float32)), tokens
+
+
+def _check_question(embedder: Embedder, vector: Vector) -> Vector:
+    """Return the vector of a question as (D,) or (Q, D). Raises ModelError."""
     if vector.ndim not in (1, 2) or not vector.size:
         raise ModelError(
             f"{embedder.name} returned a vector of shape {vector.shape} for a question; expected (dimensions,) or "

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from everthread.embedders.token_vectors import QuestionTokens
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.recall.standing_facts import DIET_TERMS, Request
 from everthread.stores.arrays import is_member, take_records, union
@@ -61,6 +62,7 @@ class Candidates:
         parsed: the parsed query.
         allowed: the numbers of the lines that may be recalled, ascending; None: all lines.
         diet_seqs: for a request about food the newest lines with a word of diets, ascending.
+        tokens: the vectors of the question's words; None if the embedder gives none.
     """
 
     seqs: Seqs
@@ -72,6 +74,7 @@ class Candidates:
     parsed: ParsedQuery
     allowed: Seqs | None
     diet_seqs: Seqs = field(default_factory=lambda: NO_SEQS)
+    tokens: QuestionTokens | None = None
 
 
 def find_candidates(

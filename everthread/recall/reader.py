@@ -18,7 +18,7 @@ import numpy as np
 from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
-from everthread.recall import features, passages, statements, time_overview, unit_search
+from everthread.recall import features, passages, statements, time_overview, token_match, unit_search
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
 from everthread.recall.query_parsing import parse_query
 from everthread.recall.types import Query, ScoredLine, SearchResult
@@ -149,13 +149,13 @@ class BankReader:
             else None
         )
         allowed = visible if where is None else self.store.filter_seqs(self.bank, where, as_of)
-        embed = cache(partial(self.encoder.try_embed_query, parsed.embedding_text))
+        embed = cache(partial(self.encoder.try_embed_question, parsed.embedding_text))
         candidates = find_candidates(
             self.store,
             self.bank,
             self.encoder.name,
             parsed,
-            embed,
+            lambda: None if (question := embed()) is None else question.vector,
             corpus,
             allowed=allowed,
             visible=visible,
@@ -163,9 +163,10 @@ class BankReader:
             exclude=np.array(sorted(exclude), np.int64) if exclude else None,
             k=k,
         )
-        if embed() is not None:
+        if (question := embed()) is not None:
             self._warn_if_unembedded(candidates, exclude)
-            candidates = replace(candidates, cosine=self.encoder.calibrate(candidates.cosine))
+            cosine = self.encoder.calibrate(candidates.cosine)
+            candidates = replace(candidates, cosine=cosine, tokens=question.tokens)
         return candidates, features.compute_signals(parsed, candidates)
 
     def measure_statements(self, candidates: Candidates, signals: features.Signals) -> features.Signals:
@@ -176,6 +177,15 @@ class BankReader:
         texts = dict(self.store.texts(self.bank, seqs)) if len(seqs) else {}
         read = [texts.get(seq, "") for seq in seqs.tolist()]
         return signals | statements.compute_signals(candidates.parsed, signals, chosen, read)
+
+    def measure_tokens(self, candidates: Candidates, signals: features.Signals) -> features.Signals:
+        """Compare the words of the best candidates with those of the question, and return all signals with this one."""
+        question = token_match.weigh_tokens(candidates) if candidates.tokens is not None else None
+        found: list[tuple[int, bytes]] = []
+        if question is not None:
+            best = np.sort(candidates.seqs[statements.find_best(signals)])
+            found = self.store.token_codes(self.bank, self.encoder.name, question.scheme, best)
+        return signals | {"token_match": token_match.compute_signal(candidates, signals, question, found)}
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.

@@ -58,12 +58,17 @@ def choose_lines(
     """
     if not parsed.asks_what_happened and not parsed.request and not signals["speaker"].any():
         return NO_INDEXES
+    best = find_best(signals)
+    return np.union1d(best, on_diets[signals["person"][on_diets] > 0]) if len(on_diets) else best
+
+
+def find_best(signals: Signals) -> npt.NDArray[np.intp]:
+    """Return the indexes of the best MAX_READ_LINES candidates by a rough score, ascending; of people's lines only."""
     by_people = np.flatnonzero(signals["person"])
     if len(by_people) <= MAX_READ_LINES:
         return by_people
     rough = weighted_sum(signals, _ROUGH_WEIGHTS)[by_people]
-    best = by_people[np.argpartition(rough, -MAX_READ_LINES)[-MAX_READ_LINES:]]
-    return np.union1d(best, np.intersect1d(by_people, on_diets))
+    return np.sort(by_people[np.argpartition(rough, -MAX_READ_LINES)[-MAX_READ_LINES:]])
 
 
 def compute_signals(

@@ -74,6 +74,11 @@ class Recipe:
         return ROLES if self.vectors else ()
 
     @property
+    def token_roles(self) -> tuple[Role, ...]:
+        """Roles whose lines get the codes of their words, for late interaction, if the embedder gives any."""
+        return ()
+
+    @property
     def rules(self) -> str:
         """The instruction that opens a prompt, unless the character has its own."""
         return RULES

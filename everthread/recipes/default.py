@@ -18,6 +18,7 @@ from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recipes.base import MAX_NEIGHBOURS, Recipe
 from everthread.recipes.options import option
 from everthread.text.lexicon import ENGLISH
+from everthread.types import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,14 @@ class Default(Recipe):
         remote=("", "none", "keywords", "mmr", "recency_importance", "em:minilm"),
     )
     buffer_hits: int = option(3, "Number of hits whose passages stay in the prompt for the following turns.", low=0)
+    late_interaction: bool = option(
+        True, "Store the vectors of people's words, about 300 bytes a line, and compare them with the question's."
+    )
     overlap: int = option(0, "Lines that stay in the window although the notes already cover them.", low=0)
+
+    @property
+    def token_roles(self) -> tuple[Role, ...]:
+        return ("user",) if self.late_interaction else ()
 
     def choose_profile(self, candidates: Candidates, multilingual: bool) -> ScoringProfile:
         """Choose the profile by whether the embedder reads the question, and whether a bot is among the speakers."""
@@ -209,6 +217,8 @@ class Default(Recipe):
         else:
             if profile.needs_texts(candidates.parsed):
                 signals = reader.measure_statements(candidates, signals)
+            if "token_match" in profile.weights:
+                signals = reader.measure_tokens(candidates, signals)
             scores = features.weighted_sum(signals, profile.weights)
             weights_for_evidence = relevance.evidence_weights(candidates.parsed, profile.weights, profile.order_only)
             evidence_scores = features.weighted_sum(signals, weights_for_evidence)

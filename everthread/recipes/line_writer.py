@@ -71,7 +71,8 @@ class LineWriter:
             prepare()
         store, bank, encoder = self._reader.store, self._reader.bank, self._reader.encoder
         known, new = split_known(store, bank, lines, replacing)
-        entries = prepare_lines(new, () if defer_embedding else recipe.embedded_roles, encoder.try_embed)
+        roles = () if defer_embedding else recipe.embedded_roles
+        entries = prepare_lines(new, roles, encoder.try_embed, recipe.token_roles)
         if chained:
             entries = [replace(entry, follows=index > 0) for index, entry in enumerate(entries)]
         written: list[Line] = []

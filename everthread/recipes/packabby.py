@@ -206,7 +206,7 @@ class Packabby(Recipe):
 def _compute_cosines(reader: BankReader, target: str, rows: Sequence[str]) -> list[float]:
     """Return the cosines of rows to a target, on the shipped model's scale; zeros without an embedder."""
     vector = reader.encoder.try_embed_query(target)
-    row_vectors = None if vector is None else reader.encoder.try_embed(rows)
+    row_vectors = None if vector is None else reader.encoder.try_embed_vectors(rows)
     if vector is None or row_vectors is None:
         return [0.0] * len(rows)
     return [float(reader.encoder.calibrate(shapes.max_cosines(row[:, None], vector)).max()) for row in row_vectors]

@@ -11,7 +11,8 @@ import threading
 from collections.abc import Sequence
 
 from everthread.embedders.base import Embedder
-from everthread.types import Vector, Vectors
+from everthread.embedders.token_vectors import QuestionTokens, TokenEmbedder, token_scheme_of
+from everthread.types import TokenCodes, Vector, Vectors
 
 MAX_CONCURRENT = 2  # further processors are left to the other work of a server
 
@@ -31,6 +32,10 @@ class BoundedEmbedder:
     def multilingual(self) -> bool:
         return self._embedder.multilingual
 
+    @property
+    def token_scheme(self) -> str:
+        return token_scheme_of(self._embedder)
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         with self._free:
             return self._embedder.embed(texts)
@@ -38,3 +43,13 @@ class BoundedEmbedder:
     def embed_query(self, text: str) -> Vector:
         with self._free:
             return self._embedder.embed_query(text)
+
+    def embed_with_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenCodes]]:
+        assert isinstance(self._embedder, TokenEmbedder)
+        with self._free:
+            return self._embedder.embed_with_tokens(texts)
+
+    def embed_query_with_tokens(self, text: str) -> tuple[Vector, QuestionTokens]:
+        assert isinstance(self._embedder, TokenEmbedder)
+        with self._free:
+            return self._embedder.embed_query_with_tokens(text)

@@ -5,7 +5,7 @@ which lines contain these terms, what are these lines, and which lines does a fi
 the answers into hits, once, for every store.
 
 `Store` is the union of narrow protocols, so that a function can require only what it uses, and a backend can implement
-only a part: `BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `UnitStore`, `SettingStore` and `JobQueue`. Every
+only a part: `BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `TokenStore`, `UnitStore`, `SettingStore` and `JobQueue`. Every
 method takes the bank first; no call reads two banks.
 
 Stores are safe to use from many threads and processes. A write is durable when its call returns. Every method raises
@@ -18,18 +18,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.postings import Postings
+from everthread.stores.token_store import TokenStore
 from everthread.text.analyzer import TermCounts
 from everthread.types import (
     ROLES,
     Filter,
     JSONValue,
     Line,
+    LineTokens,
     Metadata,
     NewLine,
     NewUnit,
@@ -72,6 +75,7 @@ class PreparedLine:
         terms: its term counts.
         flags: bits; see `text.line_features`.
         vectors: (pieces, D) the vectors of its pieces; None if no embedder answered.
+        tokens: the codes of its content words; None for none.
         seq: the number of a line copied from another store, which it retains. Must be greater than the bank's last.
         follows: whether its parent is the line that is written before it, if there is one, instead of that of `line`.
     """
@@ -81,6 +85,7 @@ class PreparedLine:
     terms: TermCounts
     flags: int
     vectors: Vectors | None
+    tokens: LineTokens | None = None
     seq: int | None = None
     follows: bool = False
 
@@ -414,7 +419,14 @@ class VectorStore(Protocol):
     ) -> list[Line]:
         """Return at most `limit` lines of these roles after the number `after` that have no vector of this model."""
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
+    def put_vectors(
+        self,
+        bank: str,
+        model: str,
+        vectors: Mapping[int, Vectors],
+        expected: Sequence[Line],
+        tokens: Mapping[int, LineTokens] = MappingProxyType({}),
+    ) -> None:
         """Store the vectors of lines. Vectors of other models stay until `drop_vectors`.
 
         Args:
@@ -423,10 +435,12 @@ class VectorStore(Protocol):
             vectors: seq -> (pieces, D).
             expected: the lines as they were read. A line that has been forgotten since gets no vector, even if another
                 line has its number now.
+            tokens: seq -> the codes of content words, also of lines whose vectors are stored already.
         """
 
     def drop_vectors(self, bank: str, keep: str) -> int:
-        """Delete the vectors of lines and units of every model except `keep`; return the number of line vectors."""
+        """Delete the vectors and codes of lines and units of every model except `keep`; return the number of line
+        vectors."""
 
 
 class UnitStore(Protocol):
@@ -573,5 +587,5 @@ class JobQueue(Protocol):
         """Remove a job from the queue."""
 
 
-class Store(BankCatalog, LineStore, TermIndex, VectorStore, UnitStore, SettingStore, JobQueue, Protocol):
+class Store(BankCatalog, LineStore, TermIndex, VectorStore, TokenStore, UnitStore, SettingStore, JobQueue, Protocol):
     """The complete interface of a storage backend."""

@@ -196,14 +196,15 @@ def _copy_units(source: Memory, target: Memory) -> None:
 def _write_lines(target: Memory, lines: Sequence[Line]) -> None:
     """Write lines with their own numbers, which are greater than the bank's last; retractions follow separately."""
     new = [to_new_line(line) for line in lines]
-    prepared = prepare_lines(new, target.recipe.embedded_roles, target.reader.encoder.try_embed)
+    recipe = target.recipe
+    prepared = prepare_lines(new, recipe.embedded_roles, target.reader.encoder.try_embed, recipe.token_roles)
     numbered = [replace(entry, seq=line.seq) for entry, line in zip(prepared, lines, strict=True)]
     target.store.append(target.bank, numbered, target.embedder.name)
 
 
 def _write_unit(target: Memory, unit: Unit) -> None:
     """Write a unit with its own number."""
-    vectors = target.reader.encoder.try_embed([embedding_text(unit)]) if unit.retracted_at is None else None
+    vectors = target.reader.encoder.try_embed_vectors([embedding_text(unit)]) if unit.retracted_at is None else None
     target.store.restore_unit(target.bank, unit, vectors[0] if vectors else None, target.embedder.name)
 
 

@@ -80,7 +80,8 @@ def restore(memory: Memory, path: Path, head: Head, progress: Callable[[int], No
 
 def _store_lines(memory: Memory, lines: Sequence[NumberedLine]) -> None:
     new = [line for _, line in lines]
-    prepared = prepare_lines(new, memory.recipe.embedded_roles, memory.reader.encoder.try_embed)
+    recipe = memory.recipe
+    prepared = prepare_lines(new, recipe.embedded_roles, memory.reader.encoder.try_embed, recipe.token_roles)
     entries = [replace(entry, seq=seq) for entry, (seq, _) in zip(prepared, lines, strict=True)]
     if entries:
         memory.store.append(memory.bank, entries, memory.embedder.name)
@@ -95,7 +96,7 @@ def _store_units(memory: Memory, units: Sequence[Unit]) -> None:
     }
     new = [unit for unit in units if _is_later(unit, stored.get((unit.kind, unit.id)))]
     live = [unit for unit in new if unit.retracted_at is None]
-    vectors = memory.reader.encoder.try_embed([embedding_text(unit) for unit in live]) if live else None
+    vectors = memory.reader.encoder.try_embed_vectors([embedding_text(unit) for unit in live]) if live else None
     by_key = {(unit.kind, unit.id): data for unit, data in zip(live, vectors or (), strict=False)}
     for unit in new:
         memory.store.restore_unit(memory.bank, unit, by_key.get((unit.kind, unit.id)), memory.embedder.name)

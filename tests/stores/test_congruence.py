@@ -212,7 +212,7 @@ def apply_step(memory: Memory, what: str, value: Any) -> object:
 def replace_facts(memory: Memory, gone: list[int], seqs: list[int], before: int | None) -> bool:
     """Replace facts by others; the expected value of the setting is right only the first time."""
     units = [replace(make_unit("fact", seq, seq), sources=(seq,)) for seq in seqs]
-    vectors = memory.reader.encoder.try_embed([unit.text for unit in units]) or []
+    vectors = memory.reader.encoder.try_embed_vectors([unit.text for unit in units]) or []
     change = UnitReplacement("fact", gone, units, vectors, 2, "told", before, lambda first: first)
     return memory.store.replace_units(memory.bank, change, memory.embedder.name, BEGUN)
 

@@ -353,7 +353,7 @@ class ChunkIndex:
         """Write a change and the resulting state; None if no embedder answers."""
         state = self._evict(state, change)
         units = self.finish(change.new)
-        vectors = self.encoder.try_embed([embedding_text(unit) for unit in units]) if units else []
+        vectors = self.encoder.try_embed_vectors([embedding_text(unit) for unit in units]) if units else []
         if vectors is None:
             return None
         numbers = {id(unit): number for number, unit in enumerate(change.new)}

@@ -15,7 +15,7 @@ from everthread.common.timestamps import from_micros, to_micros, utc_offset_s
 from everthread.stores.base import LINE_DTYPE, PreparedLine
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.json_text import canonical_json
-from everthread.stores.postgres import line_removal, postings
+from everthread.stores.postgres import line_removal, postings, token_codes
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.bulk_insert import insert, size_of
 from everthread.stores.postgres.connections import Connection
@@ -182,6 +182,8 @@ class BatchWriter:
         stored_model = (
             bank_rows.get_or_create_model(self.db, self.bank, model, embedded, self.models) if embedded else None
         )
+        tokens = {line.seq: entry.tokens for line, entry, _ in self.written if entry.tokens is not None}
+        scheme = token_codes.get_or_create_scheme(self.db, self.bank, model, tokens) if tokens else None
         with nullcontext() if self._is_large() else self.db.pipeline():
             self._send_sessions()
             self._insert("speaker", _SPEAKERS, self.new_speakers)
@@ -190,6 +192,8 @@ class BatchWriter:
             postings.add(self.db, self.bank, terms, last)
             if stored_model is not None:
                 stored_model = bank_rows.put_vectors(self.db, self.bank, stored_model, embedded)
+            if scheme is not None:
+                token_codes.put(self.db, self.bank, scheme, tokens)
             self._send_counts()
         for line, _, _ in self.written:
             if line.retracted_at is not None:

@@ -21,7 +21,7 @@ from everthread.common.timestamps import from_micros, to_micros
 from everthread.stores import pin_setting
 from everthread.stores.base import Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
-from everthread.stores.postgres import evidence, postings, units, vector_index
+from everthread.stores.postgres import evidence, postings, token_codes, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array_literal
@@ -143,7 +143,7 @@ def _delete_rows(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[
         )
     _update_spans(db, bank, sorted({session for _, session, _ in rows}))
     also = [table for table, deletion in deletions.items() if deletion.rowcount]
-    return ["line", "posting", "vector", *vector_index.bank_tables(db, bank), *unit_tables, *also]
+    return ["line", "posting", "vector", "token_code", *vector_index.bank_tables(db, bank), *unit_tables, *also]
 
 
 def _delete_empty(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:
@@ -207,7 +207,7 @@ def _set_bank(db: Connection, bank: str) -> None:
 
 
 def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
-    """Remove the postings, vectors and counts of lines."""
+    """Remove the postings, vectors, codes and counts of lines."""
     rows = db.execute(
         """SELECT seq, session, text, metadata FROM everthread.line
            WHERE bank_id = %s AND seq = ANY(%s) AND gist IS NOT NULL ORDER BY seq""",
@@ -216,6 +216,7 @@ def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
     counts = count_lines(rows)
     postings.remove(db, bank, counts.by_term)
     remove_vectors(db, bank, seqs)
+    token_codes.remove(db, bank, seqs)
     with db.pipeline():
         for session, (lines, terms) in counts.by_session.items():
             db.execute(
@@ -242,3 +243,17 @@ def remove_vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | 
            WHERE bank_id = %s AND number = counted.model""",
         (bank, list(seqs), bank, model, bank),
     )
+
+
+def drop_models(db: Connection, bank: str, keep: str) -> int:
+    """Delete the vectors and codes of every model except one; return the number of vectors of lines."""
+    indexed = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
+    vector_index.drop(db, bank, [int(number) for (number,) in db.execute(indexed, (bank, keep))])
+    deleted = db.execute(
+        """DELETE FROM everthread.vector WHERE bank_id = %s AND model IN
+           (SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s)""",
+        (bank, bank, keep),
+    ).rowcount
+    db.execute("DELETE FROM everthread.model WHERE bank_id = %s AND name <> %s", (bank, keep))
+    token_codes.drop(db, bank, "model <> %s", keep)
+    return int(deleted)

@@ -149,8 +149,32 @@ _THIRD_KEY = """
 ALTER TABLE everthread.session_metadata ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
 """
 
+# One row a line. Two tables, as of vectors: a row holds a number instead of two names.
+_FOURTH = """
+CREATE TABLE everthread.token_scheme (
+    bank_id text COLLATE "C" NOT NULL, number int NOT NULL, model text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL, PRIMARY KEY (bank_id, number), UNIQUE (bank_id, model, name));
+
+CREATE TABLE everthread.token_code (
+    bank_id text COLLATE "C" NOT NULL, scheme int NOT NULL, seq bigint NOT NULL, data bytea NOT NULL,
+    PRIMARY KEY (bank_id, scheme, seq));
+ALTER TABLE everthread.token_code ALTER COLUMN data SET STORAGE EXTERNAL;
+ALTER TABLE everthread.token_code ALTER COLUMN data SET STATISTICS 0;
+"""
+
+_FOURTH_KEYS = """
+ALTER TABLE everthread.token_scheme ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
+ALTER TABLE everthread.token_code
+    ADD FOREIGN KEY (bank_id, scheme) REFERENCES everthread.token_scheme ON DELETE CASCADE;
+"""
+
 # Each in steps; after every step new tables are distributed if the others are.
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((_FIRST,), (_SECOND, _SECOND_KEYS), (_THIRD, _THIRD_KEY))
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (_FIRST,),
+    (_SECOND, _SECOND_KEYS),
+    (_THIRD, _THIRD_KEY),
+    (_FOURTH, _FOURTH_KEYS),
+)
 VERSION = len(MIGRATIONS)
 PGVECTOR = (0, 8)  # the first with iterative scans, which continue if a filter leaves too few results
 TABLES = (
@@ -168,6 +192,8 @@ TABLES = (
     "setting",
     "work",
     "session_metadata",
+    "token_scheme",
+    "token_code",
 )
 
 # Citus: the shards with one bank's rows are colocated (docs/scale.md).

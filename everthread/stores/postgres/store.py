@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
+from types import MappingProxyType
 from typing import TypeVar
 from uuid import uuid4
 
@@ -34,7 +35,16 @@ from everthread.stores.base import (
     UnitReplacement,
 )
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
-from everthread.stores.postgres import evidence, line_removal, postings, schema, sessions, units, vector_index
+from everthread.stores.postgres import (
+    evidence,
+    line_removal,
+    postings,
+    schema,
+    sessions,
+    token_codes,
+    units,
+    vector_index,
+)
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
 from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Database
@@ -51,6 +61,7 @@ from everthread.types import (
     Filter,
     JSONValue,
     Line,
+    LineTokens,
     Metadata,
     NewUnit,
     Receipt,
@@ -211,13 +222,24 @@ class PostgresStore(Store):
         self._index_if_large(bank, grown)
         return lines
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
+    def put_vectors(
+        self,
+        bank: str,
+        model: str,
+        vectors: Mapping[int, Vectors],
+        expected: Sequence[Line],
+        tokens: Mapping[int, LineTokens] = MappingProxyType({}),
+    ) -> None:
         def write(db: Connection) -> Model | None:
             if bank_rows.lock_existing(db, bank) is None:
                 return None
             *_, models = bank_rows.lock_bank(db, bank, to_micros(now()))
             condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
-            unchanged_numbers = unchanged_seqs(bank_rows.read_lines(db, bank, condition, (sorted(vectors),)), expected)
+            chosen = sorted(vectors.keys() | tokens.keys())
+            unchanged_numbers = unchanged_seqs(bank_rows.read_lines(db, bank, condition, (chosen,)), expected)
+            if codes := {seq: data for seq, data in tokens.items() if seq in unchanged_numbers}:
+                token_codes.remove(db, bank, list(codes))
+                token_codes.put(db, bank, token_codes.get_or_create_scheme(db, bank, model, codes), codes)
             unchanged = {seq: data for seq, data in vectors.items() if seq in unchanged_numbers}
             if not unchanged:
                 return None
@@ -249,15 +271,7 @@ class PostgresStore(Store):
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
             bank_rows.lock_bank(db, bank, to_micros(now()))
-            indexed = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
-            vector_index.drop(db, bank, [int(number) for (number,) in db.execute(indexed, (bank, keep))])
-            deleted = db.execute(
-                """DELETE FROM everthread.vector WHERE bank_id = %s AND model IN
-                   (SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s)""",
-                (bank, bank, keep),
-            ).rowcount
-            db.execute("DELETE FROM everthread.model WHERE bank_id = %s AND name <> %s", (bank, keep))
-            return int(deleted)
+            return line_removal.drop_models(db, bank, keep)
 
         return self._write(bank, write)
 
@@ -537,6 +551,14 @@ class PostgresStore(Store):
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
     ) -> list[Line]:
         return self._read(bank, lambda db: bank_rows.lines_without_vectors(db, bank, model, dim, limit, after, roles))
+
+    def token_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, bytes]]:
+        return self._read(bank, lambda db: token_codes.read(db, bank, model, scheme, seqs))
+
+    def lines_without_tokens(
+        self, bank: str, model: str, scheme: str, limit: int, after: int = 0, roles: Collection[Role] = ROLES
+    ) -> list[Line]:
+        return self._read(bank, lambda db: token_codes.lines_without(db, bank, model, scheme, limit, after, roles))
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         row = self._read(

@@ -18,7 +18,7 @@ from everthread.stores.base import LINE_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.postings import POSTING_DTYPE, group_by_term
 from everthread.stores.shared_rows import SESSION_GAP, describe_miscounts, new_session_name, pack_line, sum_by_name
-from everthread.stores.sqlite import column_blocks, dense_index, postings
+from everthread.stores.sqlite import column_blocks, dense_index, postings, token_codes
 from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.text.analyzer import count_terms, remove_quotes_json
 from everthread.types import ROLES, Role, Seqs, Stats, Vectors
@@ -322,7 +322,7 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
     packed = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE)
     if [row[:-1] for row in packed.tolist()] != live_columns:
         problems.append(f"packed lines: {len(packed)} do not match the {len(live)} lines of the bank")
-    problems += [*_find_wrong_postings(db, live), *_find_wrong_vectors(db, live)]
+    problems += [*_find_wrong_postings(db, live), *_find_wrong_vectors(db, live), *token_codes.find_orphans(db, live)]
     return problems + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
 
 

@@ -119,11 +119,24 @@ def _add_session_titles(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE session_metadata (session_id TEXT PRIMARY KEY, title TEXT, metadata TEXT NOT NULL)")
 
 
+_FIFTH = """
+-- Codes of the content words of lines: one row a line, (number of the scheme << 32) + seq, see token_codes.py.
+CREATE TABLE token_scheme (number INTEGER PRIMARY KEY, model TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (model, name));
+CREATE TABLE token_code (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+"""
+
+
+def _add_token_codes(db: sqlite3.Connection) -> None:
+    """Add the codes of content words."""
+    _run_script(db, _FIFTH)
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_unit_vectors,
     _add_stamps,
     _add_session_titles,
+    _add_token_codes,
 )
 VERSION = len(MIGRATIONS)
 

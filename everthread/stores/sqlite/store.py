@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -54,6 +55,7 @@ from everthread.stores.sqlite import (
     receipts,
     schema,
     sessions,
+    token_codes,
     unit_vectors,
     units,
 )
@@ -76,6 +78,7 @@ from everthread.types import (
     Filter,
     JSONValue,
     Line,
+    LineTokens,
     Metadata,
     NewUnit,
     Receipt,
@@ -250,6 +253,7 @@ class SQLiteStore(Store):
         postings.add(db, group_by_term((seq, entry.terms) for seq, entry in written))
         vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
         bank_rows.put_vectors(db, model, vectors, are_new=True)
+        token_codes.put(db, model, {seq: entry.tokens for seq, entry in written if entry.tokens is not None})
         counts = [entry.terms for _, entry in written]
         db.execute(
             "UPDATE bank SET lines = lines + ?, terms = terms + ?, head_terms = head_terms + ?",
@@ -264,15 +268,24 @@ class SQLiteStore(Store):
         with self._bank(bank).file.write_transaction() as db:
             db.execute("UPDATE bank SET last_seq = max(last_seq, ?)", (last,))
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
+    def put_vectors(
+        self,
+        bank: str,
+        model: str,
+        vectors: Mapping[int, Vectors],
+        expected: Sequence[Line],
+        tokens: Mapping[int, LineTokens] = MappingProxyType({}),
+    ) -> None:
         if not self.exists(bank):
             return
         with self._bank(bank).file.write_transaction() as db:
-            unchanged = unchanged_seqs(self._get(db, list(vectors)), expected)
+            unchanged = unchanged_seqs(self._get(db, list(vectors.keys() | tokens.keys())), expected)
+            token_codes.put(db, model, {seq: codes for seq, codes in tokens.items() if seq in unchanged})
             bank_rows.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in unchanged})
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         with self._bank(bank).file.write_transaction() as db:
+            token_codes.drop(db, "model <> ?", keep)
             others = db.execute("SELECT number FROM model WHERE name <> ?", (keep,)).fetchall()
             return sum(bank_rows.drop_model(db, number) for (number,) in others)
 
@@ -491,6 +504,16 @@ class SQLiteStore(Store):
         with self._bank(bank).snapshot(find_pending) as (db, pending):
             first = int(np.searchsorted(pending, after, "right"))
             return self._get(db, pending[first : first + limit].tolist())
+
+    def token_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, bytes]]:
+        with self._bank(bank).file.read_once() as db:
+            return token_codes.read(db, model, scheme, seqs)
+
+    def lines_without_tokens(
+        self, bank: str, model: str, scheme: str, limit: int, after: int = 0, roles: Collection[Role] = ROLES
+    ) -> list[Line]:
+        with self._bank(bank).file.read_transaction() as db:
+            return self._get(db, token_codes.find_missing(db, model, scheme, limit, after, roles))
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         with self._bank(bank).file.read_once() as db:

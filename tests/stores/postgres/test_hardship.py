@@ -217,7 +217,7 @@ def test_replaced_units_whose_acknowledgement_is_lost_are_stored_once(
     memory = opened(proxied)
     line = next(memory.lines())
     units = [NewUnit("chunk", text, 1, 1, line.said_at, sources=(1,)) for text in ("Hel", "lo.")]
-    vectors = memory.reader.encoder.try_embed([unit.text for unit in units]) or []
+    vectors = memory.reader.encoder.try_embed_vectors([unit.text for unit in units]) or []
     change = UnitReplacement("chunk", (), units, vectors, 0, "told", None, lambda first: {"first": first})
     proxy.set(lambda: heard)
     assert proxied.replace_units("alice", change, memory.embedder.name, line.said_at)
