@@ -16,13 +16,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from everthread import Line, Memory, Receipt
 from everthread.stores.base import PreparedLine, Scope, ScopeName
 from everthread.stores.sqlite.store import SQLiteStore
-from everthread.types import Seqs, Vector, Vectors
+from everthread.types import LineTokens, Seqs, Vector, Vectors
 
 
 class RemoteIndex:
@@ -74,8 +75,15 @@ class IndexedStore(SQLiteStore):
                 self._add_to_index(bank, model, line.seq, entry.vectors)
         return lines
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
-        super().put_vectors(bank, model, vectors, expected)
+    def put_vectors(
+        self,
+        bank: str,
+        model: str,
+        vectors: Mapping[int, Vectors],
+        expected: Sequence[Line],
+        tokens: Mapping[int, LineTokens] = MappingProxyType({}),
+    ) -> None:
+        super().put_vectors(bank, model, vectors, expected, tokens)
         # Lines may have been forgotten meanwhile, or the bank, which `get` would create again.
         for line in self.get(bank, sorted(vectors)) if self.exists(bank) else ():
             self._add_to_index(bank, model, line.seq, vectors[line.seq])

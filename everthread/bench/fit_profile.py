@@ -26,7 +26,7 @@ from everthread.bench.run import replace_names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
-from everthread.recall import relevance
+from everthread.recall import relevance, token_match
 from everthread.recall.types import Query
 from everthread.recipes.default import FRIENDS_ORDER_ONLY
 
@@ -55,6 +55,7 @@ FRIEND_SIGNALS = (
     "time",
     "first_person",
     "experience",
+    "token_match",
 )
 ASSISTANT_SIGNALS = (
     "cosine",
@@ -74,7 +75,8 @@ WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # signals for an em
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
 
 # Among friends, "uncovered" made the weight of "match" negative, and let in more of the questions with other names.
-EVIDENCE = tuple(name for name in relevance.EVIDENCE_NAMES if name not in ("uncovered", "query_length"))
+ONLY_SOME = ("uncovered", "unmatched", "query_length")
+EVIDENCE = tuple(name for name in relevance.EVIDENCE_NAMES if name not in ONLY_SOME)
 
 Floats = npt.NDArray[np.float64]
 SOURCE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # of questions put to each kind of bank, in fitting the gate
@@ -97,7 +99,9 @@ class FitSettings:
     )
 
 
-AMONG_FRIENDS = FitSettings(FRIEND_SIGNALS, ridge=0.03, order_only=FRIENDS_ORDER_ONLY)
+AMONG_FRIENDS = FitSettings(
+    FRIEND_SIGNALS, ridge=0.03, evidence=(*EVIDENCE, "unmatched"), order_only=FRIENDS_ORDER_ONLY
+)
 WITH_ASSISTANT = FitSettings(ASSISTANT_SIGNALS, ridge=0.1, evidence=(*EVIDENCE, "uncovered"))
 # With words alone, a gate that accepts nearly all own questions accepts nearly all foreign ones too, so the share of
 # foreign questions sets the threshold. In small banks few of those are accepted anyway.
@@ -378,10 +382,13 @@ def _foreign_texts(
 def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     candidates, signals = bank.reader.measure_candidates(Query(text))
     signals = bank.reader.measure_statements(candidates, signals)
-    signals = bank.reader.measure_tokens(candidates, signals)
+    unmatched = token_match.UNKNOWN_UNMATCHED
+    if "token_match" in names:
+        words = bank.reader.compare_words(candidates, signals)
+        signals, unmatched = signals | {"token_match": words.match}, words.unmatched
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
-    evidence = relevance.collect_evidence(candidates, signals, np.zeros(len(matrix), np.float32))
+    evidence = relevance.collect_evidence(candidates, signals, np.zeros(len(matrix), np.float32), unmatched)
     example = prune_candidates(Example(bank.bank, matrix, np.flatnonzero(np.isin(candidates.seqs, gold))), rough)
     return Trial(asker, bank.bank, kind, "full", len(gold), example, evidence)
 

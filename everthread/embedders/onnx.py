@@ -72,7 +72,7 @@ class _Model:
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class Result:
     """What one run of the model gives for a text.
 
     Attributes:
@@ -103,7 +103,7 @@ class OnnxEmbedder:
         self._lock = Lock()
         self._loaded: _Model | None = None
         self._latest = threading.local()  # a line is often stored right after its query, by the same thread
-        self._questions = OrderedDict[bytes, _Result]()  # by digest; for a later line, or another thread
+        self._questions = OrderedDict[bytes, Result]()  # by digest; for a later line, or another thread
 
     @property
     def name(self) -> str:
@@ -138,15 +138,15 @@ class OnnxEmbedder:
         words = [encodable[first:end] for first, end in result.spans]
         return result.vector, QuestionTokens(self.token_scheme, words, result.tokens)
 
-    def _stack_vectors(self, results: Sequence[_Result]) -> Vectors:
+    def _stack_vectors(self, results: Sequence[Result]) -> Vectors:
         vectors = np.empty((len(results), self.dim), np.float32)  # (N, D)
         for row, result in enumerate(results):
             vectors[row] = result.vector
         return vectors
 
-    def _run_all(self, texts: Sequence[str]) -> list[_Result]:
+    def _run_all(self, texts: Sequence[str]) -> list[Result]:
         """Run the model on texts to be stored, with several threads."""
-        results: dict[int, _Result] = {}
+        results: dict[int, Result] = {}
         remaining = enumerate(list(texts))  # shared: each thread takes the next text
 
         def work() -> None:
@@ -163,7 +163,7 @@ class OnnxEmbedder:
             future.result()
         return [results[row] for row in range(len(texts))]
 
-    def _run_question(self, text: str) -> _Result:
+    def _run_question(self, text: str) -> Result:
         result = self._run_once(text)
         with self._lock:
             self._questions[_digest(text)] = result
@@ -171,14 +171,14 @@ class OnnxEmbedder:
                 self._questions.popitem(last=False)
         return result
 
-    def _run_text(self, text: str) -> _Result:
+    def _run_text(self, text: str) -> Result:
         """Run the model on a text to be stored; reuse the result of a recent question with the same text."""
         with self._lock:
             cached = self._questions.pop(_digest(text), None)
         return self._run_once(text) if cached is None else cached
 
-    def _run_once(self, text: str) -> _Result:
-        last: tuple[str, _Result] | None = getattr(self._latest, "result", None)
+    def _run_once(self, text: str) -> Result:
+        last: tuple[str, Result] | None = getattr(self._latest, "result", None)
         if last is not None and last[0] == text:
             return last[1]
         result = self._run(text)
@@ -186,7 +186,7 @@ class OnnxEmbedder:
         self._latest.result = text, result
         return result
 
-    def _run(self, text: str) -> _Result:
+    def _run(self, text: str) -> Result:
         model = self._load()
         encoding = model.tokenizer.encode(make_encodable(text[: self._config.max_tokens * CHARS_PER_TOKEN]))
         ids = np.array([encoding.ids], np.int64)  # (1, T)
@@ -196,11 +196,10 @@ class OnnxEmbedder:
         )  # (D,), (T, D)
         vector = np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
         if model.projection is None:
-            return _Result(vector, NO_TOKENS, ())
+            return Result(vector, NO_TOKENS, ())
         chosen = token_vectors.find_content_tokens(encoding.tokens)
         tokens = token_vectors.project(hidden[0][chosen], model.projection)
-        word_ids = encoding.word_ids
-        return _Result(vector, tokens, [encoding.word_to_chars(word_ids[index]) for index in chosen])
+        return Result(vector, tokens, _word_spans(encoding, chosen))
 
     def _load(self) -> _Model:
         with self._lock:
@@ -274,9 +273,16 @@ def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenize
 def _read_projection(folder: Path) -> npt.NDArray[np.float32]:
     path = folder / "token_projection.npy"
     try:
-        return np.load(BytesIO(_read_bytes(path)), allow_pickle=False).astype(np.float32)
+        return np.asarray(np.load(BytesIO(_read_bytes(path)), allow_pickle=False), np.float32)
     except ValueError as error:
         raise ModelNotFound(f"{path} is damaged ({error}); {MODEL_REMEDY}") from error
+
+
+def _word_spans(encoding: tokenizers.Encoding, chosen: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first character and the end of the word that each of these tokens is a part of."""
+    word_ids = encoding.word_ids
+    spans = (encoding.word_to_chars(word) for index in chosen if (word := word_ids[index]) is not None)
+    return [span for span in spans if span is not None]
 
 
 def _check_size(path: Path, expected: int) -> None:

@@ -19,8 +19,9 @@ from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
 from everthread.recall import features, passages, statements, time_overview, token_match, unit_search
-from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
+from everthread.recall.candidates import DENSE_CANDIDATES, NO_SEQS, Candidates, find_candidates
 from everthread.recall.query_parsing import parse_query
+from everthread.recall.token_match import WordComparison
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
 from everthread.stores.base import CorpusStats, Store, UnitKey
@@ -178,14 +179,14 @@ class BankReader:
         read = [texts.get(seq, "") for seq in seqs.tolist()]
         return signals | statements.compute_signals(candidates.parsed, signals, chosen, read)
 
-    def measure_tokens(self, candidates: Candidates, signals: features.Signals) -> features.Signals:
-        """Compare the words of the best candidates with those of the question, and return all signals with this one."""
-        question = token_match.weigh_tokens(candidates) if candidates.tokens is not None else None
-        found: list[tuple[int, bytes]] = []
+    def compare_words(self, candidates: Candidates, signals: features.Signals) -> WordComparison:
+        """Compare the words of the best candidates with those of the question (`token_match`)."""
+        question = token_match.weigh_tokens(candidates)
+        read, found = NO_SEQS, list[token_match.Codes]()
         if question is not None:
-            best = np.sort(candidates.seqs[statements.find_best(signals)])
-            found = self.store.token_codes(self.bank, self.encoder.name, question.scheme, best)
-        return signals | {"token_match": token_match.compute_signal(candidates, signals, question, found)}
+            read = candidates.seqs[statements.find_best(signals)]
+            found = self.store.token_codes(self.bank, self.encoder.name, question.scheme, read)
+        return token_match.compare_words(candidates, signals, question, read, found)
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import Signals
 from everthread.recall.query_parsing import ParsedQuery
+from everthread.recall.token_match import UNKNOWN_UNMATCHED
 from everthread.text.bm25 import idf
 from everthread.text.time_expressions import Span
 
@@ -44,6 +45,7 @@ EVIDENCE_NAMES = (
     "small_bank_cosine",  # the greatest cosine x small_bank: among few lines even a low cosine is evidence
     "small_bank_score",  # the best score x small_bank
     "uncovered",  # idf mass of the question's terms that the best window lacks: what is asked about the subject
+    "unmatched",  # the share of the question's words to which no word of the best lines is near in meaning
     "query_length",  # log1p of the question's terms: if only words are compared, a long question always finds some
 )
 DATE_SIGNALS = ("day", "near_day", "month")
@@ -62,13 +64,16 @@ class LogisticModel:
         return float(_logistic(self.bias + sum(self.weights[name] * evidence[name] for name in self.weights)))
 
 
-def collect_evidence(candidates: Candidates, signals: Signals, scores: Floats) -> dict[str, float]:
+def collect_evidence(
+    candidates: Candidates, signals: Signals, scores: Floats, unmatched: float = UNKNOWN_UNMATCHED
+) -> dict[str, float]:
     """Collect the evidence from which the query relevance is predicted.
 
     Args:
         candidates: the candidates.
         signals: their signals. Lines without information ("empty") are ignored.
         scores: (C,) their scores.
+        unmatched: the share of the question's words to which no word of the best lines is near.
 
     Returns:
         A value for each of `EVIDENCE_NAMES`.
@@ -86,6 +91,7 @@ def collect_evidence(candidates: Candidates, signals: Signals, scores: Floats) -
         "small_bank_cosine": small_bank * cosine,
         "small_bank_score": small_bank * best_score,
         "uncovered": _idf_mass(candidates) * (1 - float(signals["share_window"][informative].max(initial=0.0))),
+        "unmatched": unmatched,
         "query_length": math.log1p(len(candidates.parsed.terms)),
     }
 

@@ -21,12 +21,18 @@ from everthread.recall.candidates import Candidates
 from everthread.recall.features import Signals
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
+from everthread.types import Seqs
 
 Floats = npt.NDArray[np.float32]
 
+Codes = tuple[int, bytes]  # a line's number and its codes, row by row
+
 # What the other signals let expect, by least squares on the lines of conversations among friends.
-EXPECTED = {"cosine": 0.0, "share": 0.0}
-EXPECTED_BIAS = 0.0
+EXPECTED = {"cosine": 0.548, "share": 0.3875}
+EXPECTED_BIAS = 0.1796
+MATCHED_COSINE = 0.6  # of a word of the question to one of a line, from which on both mean about the same
+MIN_CODED_SHARE = 0.5  # of the lines read, below which nothing is known of unmatched words
+UNKNOWN_UNMATCHED = 0.2  # with it, as many questions pass the gate as with codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +48,19 @@ class WeightedTokens:
     scheme: str
     vectors: Floats
     weights: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordComparison:
+    """The words of the best candidates, compared with those of the question.
+
+    Attributes:
+        match: (C,) about the mean cosine of the question's words to the nearest word of each candidate.
+        unmatched: the share of the question's words, by idf, to which no word of these lines is near.
+    """
+
+    match: Floats
+    unmatched: float
 
 
 def weigh_tokens(candidates: Candidates) -> WeightedTokens | None:
@@ -66,30 +85,28 @@ def weigh_tokens(candidates: Candidates) -> WeightedTokens | None:
     return WeightedTokens(tokens.scheme, tokens.vectors[chosen], weights[chosen] / weights.sum())
 
 
-def compute_signal(
-    candidates: Candidates, signals: Signals, question: WeightedTokens | None, found: Sequence[tuple[int, bytes]]
-) -> Floats:
-    """Compute the signal of every candidate.
+def compare_words(
+    candidates: Candidates, signals: Signals, question: WeightedTokens | None, read: Seqs, found: Sequence[Codes]
+) -> WordComparison:
+    """Compare the words of the best candidates with those of the question.
 
     Args:
         candidates: the candidates.
         signals: their other signals.
         question: the tokens of the question; None if it has none.
-        found: numbers and codes, row by row, of the lines that are compared.
-
-    Returns:
-        (C,) about the mean cosine of the question's words to the nearest word of the line.
+        read: the numbers of the lines whose codes were read.
+        found: numbers and codes, row by row, of those that have codes.
     """
-    expected = EXPECTED_BIAS + sum(np.float32(weight) * signals[name] for name, weight in EXPECTED.items())
-    values = np.asarray(expected, np.float32)
+    expected = np.float32(EXPECTED_BIAS) + sum(np.float32(weight) * signals[name] for name, weight in EXPECTED.items())
+    match = np.asarray(expected, np.float32)  # (C,)
     compared = [(seq, codes) for seq, codes in found if codes]
     if question is None or not compared:
-        return values
+        return WordComparison(match, UNKNOWN_UNMATCHED)
     row_bytes = question.vectors.shape[1] // 8
-    codes = np.frombuffer(b"".join(codes for _, codes in compared), np.uint8).reshape(-1, row_bytes)
-    ends = np.cumsum([len(codes) // row_bytes for _, codes in compared])
-    cosines = match_tokens(question.vectors, codes)  # (Q, T)
-    nearest = np.maximum.reduceat(cosines, np.append(0, ends[:-1]), axis=1)  # (Q, lines)
-    positions = np.searchsorted(candidates.seqs, [seq for seq, _ in compared])
-    values[positions] = question.weights @ nearest
-    return values
+    codes = np.frombuffer(b"".join(codes for _, codes in compared), np.uint8).reshape(-1, row_bytes)  # (T, B / 8)
+    starts = np.cumsum([0, *(len(codes) // row_bytes for _, codes in compared[:-1])])
+    nearest = np.maximum.reduceat(match_tokens(question.vectors, codes), starts, axis=1)  # (Q, lines)
+    match[np.searchsorted(candidates.seqs, [seq for seq, _ in compared])] = question.weights @ nearest
+    has_most = len(found) >= MIN_CODED_SHARE * len(read)
+    unmatched = float(question.weights @ (nearest.max(axis=1) < MATCHED_COSINE)) if has_most else UNKNOWN_UNMATCHED
+    return WordComparison(match, unmatched)

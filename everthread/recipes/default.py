@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from everthread.recall import features, relevance, statements, time_overview
+from everthread.recall import features, relevance, statements, time_overview, token_match
 from everthread.recall.candidates import Candidates
 from everthread.recall.diversity import penalize_repeats
 from everthread.recall.query_parsing import ParsedQuery
@@ -217,15 +217,19 @@ class Default(Recipe):
         else:
             if profile.needs_texts(candidates.parsed):
                 signals = reader.measure_statements(candidates, signals)
+            unmatched = token_match.UNKNOWN_UNMATCHED
             if "token_match" in profile.weights:
-                signals = reader.measure_tokens(candidates, signals)
+                words = reader.compare_words(candidates, signals)
+                signals, unmatched = signals | {"token_match": words.match}, words.unmatched
             scores = features.weighted_sum(signals, profile.weights)
             weights_for_evidence = relevance.evidence_weights(candidates.parsed, profile.weights, profile.order_only)
             evidence_scores = features.weighted_sum(signals, weights_for_evidence)
             query_relevance = (
                 0.0
                 if candidates.parsed.is_small_talk
-                else profile.query_model.predict(relevance.collect_evidence(candidates, signals, evidence_scores))
+                else profile.query_model.predict(
+                    relevance.collect_evidence(candidates, signals, evidence_scores, unmatched)
+                )
             )
             if "standing" in signals and (signals["standing"] == statements.DIET).any():
                 query_relevance = max(query_relevance, DIET_RELEVANCE)

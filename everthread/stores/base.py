@@ -5,8 +5,8 @@ which lines contain these terms, what are these lines, and which lines does a fi
 the answers into hits, once, for every store.
 
 `Store` is the union of narrow protocols, so that a function can require only what it uses, and a backend can implement
-only a part: `BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `TokenStore`, `UnitStore`, `SettingStore` and `JobQueue`. Every
-method takes the bank first; no call reads two banks.
+only a part: `BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `TokenStore`, `UnitStore`, `SettingStore` and
+`JobQueue`. Every method takes the bank first; no call reads two banks.
 
 Stores are safe to use from many threads and processes. A write is durable when its call returns. Every method raises
 `BadBankId` for an invalid bank id, and `StoreUnavailable` if the store can't be read or written. In array shapes,

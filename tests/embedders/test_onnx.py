@@ -14,9 +14,8 @@ import pytest
 from hardship import PATIENCE
 
 from everthread.embedders.base import Embedder
-from everthread.embedders.onnx import MINILM_FOLDER, OnnxEmbedder
+from everthread.embedders.onnx import MINILM_FOLDER, OnnxEmbedder, Result
 from everthread.errors import ModelNotFound
-from everthread.types import Vector
 
 # Sentences with their vectors by the fp32 model on torch, computed once with sentence-transformers.
 GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text(encoding="utf-8"))
@@ -104,14 +103,14 @@ def test_an_interrupt_stops_a_batch_on_several_threads() -> None:
     class Interrupted(OnnxEmbedder):
         calls = 0
 
-        def _vector(self, text: str) -> Vector:
+        def _run_once(self, text: str) -> Result:
             self.calls += 1
             if threading.current_thread() is threading.main_thread():
                 interrupted.set()
                 raise KeyboardInterrupt
             assert interrupted.wait(PATIENCE)
             time.sleep(0.01)
-            return np.zeros(self.dim, np.float32)
+            return Result(np.zeros(self.dim, np.float32), np.zeros((0, 128), np.float32), ())
 
     embedder = Interrupted(threads=3)
     with pytest.raises(KeyboardInterrupt):
@@ -121,11 +120,11 @@ def test_an_interrupt_stops_a_batch_on_several_threads() -> None:
 
 def test_an_error_on_any_thread_is_raised() -> None:
     class Faulty(OnnxEmbedder):
-        def _vector(self, text: str) -> Vector:
+        def _run_once(self, text: str) -> Result:
             if threading.current_thread() is not threading.main_thread():
                 raise ModelNotFound(text)
             time.sleep(0.01)
-            return np.zeros(self.dim, np.float32)
+            return Result(np.zeros(self.dim, np.float32), np.zeros((0, 128), np.float32), ())
 
     with pytest.raises(ModelNotFound):
         Faulty(threads=2).embed(["text"] * 5)
