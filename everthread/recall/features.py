@@ -1,6 +1,7 @@
 """The features of candidate lines: seventeen signals, and their weighted sum, the score. Pure.
 
-`statements` has three more, which are read from the texts of the best candidates.
+`statements` has three more, which are read from the texts of the best candidates, and `token_match` one, from the codes
+of their words.
 
 The signals are raw values, not z-scores: they mean the same in every bank, so that one set of weights and one relevance
 gate serve all banks. The weights are fitted by a listwise softmax (Cao et al. 2007, ListNet) on whole rankings:

@@ -4,8 +4,9 @@ For each word of the question the nearest word of a line counts, by the cosine o
 weighted by their idf (MaxSim: Khattab and Zaharia 2020, "ColBERT"). A line that holds "greyhound" thereby matches a
 question about a pet although the line as a whole is about something else.
 
-Only the best candidates by the other signals are compared. A line that was not compared, or that has no codes because
-an earlier version stored it, gets the value that its other signals let expect, which is no evidence for or against it.
+Only the best candidates by the other signals are compared. The signal is what the comparison adds to what cosine and
+share of words let expect. So it is 0, no evidence for or against a line, if the line was not compared, or has no codes
+because an earlier version stored it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class WordComparison:
     """The words of the best candidates, compared with those of the question.
 
     Attributes:
-        match: (C,) about the mean cosine of the question's words to the nearest word of each candidate.
+        match: (C,) the mean cosine of the question's words to the nearest word of each candidate, less what its other
+            signals let expect; 0 for a candidate that was not compared.
         unmatched: the share of the question's words, by idf, to which no word of these lines is near.
     """
 
@@ -97,8 +99,7 @@ def compare_words(
         read: the numbers of the lines whose codes were read.
         found: numbers and codes, row by row, of those that have codes.
     """
-    expected = np.float32(EXPECTED_BIAS) + sum(np.float32(weight) * signals[name] for name, weight in EXPECTED.items())
-    match = np.asarray(expected, np.float32)  # (C,)
+    match = np.zeros(len(candidates.seqs), np.float32)  # (C,)
     compared = [(seq, codes) for seq, codes in found if codes]
     if question is None or not compared:
         return WordComparison(match, UNKNOWN_UNMATCHED)
@@ -106,7 +107,9 @@ def compare_words(
     codes = np.frombuffer(b"".join(codes for _, codes in compared), np.uint8).reshape(-1, row_bytes)  # (T, B / 8)
     starts = np.cumsum([0, *(len(codes) // row_bytes for _, codes in compared[:-1])])
     nearest = np.maximum.reduceat(match_tokens(question.vectors, codes), starts, axis=1)  # (Q, lines)
-    match[np.searchsorted(candidates.seqs, [seq for seq, _ in compared])] = question.weights @ nearest
+    indexes = np.searchsorted(candidates.seqs, [seq for seq, _ in compared])
+    expected = EXPECTED_BIAS + sum(weight * signals[name][indexes] for name, weight in EXPECTED.items())
+    match[indexes] = question.weights @ nearest - expected
     has_most = len(found) >= MIN_CODED_SHARE * len(read)
     unmatched = float(question.weights @ (nearest.max(axis=1) < MATCHED_COSINE)) if has_most else UNKNOWN_UNMATCHED
     return WordComparison(match, unmatched)

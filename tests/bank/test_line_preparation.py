@@ -11,6 +11,7 @@ from everthread.types import ROLES, LineTokens, NewLine, Role
 
 REPLIES: tuple[Role, ...] = ("assistant",)
 TOOLS: tuple[Role, ...] = ("tool",)
+PEOPLE: tuple[Role, ...] = ("user",)
 LINES = [NewLine("Where is Mia?", "Ann"), NewLine("In Lisbon.", "Jonas", "assistant"), NewLine("Thanks.", "Ann")]
 
 
@@ -35,7 +36,7 @@ def test_only_lines_of_the_given_roles_are_embedded() -> None:
 
 
 def test_only_lines_of_the_given_roles_get_codes_of_words() -> None:
-    entries = prepare_lines(LINES, ROLES, lambda texts: embedding([texts]), token_roles=("user",))
+    entries = prepare_lines(LINES, ROLES, lambda texts: embedding([texts]), PEOPLE)
     assert [entry.tokens is not None for entry in entries] == [True, False, True]
     assert all(entry.vectors is not None for entry in entries)
 

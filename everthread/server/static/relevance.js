@@ -9,7 +9,7 @@ const TIME_QUESTION_RELEVANCE = 0.9; // of every line that answers a question ab
 
 const SIGNALS = new Set(
   `score relevance cosine cosine_near cosine_session length bm25_window bm25_session share share_window empty
-   asks speaker person day near_day month answers time first_person experience distance confidence keywords
+   asks speaker person day near_day month answers time first_person experience token_match distance confidence keywords
    recency_importance`.split(/\s+/),
 ); // that have a name in words
 

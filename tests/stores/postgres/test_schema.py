@@ -184,9 +184,9 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
             f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYZER_VERSION})",
             "INSERT INTO everthread.buffer VALUES ('alice', 'before', '[[1,2]]')",
         )
-        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 3.*everthread db migrate URL"):
+        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 4.*everthread db migrate URL"):
             opened(url)
-        assert schema.migrate(Database(url)) == 2
+        assert schema.migrate(Database(url)) == 3
         assert schema.migrate(Database(url)) == 0
         for each in (url, postgres.build_url(url, user=role, password=SECRET)):
             with opened(each) as memory:
@@ -216,7 +216,7 @@ def test_tables_of_version_0_1_0_are_migrated_and_their_sessions_can_have_titles
     )
     with pytest.raises(StoreUnavailable, match="everthread db migrate URL"):
         opened(url)
-    assert schema.migrate(Database(url)) == 1
+    assert schema.migrate(Database(url)) == 2
     with opened(url) as memory:
         assert [(session.id, session.title, session.metadata) for session in memory.sessions()] == [("s", None, {})]
         assert memory.set_session("s", title="Tea").title == "Tea"
