@@ -160,7 +160,7 @@ _WORDS_PROFILE = ScoringProfile(
 
 @dataclass(frozen=True, kw_only=True)
 class Default(Recipe):
-    """Finds lines as they were said by twenty signals of words, meaning, speakers and times.
+    """Finds lines as they were said by twenty-one signals of words, meaning, speakers and times.
 
     Each hit is shown with its neighbours. If no line is relevant, the calibrated relevance gate leaves contexts empty.
 

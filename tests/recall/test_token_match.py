@@ -116,7 +116,7 @@ def test_codes_of_another_scheme_are_replaced(store: Store) -> None:
     memory = opened(store)
     line = memory.observe(LINES[0])
     ((_, codes),) = store.token_codes("alice", memory.embedder.name, SCHEME, ALL)
-    assert len(codes) == 3 * 16
+    assert len(codes) == 2 * 16
     tokens = memory.reader.encoder.embed([LINES[0]])[0].tokens
     assert tokens is not None
     store.put_vectors("alice", memory.embedder.name, {}, [line], {1: replace(tokens, scheme="later")})
