@@ -45,7 +45,9 @@ EVIDENCE_NAMES = (
     "small_bank_cosine",  # the greatest cosine x small_bank: among few lines even a low cosine is evidence
     "small_bank_score",  # the best score x small_bank
     "uncovered",  # idf mass of the question's terms that the best window lacks: what is asked about the subject
-    "unmatched",  # the share of the question's words to which no word of the best lines is near in meaning
+    # The share of the question's words to which no word of the best lines is near in meaning, x (1 - small_bank):
+    # few lines have a word near to each.
+    "unmatched",
     "query_length",  # log1p of the question's terms: if only words are compared, a long question always finds some
 )
 DATE_SIGNALS = ("day", "near_day", "month")
@@ -91,7 +93,7 @@ def collect_evidence(
         "small_bank_cosine": small_bank * cosine,
         "small_bank_score": small_bank * best_score,
         "uncovered": _idf_mass(candidates) * (1 - float(signals["share_window"][informative].max(initial=0.0))),
-        "unmatched": unmatched,
+        "unmatched": unmatched * (1 - small_bank),
         "query_length": math.log1p(len(candidates.parsed.terms)),
     }
 
