@@ -24,12 +24,13 @@ def get_or_create_scheme(db: Connection, bank: str, model: str, tokens: Mapping[
     if row[0] is not None:
         return int(row[0])
     drop(db, bank, "model = %s", model)
-    row = db.execute(
-        """INSERT INTO everthread.token_scheme (bank_id, number, model, name) SELECT %s, coalesce(max(number), 0) + 1,
-           %s, %s FROM everthread.token_scheme WHERE bank_id = %s RETURNING number""",
-        (bank, model, scheme, bank),
-    ).fetchone()
+    query = "SELECT coalesce(max(number), 0) + 1 FROM everthread.token_scheme WHERE bank_id = %s"
+    row = db.execute(query, (bank,)).fetchone()
     assert row is not None
+    db.execute(
+        "INSERT INTO everthread.token_scheme (bank_id, number, model, name) VALUES (%s, %s, %s, %s)",
+        (bank, row[0], model, scheme),
+    )
     return int(row[0])
 
 
