@@ -116,7 +116,7 @@ class EmbeddingBacklog:
     def _fill(
         self, read: Callable[[int], list[Line]], progress: Callable[[int], None] | None, have_vectors: bool = False
     ) -> None:
-        """Embed the lines that `read` returns, each time those after a number, until there are none."""
+        """Embed the lines that `read` returns, each time those after a number, until it returns no more."""
         last, is_done = 0, False
         while not is_done and self._store.exists(self._bank):
             with self._filling:

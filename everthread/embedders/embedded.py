@@ -1,4 +1,4 @@
-"""What an embedder gives for a text that is stored, and for a question: vectors, and the words for late interaction."""
+"""Embedded texts and questions: their vectors, and their words for late interaction."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class _Model:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run of the model gives for a text.
+    """The result of one run of the model on a text.
 
     Attributes:
         vector: (D,) of the text.

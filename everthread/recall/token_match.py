@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float32]
 
 Codes = tuple[int, bytes]  # a line's number and its codes, row by row
 
-# What the other signals let expect, by least squares on the lines of conversations among friends.
+# The value that the other signals let expect, by least squares on the lines of conversations among friends.
 EXPECTED = {"cosine": 0.548, "share": 0.3875}
 EXPECTED_BIAS = 0.1796
 MATCHED_COSINE = 0.6  # of a word of the question to one of a line, from which on both mean about the same
