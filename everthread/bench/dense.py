@@ -15,6 +15,7 @@ import numpy as np
 from everthread import factory
 from everthread.bench.metrics import KS, mean, percentile, recall_at
 from everthread.bench.questions import AnnotatedConversation
+from everthread.embedders import shapes
 from everthread.embedders.base import Embedder
 from everthread.types import NewLine
 
@@ -60,14 +61,14 @@ def measure_dense(
     elapsed_s, line_count = 0.0, 0
     for conversation in conversations:
         started_at = time.perf_counter()
-        vectors = model.embed([format_with_date(line) for line in conversation.lines])  # (N, D)
+        vectors = shapes.embed_texts(model, [format_with_date(line) for line in conversation.lines])  # (N, E, D)
         elapsed_s += time.perf_counter() - started_at
         line_count += len(conversation.lines)
         for question in conversation.questions:
             started_at = time.perf_counter()
             query = model.embed_query(question.text)
             query_ms.append(1000 * (time.perf_counter() - started_at))
-            order = np.argsort(-(vectors @ query), kind="stable")[: max(KS)]
+            order = np.argsort(-shapes.max_cosines(vectors, query), kind="stable")[: max(KS)]
             ranked = [conversation.ids[index] for index in order]
             recalls.append({k: recall_at(ranked, question.gold, k) for k in KS})
     recall = {k: mean(recalled[k] for recalled in recalls) for k in KS}

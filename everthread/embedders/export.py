@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 Quantise = Literal["int8", "none"]
 MIN_TABLE_ROWS = 256  # a table of fewer rows (token types) is not worth quantising
-MASK_SCORE = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and no sum overflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +56,92 @@ def export(
     if quantise not in get_args(Quantise):
         raise ConfigError(f"unknown quantisation {quantise!r}; choose one of {', '.join(get_args(Quantise))}")
     source = read_source_config(folder)
+    _check_exporter()
+    encoder = load_encoder(folder)
+    from everthread.embedders.pooling import BasePooling
+
+    pooling = BasePooling(source.pooling, source.normalise)
+    name = name or f"{folder.resolve().name}-{quantise}"
+    return export_encoder(encoder, pooling, source, folder, out, quantise, name=name, multilingual=multilingual)
+
+
+def export_encoder(
+    encoder: torch.nn.Module,
+    pooling: torch.nn.Module,
+    source: SourceConfig,
+    folder: Path,
+    out: Path,
+    quantise: Quantise = "int8",
+    *,
+    name: str,
+    vectors: int = 1,
+    multilingual: bool = False,
+) -> EmbedderConfig:
+    """Write a model that is loaded; return its description.
+
+    Args:
+        encoder: turns token ids into the states of tokens.
+        pooling: turns states and mask into the vectors of a text (`everthread.embedders.pooling`).
+        source: the prompts and the limit of the model.
+        folder: has its tokenizer.
+        out: the folder to write.
+        quantise: the format of the weights.
+        name: the embedder's name.
+        vectors: of each text; several have the pooling `AttentionPooling`.
+        multilingual: whether the model understands more than English.
+
+    Raises:
+        ConfigError: a package is missing, or the tokenizer can't be read.
+    """
+    _check_exporter()
     tokenizer = _tokenizer_text(folder)
     out.mkdir(parents=True, exist_ok=True)
-    dim = _write_model(folder, out / "model.onnx", source, quantise)
+    _write_model(encoder.eval(), pooling.eval(), out / "model.onnx", quantise)
     (out / "tokenizer.json").write_text(tokenizer, encoding="utf-8", newline="\n")
     config = EmbedderConfig(
-        name=name or f"{folder.resolve().name}-{quantise}",
-        dim=dim,
+        name=name,
+        dim=int(encoder.config.hidden_size),
         max_tokens=source.max_tokens,
-        pooling=source.pooling,
+        pooling="attention" if vectors > 1 else source.pooling,
         quantisation=quantise,
         query_prompt=source.query_prompt,
         text_prompt=source.text_prompt,
         multilingual=multilingual,
         model_bytes=(out / "model.onnx").stat().st_size,
         tokenizer_sha256=hashlib.sha256(tokenizer.encode()).hexdigest(),
+        vectors=vectors,
     )
     (out / "embedder.json").write_text(json.dumps(asdict(config), indent=2) + "\n", encoding="utf-8", newline="\n")
     return config
+
+
+def load_encoder(folder: Path) -> Any:
+    """Load the encoder of a sentence-transformers folder on torch.
+
+    Raises:
+        ConfigError: transformers is missing, or can't load the folder.
+    """
+    try:
+        from transformers import AutoModel
+    except ImportError as error:
+        raise _missing_extra(error) from error
+    try:
+        return AutoModel.from_pretrained(folder, local_files_only=True, attn_implementation="eager").eval()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"transformers can't load {folder} ({error})") from error
+
+
+def _check_exporter() -> None:
+    try:
+        import onnx  # noqa: F401
+        import onnxscript  # noqa: F401  torch's exporter needs it, and its own error is less clear
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise _missing_extra(error) from error
+
+
+def _missing_extra(error: ImportError) -> ConfigError:
+    return ConfigError(f"exporting needs the extra: {extra_command('train')} ({error})")
 
 
 def read_source_config(folder: Path) -> SourceConfig:
@@ -133,50 +200,40 @@ def _json_or_empty(path: Path) -> Any:
     return _json(path, "") if path.exists() else {}
 
 
-def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quantise) -> int:
-    """Trace, optimise and quantise the model; return the number of dimensions."""
-    try:
-        import onnx
-        import onnxscript  # noqa: F401  torch's exporter needs it, and its own error is less clear
-        from transformers import AutoModel
-    except ImportError as error:
-        raise ConfigError(f"exporting needs the extra: {extra_command('train')} ({error})") from error
-    try:
-        encoder = AutoModel.from_pretrained(folder, local_files_only=True, attn_implementation="eager").eval()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"transformers can't load {folder} ({error})") from error
+def _write_model(encoder: torch.nn.Module, pooling: torch.nn.Module, path: Path, quantise: Quantise) -> None:
+    """Trace, optimise and quantise the model."""
+    import onnx
+
     with tempfile.TemporaryDirectory() as scratch:
         traced = Path(scratch, "traced.onnx")
-        _trace(encoder, source, traced)
+        _trace(encoder, pooling, traced)
         model = _optimize(traced)
         if quantise == "int8":
             # Not optimised again, because that writes attributes that an older onnxruntime rejects.
             model = _quantise(model, Path(scratch))
     onnx.save(_strip_metadata(model), path)
-    return int(encoder.config.hidden_size)
 
 
-def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
-    """Write a graph from token ids and mask to one vector per text, with pooling and normalisation."""
+def _trace(encoder: torch.nn.Module, pooling: torch.nn.Module, path: Path) -> None:
+    """Write a graph from token ids and mask to the vectors of each text."""
     import torch
+
+    from everthread.embedders.pooling import MASK_SCORE
 
     takes_types = "token_type_ids" in inspect.signature(encoder.forward).parameters
 
     class Sentence(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.encoder = encoder
+            self.encoder, self.pooling = encoder, pooling
 
         def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
             mask = attention_mask.to(torch.float32)  # (N, T)
             # An additive mask bypasses transformers' own mask code, which would be traced into a hundred nodes.
             bias = (1.0 - mask[:, None, None, :]) * MASK_SCORE  # (N, 1, 1, T)
             types = {"token_type_ids": torch.zeros_like(input_ids)} if takes_types else {}
-            hidden = self.encoder(input_ids=input_ids, attention_mask=bias, **types).last_hidden_state  # (N, T, D)
-            vector = hidden[:, 0] if source.pooling == "cls" else _mean(hidden, mask)
-            if source.normalise:
-                vector = vector / torch.linalg.vector_norm(vector, dim=1, keepdim=True).clamp(min=1e-12)
-            return vector
+            states = self.encoder(input_ids=input_ids, attention_mask=bias, **types).last_hidden_state  # (N, T, D)
+            return self.pooling(states, mask)
 
     ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 0]])
     shape = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
@@ -192,11 +249,6 @@ def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
             external_data=False,
             verbose=False,
         )
-
-
-def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    weight = mask.unsqueeze(-1)  # (N, T, 1)
-    return (hidden * weight).sum(1) / weight.sum(1).clamp(min=1.0)  # (N, D)
 
 
 def _optimize(path: Path) -> onnx.ModelProto:

@@ -41,6 +41,7 @@ class EmbedderConfig:
     """The content of embedder.json, which describes a model; `everthread.embedders.export` writes it.
 
     A model with a `token_scheme` has the file token_projection.npy, and token vectors as its second output.
+    The graph of a model with several vectors a text returns one for a question, and then those of a text.
     """
 
     name: str
@@ -54,6 +55,7 @@ class EmbedderConfig:
     model_bytes: int
     tokenizer_sha256: str
     token_scheme: str = ""
+    vectors: int = 1  # of each text; models of version 0.1.0 have one
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Result:
     """The result of one run of the model on a text.
 
     Attributes:
-        vector: (D,) of the text.
+        vector: (D,) of the text; (1 + E, D) if a text has several: first the one of a question, then those of a text.
         tokens: (T, B) of its content tokens.
         spans: of T, first character and end of the word that the token is a part of.
     """
@@ -129,20 +131,24 @@ class OnnxEmbedder:
         return self._stack_vectors(results), [token_vectors.encode_signs(result.tokens) for result in results]
 
     def embed_query(self, text: str) -> Vector:
-        return self._run_question(self._config.query_prompt + text).vector
+        return self._question_vector(self._run_question(self._config.query_prompt + text))
 
     def embed_query_with_tokens(self, text: str) -> tuple[Vector, QuestionTokens]:
         text = self._config.query_prompt + text
         result = self._run_question(text)
         encodable = make_encodable(text)
         words = [encodable[first:end] for first, end in result.spans]
-        return result.vector, QuestionTokens(self.token_scheme, words, result.tokens)
+        return self._question_vector(result), QuestionTokens(self.token_scheme, words, result.tokens)
 
     def _stack_vectors(self, results: Sequence[Result]) -> Vectors:
-        vectors = np.empty((len(results), self.dim), np.float32)  # (N, D)
+        shape = (self._config.vectors, self.dim) if self._config.vectors > 1 else (self.dim,)
+        vectors = np.empty((len(results), *shape), np.float32)  # (N, D) or (N, E, D)
         for row, result in enumerate(results):
-            vectors[row] = result.vector
+            vectors[row] = result.vector[1:] if self._config.vectors > 1 else result.vector
         return vectors
+
+    def _question_vector(self, result: Result) -> Vector:
+        return result.vector[0] if self._config.vectors > 1 else result.vector
 
     def _run_all(self, texts: Sequence[str]) -> list[Result]:
         """Run the model on texts to be stored, with several threads."""
@@ -193,8 +199,8 @@ class OnnxEmbedder:
         outputs = ["sentence_vector"] if model.projection is None else ["sentence_vector", "token_vectors"]
         vector, *hidden = (
             output[0] for output in model.session.run(outputs, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
-        )  # (D,), (T, D)
-        vector = np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
+        )  # (D,) or (1 + E, D), (T, D)
+        vector = np.asarray(vector / np.maximum(np.linalg.norm(vector, axis=-1, keepdims=True), 1e-12), np.float32)
         if model.projection is None:
             return Result(vector, NO_TOKENS, ())
         chosen = token_vectors.find_content_tokens(encoding.tokens)
