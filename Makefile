@@ -9,6 +9,7 @@ LITELLM := build/litellm
 DROPINS := build/dropins
 CHECKS = $(MAKE) --no-print-directory
 STRANDS := build/strands
+TRAIN := build/train
 
 # Install a package of Debian's, which takes Debian and its root user.
 apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
@@ -19,7 +20,7 @@ apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get
 unit test: export PYTHONDONTWRITEBYTECODE =
 unit test: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo chat serve unit test check docs conformance dropins browser clients vendor clean
+.PHONY: demo chat serve unit test check docs conformance dropins browser clients train vendor clean
 
 demo: $(VENV)/installed
 	@$(BIN)/everthread demo
@@ -75,6 +76,10 @@ dropins: $(VENV)/installed-test $(DROPINS)/fetched $(STRANDS)/installed
 # The tests of the clients with litellm as well, which needs an older openai, and so an environment of its own.
 clients: $(VENV)/installed-test $(AI_SDK)/node_modules $(LITELLM)/installed
 	$(BIN)/pytest -m '' tests/server/proxy/test_clients.py tests/server/proxy/test_connect_page.py
+
+# The tests of training and exporting, which need torch, and so an environment of its own.
+train: $(TRAIN)/installed
+	$(TRAIN)/bin/python -m pytest tests/training tests/embedders/test_export.py tests/cli/test_train.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Everthread needs Python 3.11 or later, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11")'
@@ -138,6 +143,14 @@ $(LITELLM)/installed:
 $(STRANDS)/installed: pyproject.toml
 	$(PYTHON) -m venv $(STRANDS)
 	$(STRANDS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[strands]' hypothesis pytest
+	@touch $@
+
+# torch comes first, and in its version for the processor alone: with the other packages pip would choose gigabytes of
+# CUDA.
+$(TRAIN)/installed: pyproject.toml
+	$(PYTHON) -m venv $(TRAIN)
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[train]' hypothesis pytest
 	@touch $@
 
 clean:

@@ -46,6 +46,7 @@ LAZY_COMMANDS = {
     "sessions": "everthread.cli.sessions",
     "telegram": "everthread.cli.telegram",
     "title": "everthread.cli.sessions",
+    "train": "everthread.cli.train",
     "write": "everthread.cli.write",
 }
 EXTRAS = {
