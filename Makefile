@@ -145,8 +145,7 @@ $(STRANDS)/installed: pyproject.toml
 	$(STRANDS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[strands]' hypothesis pytest
 	@touch $@
 
-# torch comes first, and in its version for the processor alone: with the other packages pip would choose gigabytes of
-# CUDA.
+# torch comes first: with the other packages pip may choose one with gigabytes of CUDA.
 $(TRAIN)/installed: pyproject.toml
 	$(PYTHON) -m venv $(TRAIN)
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0

@@ -40,7 +40,7 @@ class TrainingConfig:
         trained_layers: the last layers of the encoder; those before them stay as they are, which is faster, and forgets
             less of what the base knows.
         batch_pairs: pairs of a batch; each text is a negative of all other questions in it.
-        negatives: mined texts for each question, besides those in the pairs' file.
+        negatives: of each pair: first the given ones, then mined ones.
         encoder_rate: learning rate of the encoder.
         pooling_rate: learning rate of the poolings, whose few weights begin at random.
         scale: of cosines in the loss, the inverse of its temperature; 20 as in sentence-transformers.
