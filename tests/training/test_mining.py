@@ -12,7 +12,7 @@ PAIRS = [
 ]
 
 
-def test_the_nearest_wrong_text_is_a_negative_and_the_text_of_a_similar_question_is_none() -> None:
+def test_the_nearest_wrong_text_is_a_negative_but_not_the_text_of_a_similar_question() -> None:
     mined = Guide(PAIRS, HashEmbedder(1024)).add_negatives(1)
     assert mined[0].negatives == ("my hat is on the red boat",)
     assert [pair.text for pair in mined] == [pair.text for pair in PAIRS]
