@@ -196,7 +196,7 @@ class OnnxEmbedder:
         model = self._load()
         encoding = model.tokenizer.encode(make_encodable(text[: self._config.max_tokens * CHARS_PER_TOKEN]))
         ids = np.array([encoding.ids], np.int64)  # (1, T)
-        outputs = ["sentence_vector"] if model.projection is None else ["sentence_vector", "token_vectors"]
+        outputs = None if model.projection is None else ["sentence_vector", "token_vectors"]
         vector, *hidden = (
             output[0] for output in model.session.run(outputs, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
         )  # (D,) or (1 + E, D), (T, D)
