@@ -31,6 +31,7 @@ Codes = tuple[int, bytes]  # a line's number and its codes, row by row
 # The value that the other signals let expect, by least squares on the lines of conversations among friends.
 EXPECTED = {"cosine": 0.548, "share": 0.3875}
 EXPECTED_BIAS = 0.1796
+MAX_TOKENS = 32  # of a question; a longer one is talk, some word of which is near to a word of any line
 MATCHED_COSINE = 0.6  # of a word of the question to one of a line, from which on both mean about the same
 MIN_CODED_SHARE = 0.5  # of the lines read, below which nothing is known of unmatched words
 UNKNOWN_UNMATCHED = 0.2  # with it, as many questions pass the gate as with codes
@@ -66,12 +67,13 @@ class WordComparison:
 
 
 def weigh_tokens(candidates: Candidates) -> WeightedTokens | None:
-    """Weigh the tokens of a question by how rare their words are in the bank; None if no token counts.
+    """Weigh the tokens of a question by how rare their words are in the bank; None if no token counts, or if there are
+    too many.
 
     Speakers' names don't count: they have a signal of their own.
     """
     tokens = candidates.tokens
-    if tokens is None:
+    if tokens is None or len(tokens.words) > MAX_TOKENS:
         return None
     lines, postings = candidates.corpus.lines, candidates.postings
     common = min((idf(posting.df, lines) for posting in postings.values()), default=0.0)  # of terms that were not read

@@ -74,6 +74,15 @@ def test_without_codes_the_signal_says_nothing(store: Store) -> None:
     assert memory.recall("Which pet does she have?")[0].text == LINES[0]
 
 
+def test_the_words_of_talk_that_is_longer_than_a_question_are_not_compared(store: Store) -> None:
+    memory = opened(store)
+    for text in LINES:
+        memory.observe(text)
+    found = compare(memory, " ".join(["Which pet does she have?", *(f"word{number}" for number in range(40))]))
+    assert found.match.tolist() == [0, 0, 0]
+    assert found.unmatched == UNKNOWN_UNMATCHED
+
+
 def test_reindex_stores_the_codes_that_an_earlier_version_did_not(store: Store) -> None:
     memory = opened(store, late_interaction=False)
     for text in LINES:
