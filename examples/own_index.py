@@ -4,8 +4,7 @@
 everything in memory; replace it by a client, or by FAISS. Lines, words, filters and exact cosines stay in SQLite, so
 the results are those of the shipped store, as long as the index finds the same neighbours.
 
-Such an index has no transactions. Lines and vectors are written to the file first; `memory.reindex()` adds vectors that
-the index lacks.
+Such an index has no transactions: lines and vectors go to the file first, and `memory.reindex()` adds missing ones.
 
     python examples/own_index.py
 """
@@ -16,7 +15,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 
@@ -81,9 +79,9 @@ class IndexedStore(SQLiteStore):
         model: str,
         vectors: Mapping[int, Vectors],
         expected: Sequence[Line],
-        tokens: Mapping[int, LineTokens] = MappingProxyType({}),
+        tokens: Mapping[int, LineTokens] | None = None,
     ) -> None:
-        super().put_vectors(bank, model, vectors, expected, tokens)
+        super().put_vectors(bank, model, vectors, expected, tokens or {})
         # Lines may have been forgotten meanwhile, or the bank, which `get` would create again.
         for line in self.get(bank, sorted(vectors)) if self.exists(bank) else ():
             self._add_to_index(bank, model, line.seq, vectors[line.seq])

@@ -74,7 +74,8 @@ ASSISTANT_SIGNALS = (
 WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # signals for an embedder that can't read the question
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
 
-# Among friends, "uncovered" made the weight of "match" negative, and let in more of the questions with other names.
+# Among friends, "uncovered" let in more of the questions with other names. Beside "unmatched", "match" has no weight of
+# its own: fitted, it is negative.
 ONLY_SOME = ("uncovered", "unmatched", "query_length")
 EVIDENCE = tuple(name for name in relevance.EVIDENCE_NAMES if name not in ONLY_SOME)
 
@@ -102,7 +103,7 @@ class FitSettings:
 AMONG_FRIENDS = FitSettings(
     FRIEND_SIGNALS,
     ridge=0.03,
-    evidence=(*EVIDENCE, "unmatched"),
+    evidence=(*(name for name in EVIDENCE if name != "match"), "unmatched"),
     order_only=FRIENDS_ORDER_ONLY,
     small_bank_odds=0.38,  # keeps as many questions about first facts as 0.3 did without unmatched words
 )

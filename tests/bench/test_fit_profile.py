@@ -15,6 +15,7 @@ from everthread.bench import fit_profile
 from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit import Example
 from everthread.bench.fit_profile import (
+    AMONG_FRIENDS,
     ASSISTANT_SIGNALS,
     BY_WORDS,
     EVIDENCE,
@@ -71,7 +72,7 @@ def fitted() -> FitResult:
 
 def test_each_signal_and_each_piece_of_evidence_gets_a_fitted_number(fitted: FitResult) -> None:
     assert tuple(fitted.weights) == FRIEND_SIGNALS
-    assert tuple(fitted.query_model) == ("bias", *EVIDENCE)
+    assert tuple(fitted.query_model) == ("bias", *AMONG_FRIENDS.evidence)
     assert tuple(fitted.hit_model) == ("bias", "score_share")
     numbers = [*fitted.weights.values(), *fitted.query_model.values(), *fitted.hit_model.values()]
     assert all(map(math.isfinite, numbers))

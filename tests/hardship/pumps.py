@@ -57,6 +57,12 @@ SECRETS = ("password for ", "password is ", "my password ", "key=", "eyJ-", "pin
 NASTY = (*BLANKS, *SIGNS, *WORDS, *TIMES, *TALK, *SECRETS)
 
 
+APART = (
+    *("everthread.bench", "everthread.compat.strands"),
+    *("everthread.embedders.pooling", "everthread.training.model", "everthread.training.trainer"),
+)
+
+
 @dataclass(frozen=True)
 class Found:
     """A pattern of the package, where it is, and whether it is only ever matched at the beginning of a text."""
@@ -67,10 +73,10 @@ class Found:
 
 
 def modules() -> Iterator[ModuleType]:
-    """Import all modules of the package, except the benchmarks, which read their own data sets, and the store for
-    Strands, which is installed in an environment of its own."""
+    """Import all modules of the package, except the benchmarks, which read their own data sets, and those that need an
+    environment of their own: the store for Strands, and training on torch."""
     for info in pkgutil.walk_packages(everthread.__path__, "everthread."):
-        if not info.name.startswith(("everthread.bench", "everthread.compat.strands")) and "__main__" not in info.name:
+        if not info.name.startswith(APART) and "__main__" not in info.name:
             yield importlib.import_module(info.name)
 
 

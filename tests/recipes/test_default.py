@@ -24,7 +24,7 @@ PROFILES = {"friends": Default().friends, "assistant": Default().assistant, "wor
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_a_profile_has_finite_weights_of_known_signals_and_evidence(profile: ScoringProfile) -> None:
-    assert set(profile.weights) <= {*SIGNALS, *statements.SIGNALS}
+    assert set(profile.weights) <= {*SIGNALS, *statements.SIGNALS, "token_match"}
     assert set(profile.query_model.weights) <= set(EVIDENCE_NAMES)
     numbers = [*profile.weights.values(), *profile.query_model.weights.values(), *profile.hit_model.weights.values()]
     assert all(map(math.isfinite, [*numbers, profile.query_model.bias, profile.hit_model.bias]))
@@ -35,7 +35,8 @@ def test_a_profile_has_finite_weights_of_known_signals_and_evidence(profile: Sco
 def test_meaning_and_words_both_raise_a_score(profile: ScoringProfile) -> None:
     assert profile.weights["cosine"] > 0
     assert profile.weights["bm25_window"] > 0
-    assert profile.query_model.weights["match"] > 0
+    assert profile.query_model.weights["cosine"] > 0
+    assert profile.query_model.weights["best_score"] > 0
 
 
 def test_a_context_considers_more_hits_than_stay_in_view() -> None:

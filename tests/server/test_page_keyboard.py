@@ -300,9 +300,9 @@ def test_every_setting_is_changed_and_a_model_connected(
     keyboard.choose("Reset")
     keyboard.expect_at("Temperature")
     keyboard.go("Recipe")
-    keyboard.press("ArrowDown")
     with page.expect_response("**/recipe"):
-        keyboard.expect_at("Recipe")
+        keyboard.press("ArrowDown")
+    keyboard.expect_at("Recipe")
     keyboard.choose("Options of")
     keyboard.go("max hits")
     for label in ("Remember chats", "Notes written by"):

@@ -15,6 +15,7 @@ from everthread.errors import BadInput
 NONE = "none"  # the boundary of goodai-ltm's own chunks
 LINE = "line"
 BOUNDARIES = (LINE, NONE)
+SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", "。", "！", "？", '"', "”", ")")
 
 Span = tuple[int, int]  # positions of the first token and after the last one
 
@@ -25,7 +26,7 @@ class Cutting:
 
     capacity: int  # tokens of a chunk
     step: int  # tokens from the start of a chunk to that of the next
-    boundary: str = NONE  # what no chunk crosses: the end of a LINE, or NONE
+    boundary: str = NONE  # what no chunk crosses: the end of a LINE that is not wrapped, or NONE
 
     def __post_init__(self) -> None:
         if self.boundary not in BOUNDARIES:
@@ -59,9 +60,14 @@ class Cutting:
 
 
 def line_starts(pieces: Iterable[str]) -> Iterator[int]:
-    """Yield the index of each token that begins a line after the first one; blank lines belong to the line before."""
-    is_ended = False
+    """Yield the index of each token that begins a line after the first one; blank lines belong to the line before.
+
+    A row that goes on in lower case, after one without the end of a sentence, is part of the same line: it was wrapped.
+    """
+    newlines, last = 0, ""
     for index, piece in enumerate(pieces):
-        if is_ended and piece.strip():
+        word = piece.strip()
+        if newlines and word and (newlines > 1 or last.endswith(SENTENCE_ENDS) or not word[0].islower()):
             yield index
-        is_ended = "\n" in piece
+        newlines = piece.count("\n") + (0 if word else newlines)
+        last = word or last

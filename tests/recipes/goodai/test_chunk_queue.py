@@ -86,14 +86,20 @@ def test_no_chunk_crosses_a_separator() -> None:
 
 def test_no_chunk_crosses_the_end_of_a_line() -> None:
     queue = ChunkQueue(4, 0.5, boundary=LINE)
-    put(queue, "a b\n\nc d e f g h\ni")
-    assert texts(queue) == ["a b\n\n", "c d e f ", "e f g h\n", "i"]
+    put(queue, "a b\n\nc d e f g h\nI")
+    assert texts(queue) == ["a b\n\n", "c d e f ", "e f g h\n", "I"]
     before = queue.ids()
-    key, changes = queue.add(" j\nk", words(" j\nk"))
-    assert texts(queue)[3:] == ["i j\n", "k"]
+    key, changes = queue.add(" j\nK", words(" j\nK"))
+    assert texts(queue)[3:] == ["I j\n", "K"]
     assert (changes.changed, queue.ids()[:4], len(changes.appeared)) == ((before[3],), before, 1)
     queue.delete(key)
-    assert texts(queue)[3:] == ["i"]
+    assert texts(queue)[3:] == ["I"]
+
+
+def test_a_wrapped_line_is_cut_as_one() -> None:
+    queue = ChunkQueue(6, 0.5, boundary=LINE)
+    put(queue, "A b\nc d. \ne f")
+    assert texts(queue) == ["A b\nc d. \n", "e f"]
 
 
 def test_blanks_around_tokens_belong_to_the_text() -> None:
