@@ -47,12 +47,18 @@ class EmbeddingBacklog:
         self._roles, self._token_roles = roles, token_roles if encoder.token_scheme else ()
         self._seqs: set[int] = set()
         self._checked_leftovers = False  # whether lines of earlier processes were embedded
+        self._last_coded: int | None = 0  # `embed_codeless` goes on after this line; None: no line lacks codes
         self._lock = Lock()
         self._embedding = Lock()  # held until the vectors of a batch are stored
         self._filling = Lock()  # the same, of `embed_missing`, for which no reply waits
 
     def __bool__(self) -> bool:
         return bool(self._seqs)
+
+    @property
+    def wants_codes(self) -> bool:
+        """True if lines get codes of their words, because the recipe compares words."""
+        return bool(self._token_roles)
 
     def add(self, lines: Iterable[Line]) -> None:
         """Add lines of the embedded roles to the backlog."""
@@ -84,7 +90,6 @@ class EmbeddingBacklog:
             # A write would create a forgotten bank again.
             if dim and not self._checked_leftovers and self._store.exists(self._bank):
                 self._embed_and_store(self._read_leftovers(dim))
-                self._embed_and_store(self._read_codeless(MAX_BACKFILL_LINES), have_vectors=True)
                 self._checked_leftovers = True
 
     def discard(self, lines: Iterable[Line]) -> None:
@@ -112,6 +117,26 @@ class EmbeddingBacklog:
 
         self._fill(read_without_vector, progress)
         self._fill(lambda last: self._read_codeless(BATCH_LINES, last), progress, have_vectors=True)
+
+    def embed_codeless(self, limit: int) -> bool:
+        """Embed the next lines that lack the codes of their words, as lines of earlier versions do.
+
+        Args:
+            limit: of lines.
+
+        Returns:
+            True if more lines may lack codes.
+        """
+        with self._filling:
+            if self._last_coded is None or not self._store.exists(self._bank):
+                return False
+            lines = self._read_codeless(limit, self._last_coded)
+            is_stored = self._embed_and_store(lines, have_vectors=True) > 0
+            if is_stored:
+                self._last_coded = lines[-1].seq
+            elif not lines:
+                self._last_coded = None
+            return is_stored
 
     def _fill(
         self, read: Callable[[int], list[Line]], progress: Callable[[int], None] | None, have_vectors: bool = False

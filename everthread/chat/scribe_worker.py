@@ -32,6 +32,7 @@ log = logging.getLogger("everthread")
 
 RETRY_DELAY_S = 30.0  # before a failed job is tried again; doubled each time
 MAX_RETRY_DELAY_S = 3600.0
+CODED_LINES = 64  # after each turn, of a bank that an earlier version wrote
 MAX_CONFLICT_RETRIES = 3  # immediate retries, if a line was retracted while the job ran
 
 
@@ -160,10 +161,11 @@ class ScribeWorker:
             return lambda: self._attempt(job)
 
     def _embed_pending(self) -> None:
-        """Embed the lines whose embedding was deferred."""
+        """Embed the lines whose embedding was deferred, and some whose words have no codes yet."""
         with self._background_slot(), self._writing:
             if not self._closed:
                 self.memory.backlog.embed_pending()
+                self.memory.backlog.embed_codeless(CODED_LINES)
 
     def _mark_idle(self) -> None:
         with self._done:

@@ -1,32 +1,48 @@
-"""VectorWorker: embeds the lines of large imports after their requests are answered."""
+"""VectorWorker: embeds the lines of large imports, and the words of lines of earlier versions, in the background."""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 from everthread.errors import EverthreadError
 from everthread.memory import Memory
 
 log = logging.getLogger("everthread.server")
 
+CODED_LINES = 64  # at a time: a reply waits no longer for the embedder
+
 
 class VectorWorker:
-    """One thread, which embeds the lines without a vector of one bank after another. Thread-safe.
+    """One thread, which embeds what one bank after another lacks. Thread-safe.
 
     Until then the lines are found by their words. If the server stops first, `everthread reindex` or the next import
     into the bank embeds them.
     """
 
     def __init__(self) -> None:
-        self._memories: dict[str, Memory] = {}
+        self._tasks: dict[tuple[str, str], Callable[[], None]] = {}  # by bank and kind
         self._changed = threading.Condition()
         self._is_running = self._is_closed = False
 
     def add(self, memory: Memory) -> None:
         """Embed the lines of a bank, as soon as those of earlier ones are embedded."""
+        self._submit(memory.bank, "vectors", lambda: memory.backlog.embed_missing(self._check_open))
+
+    def add_codes(self, memory: Memory) -> None:
+        """Code the words of a bank's lines that have no codes, because an earlier version stored them."""
+
+        def code_all() -> None:
+            while memory.backlog.embed_codeless(CODED_LINES):
+                self._check_open()
+
+        if memory.backlog.wants_codes:
+            self._submit(memory.bank, "codes", code_all)
+
+    def _submit(self, bank: str, kind: str, task: Callable[[], None]) -> None:
         with self._changed:
-            self._memories[memory.bank] = memory
+            self._tasks[bank, kind] = task
             if self._is_running or self._is_closed:
                 return
             self._is_running = True
@@ -43,24 +59,24 @@ class VectorWorker:
         self.join(timeout)
 
     def _run(self) -> None:
-        while (memory := self._next()) is not None:
+        while (task := self._next()) is not None:
             try:
-                memory.backlog.embed_missing(self._check_open)
+                task()
             except _Stopped:
                 pass
             except EverthreadError as error:
-                log.warning("lines of an import have no vectors yet; run reindex: %s", error)
+                log.warning("lines have no vectors yet; run reindex: %s", error)
 
-    def _next(self) -> Memory | None:
-        """Return the next bank; without one, end the thread under the same lock in which banks are added."""
+    def _next(self) -> Callable[[], None] | None:
+        """Return the next task; without one, end the thread under the same lock in which tasks are added."""
         with self._changed:
-            if self._memories and not self._is_closed:
-                return self._memories.pop(next(iter(self._memories)))
+            if self._tasks and not self._is_closed:
+                return self._tasks.pop(next(iter(self._tasks)))
             self._is_running = False
             self._changed.notify_all()
             return None
 
-    def _check_open(self, _: int) -> None:
+    def _check_open(self, _: int = 0) -> None:
         if self._is_closed:
             raise _Stopped
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from hardship import PATIENCE
 from everthread import Line, Memory, NewLine
 from everthread.bank.embedding_backlog import MAX_BACKFILL_LINES
 from everthread.chat.chat import Chat
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import EmbedderUnavailable, StoreUnavailable
+from everthread.recipes.default import Default
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
@@ -218,6 +221,17 @@ def test_a_chat_does_not_wait_for_vectors_and_closing_it_embeds_all_lines(tmp_pa
             embedder.go.set()
         assert sorted(embedder.texts) == sorted(line.text for line in memory.lines())
         assert memory.stats().pending == 0
+
+
+def test_a_chat_codes_lines_of_an_earlier_version_after_a_turn(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as store:
+        earlier = Memory("alice", store, OnnxEmbedder(), Default(late_interaction=False))
+        earlier.observe("I adopted a greyhound.")
+        memory = Memory("alice", store, OnnxEmbedder(), Default())
+        with Chat(memory, llm=ScriptedLLM(["Lovely."])) as chat:
+            list(chat.reply("Hello there."))
+            assert chat.wait(PATIENCE)
+        assert not store.lines_without_tokens("alice", memory.embedder.name, "signs-128", 10, roles=("user",))
 
 
 def test_deferred_lines_in_postgres_are_embedded_by_recall(database: str, embedder: Embedder) -> None:

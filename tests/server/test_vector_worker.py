@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from hardship import PATIENCE
 
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.memory import Memory
+from everthread.recipes.default import Default
+from everthread.server.services import Services
 from everthread.server.vector_worker import VectorWorker
+from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import NewLine, Vectors
 
@@ -82,4 +86,15 @@ def test_a_store_that_fails_is_reported_and_the_other_banks_are_embedded(
         worker.add(memory)
     assert worker.join(PATIENCE)
     assert pending(memories[1:]) == [0]
-    assert "lines of an import have no vectors yet" in caplog.text
+    assert "lines have no vectors yet" in caplog.text
+
+
+def test_a_bank_that_an_earlier_version_wrote_is_coded_as_soon_as_the_server_opens_it(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as store:
+        earlier = Memory("alice", store, OnnxEmbedder(), Default(late_interaction=False))
+        for text in ("I adopted a greyhound.", "My printer has no more ink."):
+            earlier.observe(text)
+        services = Services(store, OnnxEmbedder(), None, Default())
+        services.get_memory("alice")
+        assert services.vectors.join(PATIENCE)
+        assert not store.lines_without_tokens("alice", earlier.embedder.name, "signs-128", 10)
