@@ -23,7 +23,8 @@ from typing import Any
 
 from everthread import factory
 from everthread.bench import synthetic
-from everthread.bench.speed import BANK, BulkEmbedder, Timing, store_synthetic_lines
+from everthread.bench.bulk_embedder import BulkEmbedder
+from everthread.bench.speed import BANK, Timing, store_synthetic_lines
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.prompt_builder import Prompt, shared_prefix_ratio

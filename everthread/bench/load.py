@@ -19,8 +19,9 @@ from uuid import uuid4
 
 from everthread import factory
 from everthread.bench import synthetic
+from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.bench.metrics import percentile
-from everthread.bench.speed import OBSERVED_LINES, QUERY_COUNT, BulkEmbedder, Timing, store_synthetic_lines, time_calls
+from everthread.bench.speed import OBSERVED_LINES, QUERY_COUNT, Timing, store_synthetic_lines, time_calls
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory

@@ -10,7 +10,8 @@ from typing import Any
 
 from everthread import factory
 from everthread.bench import synthetic
-from everthread.bench.speed import QUERY_COUNT, BulkEmbedder, Timing, time_calls
+from everthread.bench.bulk_embedder import BulkEmbedder
+from everthread.bench.speed import QUERY_COUNT, Timing, time_calls
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -25,11 +24,12 @@ import numpy as np
 
 from everthread import factory
 from everthread.bench import synthetic
+from everthread.bench.bulk_embedder import DIMENSIONS, BulkEmbedder, split_words
 from everthread.bench.metrics import percentile
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, StoreError
 from everthread.memory import Memory
-from everthread.types import Filter, NewLine, Vector, Vectors
+from everthread.types import Filter, NewLine, Vector
 
 BANK_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERY_COUNT = 200
@@ -37,8 +37,6 @@ OBSERVED_LINES = 100  # lines observed one by one at each size
 IMPORT_BATCH_LINES = 10_000  # lines that a bank gets at once while it is built
 SAMPLE_LINES = 512  # lines imported with the real model; more would only take longer
 MAX_SERIES_S = 60.0  # seconds of one series of timed calls; a slow baseline is timed on fewer queries
-DIMENSIONS = 384  # dimensions of the vectors, as of the default model
-BUCKETS = 4096  # hashed words; enough that two words rarely share a vector
 BANK = "bench"
 
 Progress = Callable[[str], None]
@@ -76,37 +74,6 @@ class SpeedResult:
     baseline_bytes: int
 
 
-class BulkEmbedder:
-    """Computes vectors of lifelike lines at almost no cost: the mean of a fixed random vector for each word.
-
-    For a query or a single line it also runs the real model, so that timings include it.
-    """
-
-    multilingual = True
-
-    def __init__(self, real: Embedder) -> None:
-        self.name = f"bulk-{DIMENSIONS}"
-        self._real = real
-        self._words = np.random.default_rng(0).standard_normal((BUCKETS, DIMENSIONS), dtype=np.float32)  # (BUCKETS, D)
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        if len(texts) == 1:
-            self._real.embed(texts)
-        return self.project(texts)
-
-    def embed_query(self, text: str) -> Vector:
-        self._real.embed_query(text)
-        return np.asarray(self.project([text])[0], np.float32)
-
-    def project(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors alone: (N, D)."""
-        words_by_text = [_words(text) or [""] for text in texts]
-        buckets = [zlib.crc32(word.encode()) % BUCKETS for words in words_by_text for word in words]
-        starts = np.cumsum([0, *(len(words) for words in words_by_text[:-1])])
-        sums = np.add.reduceat(self._words[buckets], starts, axis=0)  # (N, D)
-        return np.asarray(sums / np.linalg.norm(sums, axis=1, keepdims=True), np.float32)
-
-
 class Baseline:
     """Searches lines by an exact scan of their vectors and by FTS5."""
 
@@ -130,7 +97,7 @@ class Baseline:
         scores = self._vectors @ vector  # (N,)
         nearest = np.argpartition(-scores, min(k, len(scores) - 1))[:k]
         dense = (nearest[np.argsort(-scores[nearest])] + 1).tolist()
-        match = " OR ".join(f'"{word}"' for word in _words(query))
+        match = " OR ".join(f'"{word}"' for word in split_words(query))
         rows = self._db.execute("SELECT rowid FROM line WHERE line MATCH ? ORDER BY rank LIMIT ?", (match, k))
         points: dict[int, float] = {}
         for ranking in (dense, [seq for (seq,) in rows]):
@@ -300,10 +267,6 @@ def _cells(row: SpeedResult) -> tuple[str, ...]:
         f"{row.bulk_rate:,.0f}",
         f"{row.import_rate:,.0f}",
     )
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
 
 
 def _resident_bytes() -> int:

@@ -231,7 +231,9 @@ def test_a_chat_codes_lines_of_an_earlier_version_after_a_turn(tmp_path: Path) -
         with Chat(memory, llm=ScriptedLLM(["Lovely."])) as chat:
             list(chat.reply("Hello there."))
             assert chat.wait(PATIENCE)
-        assert not store.lines_without_tokens("alice", memory.embedder.name, "signs-128", 10, roles=("user",))
+        assert not store.lines_without_tokens(
+            "alice", memory.embedder.name, "signs-128", 10, roles=memory.recipe.token_roles
+        )
 
 
 def test_deferred_lines_in_postgres_are_embedded_by_recall(database: str, embedder: Embedder) -> None:

@@ -3,22 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from everthread.bench import synthetic
-from everthread.bench.speed import Baseline, BulkEmbedder, as_json, measure_speed, table
+from everthread.bench.bulk_embedder import BulkEmbedder
+from everthread.bench.speed import Baseline, as_json, measure_speed, table
 from everthread.errors import BadInput
 from everthread.testing import HashEmbedder
-
-
-def test_bulk_vectors_are_of_unit_length_and_near_for_shared_words() -> None:
-    bulk = BulkEmbedder(HashEmbedder())
-    vectors = bulk.embed(["the red kite flew", "a red kite flew away", "seventeen old tractors", "…"])
-    assert vectors.shape == (4, 384)
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.3
-    assert np.array_equal(bulk.embed_query("the red kite flew"), vectors[0])
 
 
 def test_the_baseline_finds_a_line_by_its_words(tmp_path: Path) -> None:

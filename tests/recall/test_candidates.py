@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.bench import synthetic
-from everthread.bench.speed import BulkEmbedder
+from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.embedders.calibration import measure_calibration
 from everthread.errors import BadQuery
 from everthread.memory import Memory

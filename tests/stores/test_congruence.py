@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from everthread import Comparison, Filter, Hit, Line, Memory, NewLine
 from everthread.bench import synthetic
-from everthread.bench.speed import BulkEmbedder
+from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.common.keys import META_ECHO, META_UNDATED
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.recipes.default import Default

@@ -11,7 +11,7 @@ import pytest
 from hardship import postgres
 
 from everthread import Memory, NewLine
-from everthread.bench.speed import BulkEmbedder
+from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 

@@ -10,7 +10,7 @@ import pytest
 from hardship import postgres
 
 from everthread import Memory, NewLine
-from everthread.bench.speed import BulkEmbedder
+from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
