@@ -338,7 +338,7 @@ def test_queries_of_a_time_span_give_the_same_results(store: PostgresStore, tmp_
 
 
 def test_hits_of_a_large_bank_are_nearly_the_same(store: PostgresStore, tmp_path: Path) -> None:
-    """SQLite selects candidates by one-bit codes, Postgres by the vectors, and so not all the same are compared in words."""
+    """SQLite selects candidates by one-bit codes, Postgres by the vectors, so that they compare the words of others."""
     embedder = BulkEmbedder(HashEmbedder())
     file = SQLiteStore(tmp_path)
     one, other = (Memory.open("large", store=each, embedder=embedder, recipe="default") for each in (file, store))
