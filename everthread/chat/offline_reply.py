@@ -7,6 +7,7 @@ them again; the user's line has the record of what was recalled for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 from everthread.chat.reply import Reply
 from everthread.chat.static_reply import build_static_reply
@@ -16,35 +17,47 @@ from everthread.types import Context, FoundUnit, Hit, Line
 
 BUDGET_TOKENS = 150  # of recalled lines: about six, as many as a person reads at a glance
 MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
+STATED_RELEVANCE = 0.7  # of a message that asks nothing; one that is on a known subject mostly has more
 MAX_NEAR_MISSES = 3
 QUESTION_MARKS = ("?", "？", "؟")
 
 
 def build_reply(
-    context: Context, heard: str, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()
+    context: Context, heard: Line | None, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()
 ) -> Reply:
     """Build the reply to a line of the user, `person`, from the memories recalled for it, or from near misses."""
     return build_static_reply(render(context, heard, person, incognito, words, near), context)
 
 
-def render(context: Context, heard: str, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()) -> str:
+def render(
+    context: Context, heard: Line | None, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()
+) -> str:
     """Quote the memory that answers a line, in doubt if it may not; without one, answer by a fixed text.
 
     Args:
         context: the memories recalled for the line.
-        heard: the line.
+        heard: the line; None: nothing was said yet.
         person: the name of the user.
         incognito: the line is not stored.
         words: the language of the reply.
         near: the closest lines, which are listed if there is no memory.
     """
+    today = heard.said_at.date() if heard else None
     if (answer := find_answer(context)) is not None:
-        quote = _quote(answer, person, words)
+        quote = _quote(answer, person, words, today)
         return quote if is_sure(context, answer) else words("chat.unsure", memory=quote)
-    if not incognito and not is_question(heard):
+    if not incognito and not (heard and is_question(heard.text)):
         return words("chat.will_remember")
-    lines = [_quote(hit.source, person, words) for hit in near]
+    lines = [_quote(hit.source, person, words, today) for hit in near]
     return "\n".join([words("chat.nothing_found"), *([words("chat.closest"), *lines] if lines else [])])
+
+
+def drop_unrelated(context: Context, heard: str) -> Context:
+    """Return the memories that may be quoted to a line: none to one that asks nothing and hardly concerns them."""
+    contexts = (context, *context.others)
+    if is_question(heard) or any(each.relevance >= STATED_RELEVANCE for each in contexts):
+        return context
+    return Context("", 0, (), (), (), context.relevance, context.bank, (), context.complete)
 
 
 def is_sure(context: Context, answer: Line | FoundUnit) -> bool:
@@ -77,10 +90,12 @@ def _find_response(hits: Sequence[Hit]) -> Line | None:
     return next((line for line in after if not is_question(line.text)), None)
 
 
-def _quote(source: Line | FoundUnit, person: str, words: Wording) -> str:
+def _quote(source: Line | FoundUnit, person: str, words: Wording, today: date | None) -> str:
     speech = f"chat.{_name_speech(source, person)}"
     if source.is_undated:
         return words(f"{speech}_once", speaker=source.speaker, text=source.text)
+    if source.said_at.date() == today:
+        return words(f"{speech}_today", speaker=source.speaker, text=source.text)
     return words(speech, date=words.date(source.said_at), speaker=source.speaker, text=source.text)
 
 

@@ -220,12 +220,13 @@ class Responder:
 
     def _respond_offline(self, newest: Line | None) -> Reply:
         heard, seen = (newest.text, [newest]) if newest else ("", [])
-        recalled = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
+        found = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
+        recalled = offline_reply.drop_unrelated(found, heard)
         if newest is not None and newest.role == "user" and META_RECALLED not in newest.metadata:
             self._conversation.record(newest, evidence.build_metadata(recalled, offline_reply.find_answer(recalled)))
         person, incognito = self._character.person, self._conversation.incognito
         near = [] if newest is None or recalled else self._find_near_misses(newest)
-        reply = offline_reply.build_reply(recalled, heard, person, incognito, self.words, near)
+        reply = offline_reply.build_reply(recalled, newest, person, incognito, self.words, near)
         self.queue_notes()
         return reply
 

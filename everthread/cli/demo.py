@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ import click
 from everthread import factory
 from everthread.cli.answers import confirm
 from everthread.cli.sanitize import escape_control_chars
-from everthread.cli.wrapping import wrap
+from everthread.cli.wrapping import wrap_to_terminal
 from everthread.config import LANGUAGES
 from everthread.demo.bank import BANK, fill_bank, find_answer
 from everthread.demo.sample import LANGUAGES as SAMPLE_LANGUAGES
@@ -26,7 +25,6 @@ from everthread.memory import Memory
 from everthread.types import Hit
 
 RUST = 173  # of the 256 colours: legible on light and on dark
-MAX_COLUMNS = 100
 
 
 @click.command()
@@ -112,11 +110,7 @@ def _echo(text: str, **style: Any) -> None:
 
 
 def _wrap(text: str) -> str:
-    """Break the rows of a text at the words that would pass the terminal's edge."""
-    if not sys.stdout.isatty():
-        return text
-    width = min(shutil.get_terminal_size().columns, MAX_COLUMNS)
-    return wrap(text, width, 4 if text.startswith(" ") else 0)
+    return wrap_to_terminal(text, 4 if text.startswith(" ") else 0)
 
 
 def _has_color() -> bool:

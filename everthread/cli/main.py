@@ -34,6 +34,7 @@ from everthread.cli.common import (
 from everthread.cli.local_times import to_local_times
 from everthread.cli.names import explain_no_lines, find_session, find_sessions
 from everthread.cli.sanitize import escape_control_chars
+from everthread.cli.wrapping import wrap_to_terminal
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, NotFound
 from everthread.languages.wording import load_wording
@@ -203,7 +204,7 @@ def recall(
         relevant = any(searched.context(query, where=where, as_of=time) for searched in memories)
         shown = (relevant and [hit for hit in hits if hit.relevance >= MIN_SHOWN_RELEVANCE]) or hits
         rows = [render_hit(hit, why) for hit in shown] or [explain_no_hits(memory, query, where, time is not None)]
-    click.echo("\n\n".join([*rows, load_wording()("why.legend")] if why and hits else rows))
+    click.echo("\n\n".join([*rows, wrap_to_terminal(load_wording()("why.legend"))] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing seems relevant, so a context would be empty; these are the nearest lines)", err=True)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 from collections.abc import Callable
 from unicodedata import combining, east_asian_width
 
@@ -10,7 +12,7 @@ Emit = Callable[[str, str], None]  # writes a text in a style
 
 _TOKENS = re.compile(r"\n| +|[^ \n]+")
 
-
+MAX_COLUMNS = 100  # of text in a wide terminal
 CLOSING_MARKS = "。，、；：？！”’」』）】》〉…"
 OPENING_MARKS = "“‘「『（【《〈"
 
@@ -106,3 +108,10 @@ def wrap(text: str, width: int, indent: int = 0) -> str:
     wrapper.feed(text)
     wrapper.flush()
     return "".join(pieces)
+
+
+def wrap_to_terminal(text: str, indent: int = 0) -> str:
+    """Break a row at the words that would pass the terminal's edge, if it is shown in one."""
+    if not sys.stdout.isatty():
+        return text
+    return wrap(text, min(shutil.get_terminal_size().columns, MAX_COLUMNS), indent)

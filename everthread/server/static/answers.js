@@ -44,8 +44,10 @@ const isQuestion = (text) => /[?？؟]\s*$/.test(text);
 
 function sourceOf(line, person) {
   const { speaker, undated } = line;
-  const key = `answer.${kindOf(line, person)}${undated ? "_undated" : ""}`;
-  return t(key, { speaker, date: undated ? "" : longDate(line.said_at) });
+  const kind = `answer.${kindOf(line, person)}`;
+  if (undated) return t(`${kind}_undated`, { speaker });
+  const date = longDate(line.said_at);
+  return date === longDate(new Date()) ? t(`${kind}_today`, { speaker }) : t(kind, { speaker, date });
 }
 
 function kindOf(line, person) {

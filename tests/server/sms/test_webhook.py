@@ -426,7 +426,7 @@ def test_the_bot_writes_in_the_language_that_is_set_until_the_person_chooses_ano
         assert phone.send("LANGUE FRANÇAIS") == ["Désormais, je t'écris en français."]
         nemo.wait(0.1)
         (answer,) = phone.send("Lisbon?")
-        assert re.fullmatch(r"Le \d.* \d{4}, tu m'as dit\s: «\sMia moved to Lisbon\.\s»", answer)
+        assert re.fullmatch(r"Aujourd'hui, tu m'as dit\s: «\sMia moved to Lisbon\.\s»", answer)
         assert [line.text for line in nemo.lines] == ["Mia moved to Lisbon.", "Lisbon?"]
         assert phone.send("Oublie-moi !") == [SMS.render_text("forget?", 0, "fr")]
         assert phone.send("oui", sid="SM9") == [SMS.render_text("forgotten", 2, "fr")]
