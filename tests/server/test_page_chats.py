@@ -112,6 +112,18 @@ def test_every_way_into_a_chat_leads_to_where_the_reader_expects_to_be(page: Pag
     expect_end(page, "New 29 of the garden.")
 
 
+def test_back_leads_from_another_bank_to_the_one_that_an_address_without_a_bank_showed(page: Page, url: str) -> None:
+    page.goto(url)
+    page.wait_for_selector("html[data-ready]")
+    say_and_wait(page, "The first bank.")
+    shown = page.url
+    page.evaluate("location.hash = '#/another'")
+    expect(page.locator(".line")).to_have_count(0)
+    page.go_back()
+    expect(page.locator("#lines")).to_contain_text("The first bank.")
+    assert page.url == shown
+
+
 def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url: str) -> None:
     visit(page, long_url, "long")
     page.goto(f"{long_url}/#/long/read/old/200")

@@ -97,6 +97,13 @@ def test_another_server_is_tested_and_connected_with_a_key_that_never_comes_back
         dialog.get_by_label("Model").fill("large")
         dialog.get_by_role("button", name="Connect", exact=True).click()
         expect(dialog.locator(".current-model")).to_contain_text("large at")
+        dialog.get_by_label("Address").fill("127.0.0.1:9")
+        dialog.get_by_role("button", name="Test").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("Nothing answers at this address")
+        dialog.get_by_label("Address").fill(server.host)
+        dialog.get_by_role("button", name="Test").click()
+        expect(dialog.get_by_role("status").last).to_have_text("It works. Choose one of its 2 models.")
+        expect(dialog.locator(".dialog-notice")).to_be_hidden()
         assert server.asked[-1].headers["authorization"] == f"Bearer {KEY}"
     web.delete(f"{url_without_model}/api/v1/model").raise_for_status()
 

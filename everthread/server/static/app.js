@@ -13,7 +13,7 @@ import { mountRibbon, setIncognito } from "./incognito.js";
 import { loadColumns, loadDemo, loadImport, loadOverlays } from "./lazy.js";
 import { clearNotice, showError, showNotice, withErrors } from "./notices.js";
 import { dropOpening, getOpening, getPref, setPref } from "./prefs.js";
-import { applyHash, navigate, route } from "./router.js";
+import { applyHash, hashOf, navigate, route } from "./router.js";
 import { t } from "./words.js";
 
 const VIEWS = [
@@ -73,6 +73,7 @@ const showRoute = withErrors(async () => {
   try {
     await openRoute();
     setPref("held", route.bank);
+    if (!location.hash) history.replaceState(history.state, "", hashOf(route)); // so that Back leads here
   } catch (error) {
     if (error.status !== 403) throw error;
     await readServerInfo();
@@ -95,6 +96,7 @@ async function openRoute() {
   else await chat.open(bankReady).catch(showUnlessForbidden);
   performance.mark("read");
   await lists;
+  if (!NARROW.matches) emit("column-opened", "memory");
 }
 
 /** Show an earlier conversation. The chat's state is read as well: the header shows its character. */

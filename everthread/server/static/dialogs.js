@@ -24,6 +24,8 @@ export function openDialog(title, make, { wide = false } = {}) {
     box.append(h("header", { role: "none" }, h("h2", {}, title), dismiss), notice, body);
     fill(body, make(close, body));
     box.addEventListener("click", (event) => event.target === box && close());
+    const forgetNotice = ({ target, type }) => (notice.hidden ||= type === "submit" || target.closest("button") !== null);
+    for (const type of ["click", "submit"]) box.addEventListener(type, forgetNotice, { capture: true }); // a new attempt
     const restoreFocus = rememberFocus();
     box.addEventListener("close", () => (box.remove(), resolve(outcome), setTimeout(restoreFocus)));
     document.body.append(box);
