@@ -239,7 +239,7 @@ def test_a_message_with_quit_in_it_is_a_message(memory: Memory) -> None:
 
 def test_a_storage_error_is_reported_and_the_chat_continues(memory: Memory) -> None:
     screen = converse(memory, "x" * 4_000_001, "Hello.")
-    assert screen[1].startswith("That could not be done: text has 4,000,001 characters")
+    assert screen[1].startswith("That didn't work: text has 4,000,001 characters")
     assert [line.text for line in memory.lines()] == ["Hello."]
 
 
@@ -344,7 +344,7 @@ def test_a_correction_without_a_line_or_a_text_changes_nothing(memory: Memory, t
     remember(memory)
     before = texts(memory)
     answer = converse(memory, typed)[1]
-    assert answer.startswith("That could not be done: ")
+    assert answer.startswith("That didn't work: ")
     assert message in answer
     assert texts(memory) == before
 
@@ -545,7 +545,7 @@ def test_in_a_group_chat_lines_are_changed_for_all_that_heard_them(memory: Memor
         assert [row.split("  ")[-1] for row in shown[5].splitlines()] == said
         assert [row.split("  ")[-1] for row in shown[6].splitlines()] == ["taken back:", *said[2:]]
         assert shown[7] == "Cook: Cook 2."
-        assert all(answer.startswith("That could not be done: ") for answer in shown[8:14])
+        assert all(answer.startswith("That didn't work: ") for answer in shown[8:14])
         assert shown[15].endswith("Alice: Cook, is soup ready?")
         assert [row.split("  ")[-1] for row in shown[16].splitlines()] == [
             "Alice: Cook, is soup ready?",
@@ -630,7 +630,7 @@ def test_an_invalid_argument_is_reported_in_one_line_and_changes_nothing(
 ) -> None:
     shown = converse(memory, "First.", f"{command} {argument}", llm=ScriptedLLM(["one"]))[2]
     if command != "/lines" or argument not in ("", "9" * 19):
-        assert shown.startswith("That could not be done: ")
+        assert shown.startswith("That didn't work: ")
         assert (shown.count("\n"), len(shown) < 300) == (1, True)
     assert texts(memory) == ["Ahoy!", "First.", "one"]
 
@@ -775,7 +775,7 @@ def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
         GroupChatRepl(GroupChat([chat]), Screen(lambda _: next(waiting), screen.append)).run()
     shown = "".join(screen).splitlines()[1:-2]
     assert [row.partition(":")[0] for row in shown] == [
-        *["That could not be done"] * 5, "Captain", "Captain has left and hears nothing more.", "That could not be done"
+        *["That didn't work"] * 5, "Captain", "Captain has left and hears nothing more.", "That didn't work"
     ]  # fmt: skip
     assert texts(memory)[-2:] == ["/me waves", "Aye."]
 

@@ -47,6 +47,8 @@ def test_a_message_sent_before_the_columns_are_loaded_is_answered_and_appears_in
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("#panel")).to_contain_text("This reply was given no memories.")
     expect(page.locator("#session-list .preview")).to_have_text(MIA)
+    say(page, "Where did she move?")
+    expect(page.locator("#panel")).to_contain_text("Nothing was recalled from earlier chats.")
 
 
 def test_a_message_that_could_not_be_sent_returns_to_its_box(tab: Page, url: str) -> None:

@@ -52,7 +52,7 @@ export class ReplyMemoriesPanel {
   memories() {
     const { hits, kept, recalledAgain, corrects } = this.context;
     return [
-      h("p", { class: "small" }, summaryOf(this.context)),
+      h("p", { class: "small" }, summaryOf(this.context, this.sawEarlier())),
       recalledAgain && h("p", { class: "small" }, t("memory.recalled_again")),
       hits.length > 0 &&
         h(
@@ -62,6 +62,13 @@ export class ReplyMemoriesPanel {
         ),
       kept.length > 0 && [h("h2", {}, t("memory.kept")), neighbours(kept)],
     ];
+  }
+
+  /** Whether the prompt held earlier messages that the person wrote in this chat. */
+  sawEarlier() {
+    const own = this.chat.state?.lines.filter(({ role }) => role === "user") ?? [];
+    const asked = this.of === null ? own.at(-1) : this.chat.promptOf({ seq: this.of });
+    return Boolean(this.context.prompt?.window) && own.indexOf(asked) > 0;
   }
 
   card({ hits, passage }) {
@@ -109,7 +116,7 @@ export const lineChanges = (line, pinned, chat) => [
 ];
 
 /** How many memories a reply was given, and where those are that are not shown. */
-function summaryOf({ hits, corrects, forgotten, others, shared, unsaved }) {
+function summaryOf({ hits, corrects, forgotten, others, shared, unsaved }, sawEarlier) {
   if (unsaved) return t("memory.unsaved");
   const shown = mergeHits(hits, corrects ?? {}).length;
   const hidden = Object.entries(others).filter(([bank]) => !shared.some((other) => other.bank === bank));
@@ -118,7 +125,7 @@ function summaryOf({ hits, corrects, forgotten, others, shared, unsaved }) {
     ...hidden.map(([bank, count]) => t("memory.no_longer_shared", { memories: memoryCount(count), bank })),
     forgotten > 0 && t("memory.forgotten_since", { memories: memoryCount(forgotten) }),
   ].filter(Boolean);
-  return parts.join(" · ") || (shared.length ? "" : t("memory.none"));
+  return parts.join(" · ") || (shared.length ? "" : t(sawEarlier ? "memory.none_earlier" : "memory.none"));
 }
 
 const emptyPanel = () =>
