@@ -45,7 +45,7 @@ from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation
 from everthread.bench.report import check_plot_path
-from everthread.bench.run import rename_in_questions, run_benchmark
+from everthread.bench.run import rename_accounts, rename_in_questions, run_benchmark
 from everthread.cli.common import json_option
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
@@ -149,12 +149,20 @@ def _add_dataset_command(name: str, description: str) -> None:
     @click.option(
         "--nickname", multiple=True, metavar="NAME=OTHER", help="Ask about NAME by this other name. Repeatable."
     )
+    @click.option("--handles", is_flag=True, help="Give the speakers accounts without their names.")
     @click.pass_context
     def command(
-        ctx: click.Context, /, path: Path, only: tuple[str, ...], nickname: tuple[str, ...], **options: Any
+        ctx: click.Context,
+        /,
+        path: Path,
+        only: tuple[str, ...],
+        nickname: tuple[str, ...],
+        handles: bool,
+        **options: Any,
     ) -> None:
         names = dict(map(_split_nickname, nickname))
-        run_and_show(ctx, name, [rename_in_questions(each, names) for each in LOADERS[name](path, only)], **options)
+        conversations = [rename_in_questions(each, names) for each in LOADERS[name](path, only)]
+        run_and_show(ctx, name, list(map(rename_accounts, conversations)) if handles else conversations, **options)
 
 
 def _split_nickname(pair: str) -> tuple[str, str]:

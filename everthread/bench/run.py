@@ -108,6 +108,16 @@ def rename_in_questions(conversation: AnnotatedConversation, names: Mapping[str,
     return replace(conversation, questions=tuple(questions))
 
 
+def rename_accounts(conversation: AnnotatedConversation) -> AnnotatedConversation:
+    """Return a conversation whose speakers have accounts without their names, which its texts and questions keep."""
+    accounts: dict[str, str] = {}
+    for line in conversation.lines:
+        accounts.setdefault(line.speaker, f"account{len(accounts) + 1}")
+    return replace(
+        conversation, lines=tuple(replace(line, speaker=accounts[line.speaker]) for line in conversation.lines)
+    )
+
+
 def gate_curve(own: Sequence[float], unchanged: Sequence[float], mapped: Sequence[float]) -> tuple[GatePoint, ...]:
     """Return the shares of questions that a gate accepts at each threshold, by the relevance of each question."""
     return tuple(

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from everthread.recall.nicknames import find_nicknames
 from everthread.recall.standing_facts import Request, find_request
@@ -92,13 +93,16 @@ class ParsedQuery:
     is_broad: bool
 
 
-def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuery:
+def parse_query(
+    text: str, speakers: Sequence[str], now: datetime, learned: Mapping[str, str] = MappingProxyType({})
+) -> ParsedQuery:
     """Parse a query.
 
     Args:
         text: the query.
         speakers: the names of the bank's speakers.
         now: the moment of asking, on the asker's clock.
+        learned: speakers by other, folded names, which the query contains (`learned_names`).
     """
     text = text[:MAX_QUERY_CHARS]
     messages = split_messages(text, speakers)
@@ -118,6 +122,7 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         question = timeless if times else question
     no_times = set(split_words(timeless))  # May is not Maya
     nicknames = find_nicknames((word for word in _NAME.findall(question) if normalize(word) in no_times), speakers)
+    nicknames |= {word: name for word, name in learned.items() if word in no_times}
     mentioned |= frozenset(nicknames.values())
     names = (*speakers, *nicknames)
     dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], question))
@@ -140,6 +145,11 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         request=find_request(question) if language == ENGLISH else Request.NONE,
         is_broad=language == ENGLISH and _BROAD.search(folded) is not None,
     )
+
+
+def find_names(text: str) -> list[str]:
+    """Return the capitalised words inside the sentences of a text."""
+    return _NAME.findall(text)
 
 
 def _find_past_times(folded: str, language: str, now: datetime) -> tuple[tuple[Time, ...], str]:

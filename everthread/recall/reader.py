@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +21,8 @@ from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
 from everthread.recall import features, passages, statements, time_overview, token_match, unit_search
 from everthread.recall.candidates import DENSE_CANDIDATES, NO_SEQS, Candidates, find_candidates
-from everthread.recall.query_parsing import parse_query
+from everthread.recall.learned_names import learn_names
+from everthread.recall.query_parsing import ParsedQuery, parse_query
 from everthread.recall.token_match import WordComparison
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
@@ -127,7 +129,11 @@ class BankReader:
     def begin_query(self, text: str) -> None:
         """Begin to embed a query that `measure_candidates` will be called with."""
         names = self.store.corpus_stats(self.bank).names
-        self.encoder.begin_query(parse_query(text, names, now().astimezone()).embedding_text)
+        self.encoder.begin_query(self._parse(text, names, now().astimezone()).embedding_text)
+
+    def _parse(self, text: str, speakers: Sequence[str], clock: datetime, visible: Seqs | None = None) -> ParsedQuery:
+        """Parse a query, in which speakers may have other names than their own."""
+        return parse_query(text, speakers, clock, learn_names(self.store, self.bank, text, speakers, visible))
 
     def measure_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
         """Find the lines that may answer a query, and compute their signals.
@@ -143,7 +149,7 @@ class BankReader:
         visible = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
         corpus = self.store.corpus_stats(self.bank, visible)
         clock = as_of or now().astimezone()  # on this machine's clock, which is taken for the asker's
-        parsed = parse_query(query.text, corpus.names, clock)
+        parsed = self._parse(query.text, corpus.names, clock, visible)
         in_times = (
             time_overview.find_lines_in_spans(self.store, self.bank, parsed, clock, as_of)
             if parsed.asks_for_overview
@@ -236,7 +242,7 @@ class BankReader:
             k: units at most.
         """
         text, where, as_of = query.text, query.where or Filter(), query.as_of
-        parsed = parse_query(text, self.store.corpus_stats(self.bank).names, as_of or now().astimezone())
+        parsed = self._parse(text, self.store.corpus_stats(self.bank).names, as_of or now().astimezone())
         vector = self.encoder.try_embed_query(parsed.embedding_text) if text.strip() else None
         units = unit_search.filter_units(self.units(*kinds), where, as_of) if text.strip() else []
         cosines = {} if vector is None else self.unit_cosines(vector, kinds)

@@ -1,0 +1,127 @@
+"""Learns what else a speaker is called, from the lines in which the name is used.
+
+People are often not called as their account is: "kayaker42" is Sam, and Helen is Mum. If a question has a name that no
+speaker has, the lines that contain it show whose it is: "Thanks, Sam!" is said to the other one of two speakers, and
+"call me Sam" by Sam. Nothing is stored, so that a name is forgotten with its lines.
+
+The words beside names, of several languages, are in `learned_names.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from everthread.recall.candidates import MAX_POSTINGS, sample_evenly
+from everthread.recall.nicknames import find_nicknames
+from everthread.recall.query_parsing import MAX_QUERY_CHARS, find_mentioned_speakers, find_names, split_messages
+from everthread.stores.base import Store
+from everthread.text.analyzer import normalize, split_words, terms
+from everthread.text.word_lists import alternation
+from everthread.types import Line, Seqs
+
+MAX_NAMES = 4  # of a question that are looked up, the first ones
+MAX_READ_LINES = 32  # with a name, evenly spaced
+MIN_VOTES = 3  # of lines; one in which people introduce themselves has three
+LEAST_RATIO = 3  # of its votes to those of another speaker
+MIN_SHARE = 0.5  # of the lines with the name, those that give it to this speaker
+
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_KIN = frozenset(_WORDS["kin"])
+_END = r"\s*(?:[!?.…:;)]|$|[^\w\s,'’-])"  # also an emoji
+
+
+def learn_names(
+    store: Store, bank: str, question: str, speakers: Sequence[str], visible: Seqs | None = None
+) -> dict[str, str]:
+    """Find the names in a question that are a speaker's by the lines of the bank alone.
+
+    Args:
+        store: the store.
+        bank: the bank's id.
+        question: the question, or a dialogue that ends with it.
+        speakers: the names of the bank's speakers.
+        visible: the numbers of the lines that are known at the moment of asking, ascending; None: all.
+
+    Returns:
+        The speakers by folded name.
+    """
+    if len(speakers) < 2:
+        return {}
+    found = {}
+    last = split_messages(question[:MAX_QUERY_CHARS], speakers)[-1]
+    for name in islice(_find_unknown_names(last, speakers), MAX_NAMES):
+        read = store.postings(bank, terms(name), 1, MAX_POSTINGS, visible)
+        seqs = next((posting.records["seq"] for posting in read.values()), None)
+        if seqs is not None and len(seqs):
+            chosen = [int(seq) for seq in sample_evenly(seqs, MAX_READ_LINES)]
+            before = [seq - 1 for seq in chosen] if len(speakers) > 2 else []
+            lines = {line.seq: line for line in store.get(bank, sorted({*chosen, *before} - {0}))}
+            uses = [(lines[seq], lines.get(seq - 1)) for seq in chosen if seq in lines]
+            if (owner := find_owner(name, uses, speakers)) is not None:
+                found[normalize(name)] = owner
+    return found
+
+
+def find_owner(name: str, uses: Iterable[tuple[Line, Line | None]], speakers: Sequence[str]) -> str | None:
+    """Return the speaker who is called by a name, or None if the lines don't tell, or if several are.
+
+    Args:
+        name: the name.
+        uses: lines that contain it, each with the line before it, which matters among more than two speakers.
+        speakers: the names of the bank's speakers.
+    """
+    votes: Counter[str] = Counter()
+    total = 0
+    for line, before in uses:
+        is_introduced, is_addressed, is_used = _classify(name, line.text)
+        total += is_used
+        if is_introduced:
+            votes[line.speaker] += MIN_VOTES
+        elif is_addressed and (addressee := _find_addressee(line, before, speakers)) is not None:
+            votes[addressee] += 1
+    (owner, count), *others = [*votes.most_common(2), ("", 0)]
+    is_clear = count >= max(MIN_VOTES, MIN_SHARE * total) and all(LEAST_RATIO * other <= count for _, other in others)
+    return owner if is_clear and owner in speakers else None
+
+
+def _find_unknown_names(question: str, speakers: Sequence[str]) -> Iterator[str]:
+    """Yield the names in a question that no speaker has, in no other form either."""
+    names = [*find_names(question), *(word for word in split_words(question) if word in _KIN)]
+    for name in dict.fromkeys(names):
+        is_known = find_mentioned_speakers(normalize(name), speakers) or find_nicknames([name], speakers)
+        if not is_known and terms(name):
+            yield name
+
+
+def _find_addressee(line: Line, before: Line | None, speakers: Sequence[str]) -> str | None:
+    """Return the speaker that a line addresses: the other one of two, else the one who spoke before."""
+    if len(speakers) == 2:
+        return next((speaker for speaker in speakers if speaker != line.speaker), None)
+    if before is None or before.session != line.session or before.speaker == line.speaker:
+        return None
+    return before.speaker
+
+
+def _classify(name: str, text: str) -> tuple[bool, bool, bool]:
+    """Return whether a text introduces its speaker by a name, addresses a person by it, and contains it at all."""
+    introduced, addressed, used = _patterns(name)
+    return tuple(pattern.search(text) is not None for pattern in (introduced, addressed, used))  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=64)
+def _patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of an introduction by a name, of an address, and of any use."""
+    word = rf"{re.escape(name)}(?![\w'’-])"
+    introductions, greetings = (alternation(map(re.escape, _WORDS[each])) for each in ("introductions", "greetings"))
+    address = rf"(?:^|[.!?…\n]\s*){word}\s*[,!]|,\s*{word}{_END}|\b{greetings}[,!]?\s+{word}(?:,|{_END})"
+    return (
+        re.compile(rf"\b{introductions},?\s+{word}", re.I),
+        re.compile(address, re.I),
+        re.compile(rf"\b{re.escape(name)}(?!\w)", re.I),
+    )
