@@ -22,12 +22,15 @@ from everthread.recall.nicknames import find_nicknames
 from everthread.recall.query_parsing import MAX_QUERY_CHARS, find_mentioned_speakers, find_names, split_messages
 from everthread.stores.base import Store
 from everthread.text.analyzer import normalize, split_words, terms
+from everthread.text.line_features import SMALL_TALK
 from everthread.text.word_lists import alternation
 from everthread.types import Line, Seqs
 
 MAX_NAMES = 4  # of a question that are looked up, the first ones
 MAX_READ_LINES = 32  # with a name, evenly spaced
 MIN_VOTES = 3  # of lines; one in which people introduce themselves has three
+MIN_CLAUSE_WORDS = 3  # between two commas, the second before an address; fewer are an item of a list
+MAX_CLAUSE_CHARS = 80  # before the comma of an address
 LEAST_RATIO = 3  # of its votes to those of another speaker
 MIN_SHARE = 0.5  # of the lines with the name, those that give it to this speaker
 
@@ -95,7 +98,7 @@ def _find_unknown_names(question: str, speakers: Sequence[str]) -> Iterator[str]
     names = [*find_names(question), *(word for word in split_words(question) if word in _KIN)]
     for name in dict.fromkeys(names):
         is_known = find_mentioned_speakers(normalize(name), speakers) or find_nicknames([name], speakers)
-        if not is_known and terms(name):
+        if not is_known and terms(name) and normalize(name) not in SMALL_TALK:
             yield name
 
 
@@ -110,18 +113,28 @@ def _find_addressee(line: Line, before: Line | None, speakers: Sequence[str]) ->
 
 def _classify(name: str, text: str) -> tuple[bool, bool, bool]:
     """Return whether a text introduces its speaker by a name, addresses a person by it, and contains it at all."""
-    introduced, addressed, used = _patterns(name)
-    return tuple(pattern.search(text) is not None for pattern in (introduced, addressed, used))  # type: ignore[return-value]
+    introduced, opening, closing, used = _patterns(name)
+    is_addressed = opening.search(text) is not None or any(map(_is_address, closing.finditer(text)))
+    return introduced.search(text) is not None, is_addressed, used.search(text) is not None
+
+
+def _is_address(match: re.Match[str]) -> bool:
+    """Return whether a name after a comma is an address, not the end of a list or of "Lisbon, Portugal"."""
+    words = match["clause"].split()
+    is_list = match["before"] == "," and len(words) < MIN_CLAUSE_WORDS
+    return bool(words) and not is_list and not (len(words) > 1 and words[-1][:1].isupper())
 
 
 @lru_cache(maxsize=64)
-def _patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of an introduction by a name, of an address, and of any use."""
+def _patterns(name: str) -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of an introduction by a name, of addresses before and after a comma, and of any use."""
     word = rf"{re.escape(name)}(?![\w'’-])"
     introductions, greetings = (alternation(map(re.escape, _WORDS[each])) for each in ("introductions", "greetings"))
-    address = rf"(?:^|[.!?…\n]\s*){word}\s*[,!]|,\s*{word}{_END}|\b{greetings}[,!]?\s+{word}(?:,|{_END})"
+    opening = rf"(?:^|[.!?…\n]\s*){word}\s*[,!]|\b{greetings}[,!]?\s+{word}(?:,|{_END})"
+    closing = rf"(?P<before>^|[,.!?…\n])(?P<clause>[^,.!?…\n]{{1,{MAX_CLAUSE_CHARS}}}),\s*{word}{_END}"
     return (
-        re.compile(rf"\b{introductions},?\s+{word}", re.I),
-        re.compile(address, re.I),
+        re.compile(rf"\b(?i:{introductions}),?\s+{word}"),  # not "call me crazy" for Crazy
+        re.compile(opening, re.I),
+        re.compile(closing, re.I),
         re.compile(rf"\b{re.escape(name)}(?!\w)", re.I),
     )

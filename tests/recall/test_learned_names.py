@@ -41,6 +41,7 @@ def owner_of(name: str, *said: tuple[str, str], speakers: Sequence[str] = TWO) -
     [
         ["Thanks, Sam!", "Hey Sam, how was the river?", "Good night, Sam."],
         ["Sam, are you there?", "Sam! Look at this.", "See you tomorrow, Sam 😊"],
+        ["Oh, that is so good of you, Sam!", "I'll be there at nine, Sam.", "Really, Sam?"],
         ["Danke Sam!", "Guten Morgen, Sam.", "Merci, Sam !"],
     ],
 )
@@ -63,6 +64,9 @@ def test_one_introduction_is_enough(text: str) -> None:
         [("Helen", "Hi Sam!"), ("kayaker42", "Hi Sam!")] * 3,
         [("Helen", "I met Ana, Sam, and Tom."), ("Helen", "Sam's boat sank."), ("Helen", "Say hi to Sam for me.")] * 2,
         [("Helen", "His name is Sam.")] * 3,
+        [("Helen", "We flew to Georgia, Sam.")] * 3,
+        [("Helen", "I do yoga, swimming, Sam.")] * 3,
+        [("Helen", "Call me sam, but I like it.")],
         [("Helen", "Will you come? I will."), ("Helen", "Hey Will!"), ("Helen", "It will rain, will it?")] * 3,
     ],
 )
