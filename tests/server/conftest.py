@@ -23,7 +23,7 @@ from everthread.testing import HashEmbedder
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
-    from playwright.sync_api import Browser, BrowserContext, Page, Playwright
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
 
     from everthread.server.services import Services
     from server.proxied import Proxy
@@ -215,9 +215,14 @@ def tab(visitor: BrowserContext) -> Iterator[Page]:
 
 @pytest.fixture
 def page(tab: Page) -> Iterator[Page]:
-    """Open a tab as `tab` does. An error or a warning in its console fails the test."""
+    """Open a tab as `tab` does. An error or a warning in its console fails the test, except about axe's canvas."""
     errors = list[str]()
-    tab.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+
+    def record(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith("Canvas2D: Multiple readback"):
+            errors.append(message.text)
+
+    tab.on("console", record)
     tab.on("pageerror", lambda error: errors.append(str(error)))
     yield tab
     tab.evaluate("0")  # by then everything in the console has been reported
