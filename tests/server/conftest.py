@@ -118,6 +118,27 @@ def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 
 @pytest.fixture
+def people_url(tmp_path: Path) -> Iterator[str]:
+    """Return the URL of a server that requires accounts, with the administrator nora."""
+    from hardship.loopback import serve_app
+
+    from everthread.server.app import create_app
+    from everthread.server.services import Services
+    from everthread.server.settings import Settings
+    from server.page_helpers import PASSWORD
+    from server.people.cheap import PASSWORDS
+
+    store = SQLiteStore(tmp_path)
+    app = create_app(Services(store, HashEmbedder(64), None, Default()), Settings(key_required=True))
+    people = app.state.authenticator.people
+    people.passwords = PASSWORDS
+    people.create("nora", PASSWORD, is_administrator=True)
+    with serve_app(app) as url:
+        yield url
+    store.close()
+
+
+@pytest.fixture
 def ollama(monkeypatch: pytest.MonkeyPatch, url_without_model: str) -> Iterator[llm.Server]:
     """Run an Ollama; at the end, no model is connected."""
     from hardship import web
