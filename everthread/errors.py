@@ -3,6 +3,7 @@
     EverthreadError
     ├── BadInput (also a ValueError)     an argument or a file is invalid; nothing was changed
     │   ├── BadBankId
+    │   ├── BankNotEmpty                 the sample life would replace lines of the person's own
     │   ├── BadLine                      text, speaker, role, time, session or metadata of a line
     │   ├── BadQuery                     an argument of a query: k, budget, where, as_of
     │   └── BadFile                      an import or a dataset; `where` names the line of the file
@@ -82,6 +83,10 @@ class BadInput(EverthreadError, ValueError):
 
 class BadBankId(BadInput):
     """A bank id is empty, too long or not text."""
+
+
+class BankNotEmpty(BadInput):
+    """A bank that the sample life is to fill has other lines."""
 
 
 class BadLine(BadInput):

@@ -114,7 +114,7 @@ def _wrap(text: str) -> str:
 
 
 def _has_color() -> bool:
-    return "NO_COLOR" not in os.environ and sys.stdout.isatty()
+    return not os.environ.get("NO_COLOR") and sys.stdout.isatty()
 
 
 def _is_interactive() -> bool:

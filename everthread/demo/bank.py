@@ -5,7 +5,7 @@ from __future__ import annotations
 from everthread.chat.character import DEFAULT_CHARACTER
 from everthread.common.keys import SETTING_CHARACTER, SETTING_DEMO, SETTING_RECIPE
 from everthread.demo.sample import LANGUAGES, Sample
-from everthread.errors import BadInput
+from everthread.errors import BankNotEmpty
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.transfer import importing
@@ -22,7 +22,8 @@ def fill_bank(memory: Memory, language: str) -> Sample:
         language: one of `LANGUAGES`.
 
     Raises:
-        BadInput: the language is unknown, or the bank holds other lines.
+        BadInput: the language is unknown.
+        BankNotEmpty: the bank holds other lines.
     """
     sample = Sample.load(language)
     source = importing.check_file(sample.path, "jsonl")
@@ -31,7 +32,7 @@ def fill_bank(memory: Memory, language: str) -> Sample:
     if known == sample and stats.lines == last_seq == source.line_count:
         return sample
     if stats.lines + stats.retracted and (known is None or last_seq > known.line_count):
-        raise BadInput(
+        raise BankNotEmpty(
             f"bank {memory.bank!r} holds messages of its own, which the sample life would replace; "
             "delete that bank first if you don't need them"
         )

@@ -23,7 +23,7 @@ from everthread.testing import HashEmbedder
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
-    from playwright.sync_api import Browser, BrowserContext, Page, Playwright
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
 
     from everthread.server.services import Services
     from server.proxied import Proxy
@@ -113,6 +113,27 @@ def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with serve_app(create_app(Services(store, HashEmbedder(512), None, Default()))) as url:
+        yield url
+    store.close()
+
+
+@pytest.fixture
+def people_url(tmp_path: Path) -> Iterator[str]:
+    """Return the URL of a server that requires accounts, with the administrator nora."""
+    from hardship.loopback import serve_app
+
+    from everthread.server.app import create_app
+    from everthread.server.services import Services
+    from everthread.server.settings import Settings
+    from server.page_helpers import PASSWORD
+    from server.people.cheap import PASSWORDS
+
+    store = SQLiteStore(tmp_path)
+    app = create_app(Services(store, HashEmbedder(64), None, Default()), Settings(key_required=True))
+    people = app.state.authenticator.people
+    people.passwords = PASSWORDS
+    people.create("nora", PASSWORD, is_administrator=True)
+    with serve_app(app) as url:
         yield url
     store.close()
 
@@ -215,9 +236,14 @@ def tab(visitor: BrowserContext) -> Iterator[Page]:
 
 @pytest.fixture
 def page(tab: Page) -> Iterator[Page]:
-    """Open a tab as `tab` does. An error or a warning in its console fails the test."""
+    """Open a tab as `tab` does. An error or a warning in its console fails the test, except about axe's canvas."""
     errors = list[str]()
-    tab.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+
+    def record(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith("Canvas2D: Multiple readback"):
+            errors.append(message.text)
+
+    tab.on("console", record)
     tab.on("pageerror", lambda error: errors.append(str(error)))
     yield tab
     tab.evaluate("0")  # by then everything in the console has been reported

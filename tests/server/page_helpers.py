@@ -17,6 +17,7 @@ MAX_COMPRESSED_BYTES = 122_000  # of all files, without those of libraries
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 VISITOR: Any = {"viewport": DESKTOP, "color_scheme": "light", "locale": "en-GB"}  # options of a context
+PASSWORD = "violet harbour"  # of the administrator nora
 TIMEOUT_MS = 120_000  # on a busy machine
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> ![see](http://x.invalid/y.png)"

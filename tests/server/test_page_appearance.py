@@ -1,7 +1,6 @@
 """Settings, themes, a phone's screen, keys and accounts, and the size of the page, in a real Chromium."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from server.page_helpers import (
     FILES,
     MAX_COMPRESSED_BYTES,
     MAX_TRANSFERRED_BYTES,
+    PASSWORD,
     PHONE,
     add_past_lines,
     check_accessibility,
@@ -30,7 +30,6 @@ from server.page_helpers import (
     say_and_wait,
     visit,
 )
-from server.people.cheap import PASSWORDS
 from server.people.oidc_provider import CLIENT, SECRET, serve_provider
 
 
@@ -249,20 +248,7 @@ def test_a_key_for_another_bank_leads_to_that_bank(tab: Page, url: str) -> None:
     expect(tab.locator("#notices")).to_be_empty()
 
 
-PASSWORD, NEW_PASSWORD = "violet harbour", "another harbour"
-
-
-@pytest.fixture
-def people_url(tmp_path: Path) -> Iterator[str]:
-    """Return the URL of a server that requires accounts, with the administrator nora."""
-    store = SQLiteStore(tmp_path)
-    app = create_app(Services(store, HashEmbedder(64), None, Default()), Settings(key_required=True))
-    people = app.state.authenticator.people
-    people.passwords = PASSWORDS
-    people.create("nora", PASSWORD, is_administrator=True)
-    with serve_app(app) as url:
-        yield url
-    store.close()
+NEW_PASSWORD = "another harbour"
 
 
 def sign_in(page: Page, name: str, password: str) -> None:

@@ -76,7 +76,7 @@ def test_the_demo_answers_forgets_leaves_nothing_and_touches_no_bank_of_ones_own
 
     web.post(f"{url}/api/v1/banks/demo/lines", json={"text": "My own."}).raise_for_status()
     page.get_by_role("button", name="Mit einem Beispielleben ausprobieren").click()
-    expect(page.locator("#notices")).to_contain_text("bank 'demo' holds messages of its own")
+    expect(page.locator("#notices")).to_contain_text("Im Gedächtnis der Demo sind eigene Nachrichten")
     assert web.delete(f"{url}/api/v1/banks/demo").json()["lines"] == 1
     context.close()
 

@@ -1,9 +1,13 @@
-"""Hostile texts and names in every view: nothing in them runs or is fetched, and nothing is wider than the page."""
+"""Hostile texts and names in every view: nothing in them runs or is fetched, and nothing is wider than the page.
+
+Each view is accessible as well, on a phone in the dark theme and on a desktop in the light one.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import pytest
 from hardship import llm, web
@@ -18,7 +22,7 @@ from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.page_helpers import DESKTOP, HOSTILE, PHONE, add_past_lines, say_and_wait
+from server.page_helpers import DESKTOP, HOSTILE, PHONE, add_past_lines, check_accessibility, say_and_wait
 
 NAME = "<img src=x onerror=\"document.title='owned'\">\u202e" + "W" * 70
 TABLE = "| a | ![b](http://x.invalid/b.png) |\n|-|-|\n| <svg onload=\"document.title='owned'\"> | c |"
@@ -30,6 +34,8 @@ WIDER_THAN_ITS_BOX = """() => [document.documentElement, ...document.querySelect
         getComputedStyle(box).overflowX !== 'hidden').map(box => `${box.tagName}#${box.id}.${box.className}`)"""
 ACTIVE = ":is(body, dialog) :is(img:not([src^='blob:'], [src^='/']), script:not([src^='/']), iframe, object)"
 HANDLERS = "body :is([onerror], [onload], a[href^='javascript:'])"
+
+SCREENS: tuple[tuple[dict[str, int], Literal["dark", "light"]], ...] = ((PHONE, "dark"), (DESKTOP, "light"))
 
 Opener = Callable[[Page], object]
 
@@ -81,6 +87,11 @@ def edit_character(page: Page) -> None:
     expect(page.get_by_label("Text of entry 1")).to_have_value(TEXT)
 
 
+def edit_session(page: Page) -> None:
+    page.locator("#session-list [aria-label^='Options for chat']").last.click()
+    expect(page.get_by_label("Tags")).to_have_value(NAME)
+
+
 def choose_group(page: Page) -> None:
     page.click("#open-characters")
     page.get_by_role("button", name="Group chat").click()
@@ -108,7 +119,7 @@ def show_receipt(page: Page) -> None:
 
 
 def ask_demo(page: Page) -> None:
-    page.goto(page.url.replace(BANK, "demo"))
+    page.goto(f"{page.url.partition('#')[0]}#/demo")
     page.get_by_role("textbox", name="Your question").fill(HOSTILE)
     page.keyboard.press("Enter")
     page.locator("#demo .from-character").wait_for()
@@ -122,6 +133,7 @@ def inspect_reply(page: Page) -> None:
 VIEWS: dict[str, tuple[str, str, Opener]] = {  # the column that a phone shows, a place of the text, and how to open it
     "chat": ("chat", "#lines", lambda page: None),
     "chats": ("sessions", "#session-list", lambda page: None),
+    "options": ("sessions", "", edit_session),
     "search": ("sessions", "#session-list a:has(mark)", search),
     "memories": ("memory", "#panel .match", inspect_reply),
     "all": ("memory", "#panel .hit", choose_tab("All")),
@@ -138,6 +150,7 @@ VIEWS: dict[str, tuple[str, str, Opener]] = {  # the column that a phone shows, 
     "import": ("chat", "dialog .conversations", read_file),
     "question": ("chat", "dialog blockquote", forget_note),
     "receipt": ("chat", "", show_receipt),
+    "past": ("chat", "#lines", lambda page: page.locator("#session-list .session").last.click()),
     "demo": ("chat", "#demo .from-person", ask_demo),
 }
 
@@ -166,7 +179,9 @@ def check_view(page: Page, name: str, column: str) -> None:
     """Assert that nothing in a view became active, and that nothing is wider than a desktop's or a phone's page."""
     assert page.locator(f"{ACTIVE}, {HANDLERS}").count() == 0, name
     assert page.title() != "owned"
-    for size in (PHONE, DESKTOP):
+    for size, scheme in SCREENS:
         page.set_viewport_size(size)  # type: ignore[arg-type]
-        page.evaluate("column => (document.body.dataset.view = column)", column if size is PHONE else "chat")
+        page.emulate_media(color_scheme=scheme)
+        page.locator(f"#views [data-to={column if size is PHONE else 'chat'}]").evaluate("button => button.click()")
+        check_accessibility(page)
         assert page.evaluate(WIDER_THAN_ITS_BOX) == [], (name, size)

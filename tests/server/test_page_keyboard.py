@@ -12,7 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
-from server.page_helpers import add_past_lines, visit
+from server.import_files import whatsapp
+from server.page_helpers import PASSWORD, add_past_lines, visit
 
 MAX_STOPS = 60  # of the Tab key, from any control to any other
 NAME = """each => {
@@ -328,6 +329,73 @@ def test_every_setting_is_changed_and_a_model_connected(
     expect(settings).to_be_visible()
     keyboard.press("Enter")
     expect(page.locator("html")).to_have_attribute("lang", "fr")
+
+
+def test_a_history_is_imported_searched_and_read_by_month(page: Page, url: str, keyboard: Keyboard) -> None:
+    visit(page, url, "history")
+    keyboard.open("Settings", "Settings")
+    with page.expect_file_chooser() as chooser:
+        keyboard.choose("Import")
+    chooser.value.set_files(whatsapp())  # type: ignore[arg-type]
+    dialog = page.get_by_role("dialog", name="Import your chats")
+    expect(dialog).to_contain_text("1 chat · 2 messages")
+    keyboard.go("Who are you?")
+    keyboard.press("ArrowDown", "ArrowUp")
+    keyboard.choose("Import 2 messages")
+    keyboard.expect_at("Open the latest chat")
+    keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    page.wait_for_selector(".transcript-head")
+    assert keyboard.focused
+
+    text = page.locator(".line-text").first.inner_text()
+    keyboard.press("Control+k")
+    keyboard.expect_at("Search")
+    keyboard.type(text)
+    found = page.locator("#session-list a:has(mark)").first
+    found.wait_for()
+    keyboard.choose(found.evaluate(f"each => ({NAME})(each)"))
+    expect(page.locator(".line.target")).to_contain_text(text)
+    assert keyboard.focused
+    keyboard.press("Control+k")
+    keyboard.press("Control+a", "Delete")
+
+    keyboard.go("Memory")
+    keyboard.go("Timeline", "ArrowLeft")
+    month = page.locator("#panel tbody button").first
+    keyboard.choose(month.inner_text())
+    expect(page.locator("#session-list .session-row")).to_have_count(1)
+    assert keyboard.focused
+
+
+def test_a_person_signs_in_and_changes_accounts(tab: Page, people_url: str) -> None:
+    keyboard = Keyboard(tab)
+    tab.goto(people_url)
+    keyboard.expect_at("Name")
+    keyboard.type("nora", "Tab")
+    keyboard.type(PASSWORD, "Enter")
+    tab.wait_for_selector("html[data-ready]")
+    keyboard.expect_at("Message")
+    keyboard.open("Settings", "Settings")
+    keyboard.open("Manage accounts", "People")
+    for name in ("Mia", "Zoe"):
+        keyboard.go("Name")
+        keyboard.type(name, "Tab")
+        keyboard.type(PASSWORD, "Enter")
+        expect(tab.locator(".people li").filter(has_text=name.lower())).to_have_count(1)
+        assert keyboard.focused
+    keyboard.choose("Lock", "Shift+Tab")
+    keyboard.expect_at("Unlock")
+    keyboard.press("Enter")
+    keyboard.expect_at("Lock")
+    keyboard.open("Remove", "Remove zoe?")
+    keyboard.choose("Keep the chats")
+    expect(tab.locator(".people li")).to_have_count(2)
+    assert keyboard.focused
+    keyboard.press("Escape")
+    keyboard.expect_at("Manage accounts")
+    keyboard.choose("Sign out everywhere", "Shift+Tab")
+    keyboard.expect_at("Name")
 
 
 def test_the_demo_is_asked_and_left(page: Page, url: str, keyboard: Keyboard) -> None:

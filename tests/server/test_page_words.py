@@ -9,8 +9,11 @@ import pytest
 import tree_sitter_javascript
 from tree_sitter import Language, Node, Parser
 
+from everthread import errors
+from everthread.factory import RECIPES, open_recipe
 from everthread.server.page_languages import DEFAULT_LANGUAGE, Text, read_languages
-from server.page_helpers import FILES
+from everthread.server.problems import to_kebab_case
+from server.page_helpers import FILES, FOLDER
 
 PARSER = Parser(Language(tree_sitter_javascript.language()))
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FILES}
@@ -18,6 +21,44 @@ SCRIPTS = {name: source for name, source in SOURCES.items() if name.endswith(".j
 LANGUAGES = {code: language.texts for code, language in read_languages().items()}
 ENGLISH = LANGUAGES[DEFAULT_LANGUAGE]
 TRANSLATIONS = sorted(LANGUAGES.keys() - {DEFAULT_LANGUAGE})
+
+RAISED = re.compile(r'(?:Problem|build_(?:document|response))\(\s*[\w.]+,\s*"([a-z-]+)"')
+# Problems without a text of the page: those of which only the server's detail names the invalid value,
+SHOWN_AS_SENT = {
+    "bad-bank-id",
+    "bad-file",
+    "bad-input",
+    "bad-line",
+    "bad-query",
+    "config-error",
+    "invalid-request",
+    "model-configured",
+    "own-account",
+}
+# those of requests that the page doesn't make,
+OF_PROGRAMS = {
+    "bad-host",
+    "bad-length",
+    "bad-path",
+    "bad-signature",
+    "everthread-error",
+    "foreign-origin",
+    "http",
+    "idempotency-conflict",
+    "model-error",
+    "no-account",
+    "no-form",
+    "no-message",
+    "no-reply",
+    "not-started",
+    "path-too-long",
+    "scribe-failed",
+    "upstream-timeout",
+    "wrong-host",
+    "wrong-method",
+    "wrong-type",
+}
+ELSEWHERE = {"too-many-attempts", "unauthorized", "wrong-password"}  # and those with texts where one signs in
 
 PLURAL_FORMS = {"ja": {"other"}, "zh": {"other"}}
 SHORT = {
@@ -220,6 +261,25 @@ def test_every_english_text_is_used() -> None:
     assert "measure." in beginnings
     known = {key for key in ENGLISH if key.removesuffix("_on_server") in used or key.startswith(tuple(beginnings))}
     assert set(ENGLISH) - known - {"language.name"} == set()
+
+
+def kinds_of_problems() -> set[str]:
+    """Return the kinds of all problem documents that the server sends."""
+    sources = [path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py")]
+    named = {kind for source in sources for kind in RAISED.findall(source)}
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    return named | {to_kebab_case(each.__name__) for each in classes if issubclass(each, errors.EverthreadError)}
+
+
+def test_a_problem_that_a_person_may_meet_has_a_text() -> None:
+    kinds = kinds_of_problems()
+    assert {"forbidden", "bank-busy", "bad-line"} < kinds
+    assert {kind for kind in kinds if f"problem.{kind}" not in ENGLISH} == SHOWN_AS_SENT | OF_PROGRAMS | ELSEWHERE
+
+
+def test_each_recipe_is_described_as_in_the_library() -> None:
+    described = {key: text for key, text in ENGLISH.items() if key.startswith("recipe.")}
+    assert described == {f"recipe.{name}": open_recipe(name).description for name in RECIPES}
 
 
 def placeholders_in(text: Text) -> set[str]:

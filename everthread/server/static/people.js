@@ -30,33 +30,38 @@ export function openPeople() {
 
 const accountPath = (name) => `/accounts/${encodeURIComponent(name)}`;
 
+/** A person's place in the list. It is kept when the person changes, and with it the focus. */
 function personItem(person, draw) {
-  const { name, locked, administrator } = person;
-  const isOwn = name === getAccount()?.name;
-  const change = (changes) => withErrors(async () => (await patch(accountPath(name), changes), draw()));
-  const flags = [administrator && t("people.administrator"), locked && t("people.locked")].filter(Boolean);
+  const item = h("li", {});
+  const show = (person) => fill(item, who(person), person.name !== getAccount()?.name && actions(person, show, draw));
+  show(person);
+  return item;
+}
+
+function who(person) {
+  const flags = [person.administrator && t("people.administrator"), person.locked && t("people.locked")].filter(Boolean);
   return h(
-    "li",
-    {},
-    h(
-      "span",
-      { class: "who" },
-      textElement("b", name),
-      flags.length > 0 && h("span", { class: "small" }, ` ${flags.join(" · ")}`),
-      h("span", { class: "small size" }, summary(person)),
+    "span",
+    { class: "who" },
+    textElement("b", person.name),
+    flags.length > 0 && h("span", { class: "small" }, ` ${flags.join(" · ")}`),
+    h("span", { class: "small size" }, summary(person)),
+  );
+}
+
+function actions(person, show, draw) {
+  const { name, locked } = person;
+  const setLocked = withErrors(async () => show(await patch(accountPath(name), { locked: !locked })));
+  return h(
+    "span",
+    { class: "bar", role: "group", "aria-label": name },
+    button(t("people.set_password"), () => setPassword(name)),
+    button(t(locked ? "people.unlock" : "people.lock"), setLocked),
+    button(
+      t("people.remove"),
+      withErrors(async () => (await removePerson(person)) && draw()),
+      { class: "danger" },
     ),
-    !isOwn &&
-      h(
-        "span",
-        { class: "bar", role: "group", "aria-label": name },
-        button(t("people.set_password"), () => setPassword(name)),
-        button(t(locked ? "people.unlock" : "people.lock"), change({ locked: !locked })),
-        button(
-          t("people.remove"),
-          withErrors(async () => (await removePerson(person)) && draw()),
-          { class: "danger" },
-        ),
-      ),
   );
 }
 

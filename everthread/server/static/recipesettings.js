@@ -3,7 +3,7 @@
 import { bankPath, get, patch, put } from "./api.js";
 import { button, fill, h, select } from "./dom.js";
 import { withErrors } from "./notices.js";
-import { t } from "./words.js";
+import { hasText, t } from "./words.js";
 
 export function recipeSettings(serverInfo) {
   const box = h("div", { class: "recipe" });
@@ -13,7 +13,7 @@ export function recipeSettings(serverInfo) {
     fill(
       box,
       recipeSelect(await all, serverInfo, current, draw),
-      h("p", { class: "small" }, current.about),
+      h("p", { class: "small" }, describe(current)),
       optionFields(current, draw),
     );
   });
@@ -21,8 +21,11 @@ export function recipeSettings(serverInfo) {
   return box;
 }
 
+/** What a recipe does: in the words of the page, or as the server describes one of its own. */
+const describe = ({ name, about }) => (hasText(`recipe.${name}`) ? t(`recipe.${name}`) : about);
+
 function recipeSelect(all, serverInfo, current, draw) {
-  const choices = [["", t("settings.server_default_is", { name: serverInfo.recipe })], ...all.map(({ name, about }) => [name, `${name}: ${about}`])];
+  const choices = [["", t("settings.server_default_is", { name: serverInfo.recipe })], ...all.map((recipe) => [recipe.name, `${recipe.name}: ${describe(recipe)}`])];
   const setRecipe = withErrors(async (name) => {
     draw(await put(bankPath("/recipe"), { name: name || null }));
   });

@@ -92,7 +92,7 @@ function showTask(item) {
 }
 
 function makeScrollable(table) {
-  const box = h("div", { class: "table", tabindex: "0", role: "region", "aria-label": t("text.table") });
+  const box = h("div", { class: "table", tabindex: "0", role: "group", "aria-label": t("text.table") });
   table.replaceWith(box);
   box.append(table);
 }

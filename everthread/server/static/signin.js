@@ -59,7 +59,7 @@ function passwordForm(leave) {
 }
 
 const REASONS = {
-  locked: "signin.locked",
+  locked: "problem.account-locked",
   no_account: "signin.no_account",
   refused: "signin.refused",
   unconfirmed: "signin.unconfirmed",
@@ -84,7 +84,7 @@ function providerPart(provider, hasAccounts) {
   );
 }
 
-const EXPLANATIONS = { "wrong-password": "signin.wrong", "account-locked": "signin.locked" };
+const EXPLANATIONS = { "wrong-password": "signin.wrong", "account-locked": "problem.account-locked" };
 
 /** Show in words why one could not sign in. */
 function explain(error, problem) {

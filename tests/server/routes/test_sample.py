@@ -29,7 +29,7 @@ def test_a_bank_is_filled_with_a_sample_and_again_after_lines_were_forgotten(api
 
 def test_a_bank_with_other_lines_is_refused_and_one_without_a_sample_has_none(api_with_lines: TestClient) -> None:
     refused = api_with_lines.post("banks/alice%2Fnemo/sample", json={})
-    assert kind(refused, 422) == "bad-input"
+    assert kind(refused, 422) == "bank-not-empty"
     assert "holds messages of its own" in refused.json()["detail"]
     assert api_with_lines.get("banks/alice%2Fnemo").json()["lines"] == 4
     assert kind(api_with_lines.get("banks/alice%2Fnemo/sample"), 404) == "not-found"
