@@ -374,6 +374,7 @@ def test_a_person_signs_in_and_changes_accounts(tab: Page, people_url: str) -> N
     keyboard.expect_at("Name")
     keyboard.type("nora", "Tab")
     keyboard.type(PASSWORD, "Enter")
+    tab.wait_for_url("**/#/nora")
     tab.wait_for_selector("html[data-ready]")
     keyboard.expect_at("Message")
     keyboard.open("Settings", "Settings")
@@ -394,7 +395,8 @@ def test_a_person_signs_in_and_changes_accounts(tab: Page, people_url: str) -> N
     assert keyboard.focused
     keyboard.press("Escape")
     keyboard.expect_at("Manage accounts")
-    keyboard.choose("Sign out everywhere", "Shift+Tab")
+    with tab.expect_event("load"):
+        keyboard.choose("Sign out everywhere", "Shift+Tab")
     keyboard.expect_at("Name")
 
 
