@@ -109,9 +109,9 @@ def train(
     progress("exporting")
     with tempfile.TemporaryDirectory() as scratch:
         name = f"{out.resolve().name}-{_digest(model)}"
-        export_encoder(
-            model.encoder, model.pooling, model.source, base, Path(scratch), name=name, vectors=config.vectors
-        )
+        texts = [pair.text for pair in training]
+        parts = (model.encoder, model.pooling, model.source, base, Path(scratch))
+        export_encoder(*parts, name=name, vectors=config.vectors, texts=texts)
         after = evaluate(OnnxEmbedder(Path(scratch)), held_out)
         written = force or after.mrr >= before.mrr
         if written:
