@@ -1,10 +1,13 @@
 """Converts a sentence-transformers folder to one that OnnxEmbedder reads: model.onnx, tokenizer.json, embedder.json.
 
     python -m everthread.embedders.export FOLDER OUT [--quantise int8|none] [--name NAME] [--multilingual]
+        [--texts FILE]
 
 The model in minilm/ was exported by this module. The module needs the `train` extra (torch, transformers, onnx,
 onnxscript); the exported model doesn't. The module supports BERT and similar models with mean or CLS pooling. It
 neither measures a model's quality nor downloads models.
+
+With texts a model has token vectors, for late interaction: the projection of its last layer is fitted on their words.
 
 The quantisation was chosen by measurement (docs/benchmarks.md). Weights are quantised to eight bits with a scale for
 each output channel, embedding tables to eight bits with a scale for each row, and activations dynamically. Quantisation
@@ -22,12 +25,13 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from everthread.common.installation import extra_command
-from everthread.embedders.onnx import EmbedderConfig
+from everthread.embedders import token_vectors
+from everthread.embedders.onnx import EmbedderConfig, OnnxEmbedder
 from everthread.errors import ConfigError, EverthreadError
 
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
 
 Quantise = Literal["int8", "none"]
 MIN_TABLE_ROWS = 256  # a table of fewer rows (token types) is not worth quantising
+MAX_TEXTS = 2_000  # on which a projection of token vectors is fitted; more find no better components
+MIN_TOKENS = 2 * token_vectors.DIMENSIONS  # of their content words; with 300 lines are found as well as with 30,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,12 @@ class SourceConfig:
 
 
 def export(
-    folder: Path, out: Path, quantise: Quantise = "int8", name: str | None = None, multilingual: bool = False
+    folder: Path,
+    out: Path,
+    quantise: Quantise = "int8",
+    name: str | None = None,
+    multilingual: bool = False,
+    texts: Sequence[str] = (),
 ) -> EmbedderConfig:
     """Write the model in `folder` to `out`; return its description. Default name: the folder's plus `quantise`."""
     if quantise not in get_args(Quantise):
@@ -62,7 +73,9 @@ def export(
 
     pooling = BasePooling(source.pooling, source.normalise)
     name = name or f"{folder.resolve().name}-{quantise}"
-    return export_encoder(encoder, pooling, source, folder, out, quantise, name=name, multilingual=multilingual)
+    return export_encoder(
+        encoder, pooling, source, folder, out, quantise, name=name, multilingual=multilingual, texts=texts
+    )
 
 
 def export_encoder(
@@ -76,6 +89,7 @@ def export_encoder(
     name: str,
     vectors: int = 1,
     multilingual: bool = False,
+    texts: Sequence[str] = (),
 ) -> EmbedderConfig:
     """Write a model that is loaded; return its description.
 
@@ -89,6 +103,8 @@ def export_encoder(
         name: the embedder's name.
         vectors: of each text; several have the pooling `AttentionPooling`.
         multilingual: whether the model understands more than English.
+        texts: on whose words the projection of token vectors is fitted. With too few of them, with prompts (whose words
+            would count), and with a tokenizer other than WordPiece, the model has no token vectors.
 
     Raises:
         ConfigError: a package is missing, or the tokenizer can't be read.
@@ -111,8 +127,30 @@ def export_encoder(
         tokenizer_sha256=hashlib.sha256(tokenizer.encode()).hexdigest(),
         vectors=vectors,
     )
-    (out / "embedder.json").write_text(json.dumps(asdict(config), indent=2) + "\n", encoding="utf-8", newline="\n")
+    _write_config(config, out)
+    has_prompts = bool(source.query_prompt or source.text_prompt)
+    if texts and not has_prompts and json.loads(tokenizer)["model"]["type"] == "WordPiece":
+        config = replace(config, token_scheme=_write_projection(out, texts))
+        _write_config(config, out)
     return config
+
+
+def _write_config(config: EmbedderConfig, out: Path) -> None:
+    (out / "embedder.json").write_text(json.dumps(asdict(config), indent=2) + "\n", encoding="utf-8", newline="\n")
+
+
+def _write_projection(out: Path, texts: Sequence[str]) -> str:
+    """Fit a projection of the token vectors of an exported model; return the scheme of its codes, "" if it has none."""
+    import numpy as np
+
+    embedder = OnnxEmbedder(out)
+    chosen = texts[:: 1 + len(texts) // MAX_TEXTS]
+    states = np.concatenate([embedder.read_token_states(text) for text in chosen])  # (T, D)
+    if len(states) < MIN_TOKENS or embedder.dim < token_vectors.DIMENSIONS:
+        return ""
+    projection = token_vectors.fit_projection(states).astype(np.float16)  # half the space, the same codes
+    np.save(out / "token_projection.npy", projection)
+    return f"signs-{token_vectors.DIMENSIONS}-{hashlib.blake2b(projection.tobytes(), digest_size=4).hexdigest()}"
 
 
 def load_encoder(folder: Path) -> Any:
@@ -215,7 +253,7 @@ def _write_model(encoder: torch.nn.Module, pooling: torch.nn.Module, path: Path,
 
 
 def _trace(encoder: torch.nn.Module, pooling: torch.nn.Module, path: Path) -> None:
-    """Write a graph from token ids and mask to the vectors of each text."""
+    """Write a graph from token ids and mask to the vectors of each text, and to those of its tokens."""
     import torch
 
     from everthread.embedders.pooling import MASK_SCORE
@@ -227,13 +265,13 @@ def _trace(encoder: torch.nn.Module, pooling: torch.nn.Module, path: Path) -> No
             super().__init__()
             self.encoder, self.pooling = encoder, pooling
 
-        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             mask = attention_mask.to(torch.float32)  # (N, T)
             # An additive mask bypasses transformers' own mask code, which would be traced into a hundred nodes.
             bias = (1.0 - mask[:, None, None, :]) * MASK_SCORE  # (N, 1, 1, T)
             types = {"token_type_ids": torch.zeros_like(input_ids)} if takes_types else {}
             states = self.encoder(input_ids=input_ids, attention_mask=bias, **types).last_hidden_state  # (N, T, D)
-            return self.pooling(states, mask)
+            return self.pooling(states, mask), states
 
     ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 0]])
     shape = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
@@ -243,7 +281,7 @@ def _trace(encoder: torch.nn.Module, pooling: torch.nn.Module, path: Path) -> No
             (ids, (ids > 0).long()),
             path,
             input_names=["input_ids", "attention_mask"],
-            output_names=["sentence_vector"],
+            output_names=["sentence_vector", "token_vectors"],
             dynamic_shapes={"input_ids": shape, "attention_mask": shape},
             dynamo=True,
             external_data=False,
@@ -332,13 +370,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quantise", choices=get_args(Quantise), default="int8", help="default: int8")
     parser.add_argument("--name", help="the embedder's name; vectors of different names are never compared")
     parser.add_argument("--multilingual", action="store_true", help="the model understands more than English")
+    parser.add_argument("--texts", type=Path, help="fit token vectors, for late interaction, on this file's rows")
     options = parser.parse_args(arguments)
     try:
-        config = export(options.folder, options.out, options.quantise, options.name, options.multilingual)
-    except EverthreadError as error:
+        texts = options.texts.read_text(encoding="utf-8").splitlines() if options.texts else []
+        config = export(options.folder, options.out, options.quantise, options.name, options.multilingual, texts)
+    except (EverthreadError, OSError, UnicodeDecodeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"{options.out}: {config.name}, {config.dim} dimensions, {config.model_bytes / 1e6:.1f} MB")
+    size = f"{config.model_bytes / 1e6:.1f} MB"
+    print(
+        f"{options.out}: {config.name}, {config.dim} dimensions, {size}, token vectors: {config.token_scheme or 'none'}"
+    )
     return 0
 
 

@@ -140,6 +140,13 @@ class OnnxEmbedder:
         words = [encodable[first:end] for first, end in result.spans]
         return self._question_vector(result), QuestionTokens(self.token_scheme, words, result.tokens)
 
+    def read_token_states(self, text: str) -> npt.NDArray[np.float32]:
+        """Return the last layer's (T, D) states of a text's content tokens, on which a projection is fitted."""
+        encoding = self._tokenise(text)
+        (states,) = self._load().session.run(["token_vectors"], _inputs(encoding))  # (1, T, D)
+        chosen = token_vectors.find_content_tokens(encoding.tokens)
+        return np.asarray(states[0][chosen], np.float32)
+
     def _stack_vectors(self, results: Sequence[Result]) -> Vectors:
         shape = (self._config.vectors, self.dim) if self._config.vectors > 1 else (self.dim,)
         vectors = np.empty((len(results), *shape), np.float32)  # (N, D) or (N, E, D)
@@ -194,11 +201,10 @@ class OnnxEmbedder:
 
     def _run(self, text: str) -> Result:
         model = self._load()
-        encoding = model.tokenizer.encode(make_encodable(text[: self._config.max_tokens * CHARS_PER_TOKEN]))
-        ids = np.array([encoding.ids], np.int64)  # (1, T)
+        encoding = self._tokenise(text)
         outputs = None if model.projection is None else ["sentence_vector", "token_vectors"]
         vector, *hidden = (
-            output[0] for output in model.session.run(outputs, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+            output[0] for output in model.session.run(outputs, _inputs(encoding))
         )  # (D,) or (1 + E, D), (T, D)
         vector = np.asarray(vector / np.maximum(np.linalg.norm(vector, axis=-1, keepdims=True), 1e-12), np.float32)
         if model.projection is None:
@@ -206,6 +212,9 @@ class OnnxEmbedder:
         chosen = token_vectors.find_content_tokens(encoding.tokens)
         tokens = token_vectors.project(hidden[0][chosen], model.projection)
         return Result(vector, tokens, _word_spans(encoding, chosen))
+
+    def _tokenise(self, text: str) -> tokenizers.Encoding:
+        return self._load().tokenizer.encode(make_encodable(text[: self._config.max_tokens * CHARS_PER_TOKEN]))
 
     def _load(self) -> _Model:
         with self._lock:
@@ -282,6 +291,11 @@ def _read_projection(folder: Path) -> npt.NDArray[np.float32]:
         return np.asarray(np.load(BytesIO(_read_bytes(path)), allow_pickle=False), np.float32)
     except ValueError as error:
         raise ModelNotFound(f"{path} is damaged ({error}); {MODEL_REMEDY}") from error
+
+
+def _inputs(encoding: tokenizers.Encoding) -> dict[str, npt.NDArray[np.int64]]:
+    ids = np.array([encoding.ids], np.int64)  # (1, T)
+    return {"input_ids": ids, "attention_mask": np.ones_like(ids)}
 
 
 def _word_spans(encoding: tokenizers.Encoding, chosen: Sequence[int]) -> list[tuple[int, int]]:

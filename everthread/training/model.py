@@ -86,10 +86,16 @@ class TrainableModel:
         self.encoder.eval()
         with torch.no_grad():
             for indexes in _group_by_length(texts):
-                rows[indexes] = self._encode([prompt + texts[index] for index in indexes]).numpy()
+                rows[indexes] = self._encode_group([prompt + texts[index] for index in indexes]).numpy()
         return rows
 
     def _encode(self, texts: Sequence[str]) -> Tensor:
+        """Return all vectors of texts, with their gradients."""
+        groups = list(_group_by_length(texts))
+        rows = torch.cat([self._encode_group([texts[index] for index in indexes]) for indexes in groups])
+        return rows[torch.from_numpy(np.argsort(np.concatenate(groups)))]
+
+    def _encode_group(self, texts: Sequence[str]) -> Tensor:
         encodings = self._tokenizer.encode_batch([make_encodable(text) for text in texts])
         ids = torch.tensor([encoding.ids for encoding in encodings])  # (N, T)
         mask = torch.tensor([encoding.attention_mask for encoding in encodings], dtype=torch.float32)

@@ -37,6 +37,8 @@ class TrainingConfig:
     Attributes:
         epochs: passes over the pairs.
         vectors: of each text.
+        base_share: of the weights of the encoder's trained layers at the end; their mean with the base's keeps what it
+            knows of other texts than the pairs (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
         trained_layers: the last layers of the encoder; those before them stay as they are, which is faster, and forgets
             less of what the base knows.
         batch_pairs: pairs of a batch; each text is a negative of all other questions in it.
@@ -50,6 +52,7 @@ class TrainingConfig:
 
     epochs: int = 3
     vectors: int = 1
+    base_share: float = 0.5
     trained_layers: int = 2
     batch_pairs: int = 64
     negatives: int = 2
@@ -109,9 +112,9 @@ def train(
     progress("exporting")
     with tempfile.TemporaryDirectory() as scratch:
         name = f"{out.resolve().name}-{_digest(model)}"
-        export_encoder(
-            model.encoder, model.pooling, model.source, base, Path(scratch), name=name, vectors=config.vectors
-        )
+        texts = [pair.text for pair in training]
+        parts = (model.encoder, model.pooling, model.source, base, Path(scratch))
+        export_encoder(*parts, name=name, vectors=config.vectors, texts=texts)
         after = evaluate(OnnxEmbedder(Path(scratch)), held_out)
         written = force or after.mrr >= before.mrr
         if written:
@@ -126,6 +129,7 @@ def _fit(
 ) -> None:
     """Train the model's last layers and its pooling."""
     trained = _freeze(model, config.trained_layers)
+    before = [parameter.detach().clone() for parameter in trained]
     groups = [{"params": trained, "lr": config.encoder_rate}]
     if poolings := list(model.pooling.parameters()):
         groups.append({"params": poolings, "lr": config.pooling_rate})
@@ -148,6 +152,9 @@ def _fit(
             schedule.step()
             losses.append(loss.item())
         progress(f"epoch {epoch + 1} of {config.epochs}: loss {np.mean(losses):.3f}")
+    with torch.no_grad():
+        for parameter, original in zip(trained, before, strict=True):
+            parameter.lerp_(original, config.base_share)
 
 
 def _freeze(model: TrainableModel, trained_layers: int) -> list[nn.Parameter]:

@@ -13,22 +13,25 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel
 
+from everthread import Memory
 from everthread.embedders.export import Quantise, export, main, read_source_config
 from everthread.embedders.onnx import OnnxEmbedder
+from everthread.embedders.token_vectors import encode_signs, project
 from everthread.errors import ConfigError
+from everthread.recall.types import Query
 
 pytestmark = pytest.mark.filterwarnings("default")  # torch's exporter warns about itself
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"the red boat sank at dawn nobody saw it".split()]
 TEXTS = ["the red boat", "nobody saw it sank at dawn", "", "the"]
 
 
-def make_folder(folder: Path, pooling: str = "mean_tokens", normalise: bool = True) -> Path:
+def make_folder(folder: Path, pooling: str = "mean_tokens", normalise: bool = True, dim: int = 64) -> Path:
     """Create a tiny BERT with random weights in the folder layout of sentence-transformers."""
     folder.mkdir()
     torch.manual_seed(7)
     config = BertConfig(
         vocab_size=300,
-        hidden_size=64,
+        hidden_size=dim,
         num_hidden_layers=2,
         num_attention_heads=4,
         intermediate_size=128,
@@ -48,7 +51,7 @@ def make_folder(folder: Path, pooling: str = "mean_tokens", normalise: bool = Tr
     ]
     write_json(folder / "modules.json", modules)
     (folder / "Pooling").mkdir()
-    write_json(folder / "Pooling" / "config.json", {"word_embedding_dimension": 64, f"pooling_mode_{pooling}": True})
+    write_json(folder / "Pooling" / "config.json", {"word_embedding_dimension": dim, f"pooling_mode_{pooling}": True})
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": 16})
     return folder
 
@@ -90,6 +93,53 @@ def test_a_quantised_export_is_smaller_and_nearly_agrees_with_torch(tmp_path: Pa
     assert cosines.min() > 0.995
 
 
+def make_texts(count: int = 200) -> list[str]:
+    """Return texts of four random words each."""
+    words = np.random.default_rng(3).choice(WORDS[4:], (count, 4))
+    return [" ".join(row) for row in words]
+
+
+def test_the_token_vectors_of_an_export_are_those_of_torch(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny", dim=128)
+    config = export(folder, tmp_path / "out", quantise="none", texts=make_texts())
+    embedder = OnnxEmbedder(tmp_path / "out")
+    assert embedder.token_scheme == config.token_scheme
+    assert config.token_scheme.startswith("signs-128-")
+    with torch.no_grad():
+        ids = torch.tensor([[2, 4, 5, 6, 3]])  # [CLS] the red boat [SEP]
+        states = BertModel.from_pretrained(folder).eval()(ids).last_hidden_state[0].numpy()  # (5, 128)
+    expected = project(states[2:4], np.load(tmp_path / "out" / "token_projection.npy").astype(np.float32))
+    vector, tokens = embedder.embed_query_with_tokens("the red boat")
+    assert list(tokens.words) == ["red", "boat"]
+    np.testing.assert_allclose(tokens.vectors, expected, atol=1e-3)
+    vectors, codes = embedder.embed_with_tokens(["the red boat"])
+    np.testing.assert_array_equal(vectors[0], vector)
+    np.testing.assert_array_equal(codes[0], encode_signs(tokens.vectors))
+
+
+def test_a_bank_compares_the_words_of_an_export_with_texts(tmp_path: Path) -> None:
+    export(make_folder(tmp_path / "tiny", dim=128), tmp_path / "out", texts=make_texts())
+    with Memory.open("alice", store=tmp_path / "banks", embedder=str(tmp_path / "out")) as memory:
+        for text in ("The red boat sank.", "Nobody saw it at dawn."):
+            memory.observe(text)
+        found = memory.reader.compare_words(*memory.reader.measure_candidates(Query("Which boat sank?")))
+    assert found.match.shape == (2,)
+    assert found.match.all()  # 0 is a line without codes
+
+
+def test_the_codes_of_two_projections_have_different_schemes(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny", dim=128)
+    one, two = (export(folder, tmp_path / f"{n}", texts=make_texts(n)).token_scheme for n in (200, 300))
+    assert one != two
+
+
+@pytest.mark.parametrize(("dim", "count"), [(128, 20), (64, 200)])
+def test_an_export_with_few_texts_or_dimensions_has_no_token_vectors(tmp_path: Path, dim: int, count: int) -> None:
+    config = export(make_folder(tmp_path / "tiny", dim=dim), tmp_path / "out", texts=make_texts(count))
+    assert config.token_scheme == OnnxEmbedder(tmp_path / "out").token_scheme == ""
+    assert OnnxEmbedder(tmp_path / "out").embed(TEXTS).shape == (len(TEXTS), dim)
+
+
 def test_exporting_twice_writes_the_same_bytes(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
     for out in ("one", "two"):
@@ -120,6 +170,17 @@ def test_the_command_writes_a_usable_folder_and_reports_it(tmp_path: Path, capsy
     assert main([str(folder), str(tmp_path / "out"), "--quantise", quantise]) == 0
     assert "tiny-none, 64 dimensions" in capsys.readouterr().out
     assert OnnxEmbedder(tmp_path / "out").embed_query("the red boat").shape == (64,)
+
+
+def test_the_command_fits_token_vectors_on_the_rows_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_folder(tmp_path / "tiny", dim=128)
+    (tmp_path / "texts.txt").write_text("\n".join(make_texts()))
+    assert main([str(folder), str(tmp_path / "out"), "--texts", str(tmp_path / "texts.txt")]) == 0
+    assert f"token vectors: {OnnxEmbedder(tmp_path / 'out').token_scheme}" in capsys.readouterr().out
+    assert main([str(folder), str(tmp_path / "out"), "--texts", str(tmp_path / "missing.txt")]) == 1
+    assert "missing.txt" in capsys.readouterr().err
 
 
 def test_the_pooling_of_a_newer_folder_is_read(tmp_path: Path) -> None:

@@ -44,6 +44,14 @@ def test_several_vectors_begin_with_those_of_the_base(tmp_path: Path) -> None:
     np.testing.assert_allclose(several.embed(["red boat"])[:, 0], base.embed(["red boat"]), atol=1e-5)
 
 
+def test_the_base_is_left_if_its_share_is_1(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "tiny")
+    config = TrainingConfig(epochs=1, encoder_rate=1.0, base_share=1.0)
+    train(PAIRS, folder, tmp_path / "out", config, force=True)
+    vector = OnnxEmbedder(tmp_path / "out").embed_query("red boat")
+    assert vector @ TrainableModel(folder).embed_query("red boat") > 0.99  # of int8
+
+
 def test_a_worse_model_is_not_written_unless_forced(tmp_path: Path) -> None:
     harmful = TrainingConfig(epochs=3, encoder_rate=1.0)
     folder = make_folder(tmp_path / "tiny")
