@@ -60,6 +60,7 @@ def list_reasons(hit: Hit, question: str, at: datetime, words: Wording) -> list[
         words("why.close") if cosine >= CLOSE_COSINE else words("why.related") if cosine > RELATED_COSINE else "",
         words("why.share", words=shared) if shared else "",
         words("why.same_day") if signals.get("day", 0) > 0 else "",
+        words("why.standing") if signals.get("standing", 0) > 0 else "",
     ]
     age = "" if source.is_undated else words.distance(source.said_at, at)
     return [reason for reason in (_origin(source, words), *_or_loose(reasons, words), age) if reason]

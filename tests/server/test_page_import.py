@@ -61,6 +61,7 @@ def test_chosen_chats_of_a_long_history_come_over_under_the_persons_name(page: P
     expect(dialog.get_by_role("button", name="Open the latest chat")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator(".line-text").first).to_have_text("How do I fly kite 372?")
+    expect(page.locator(".transcript-head p").first).to_have_text("Kite 372")
     speakers = {("Nora", "user"), ("ChatGPT", "assistant")}
     assert {line[:2] for line in stored(url, "history")} == speakers
     expect(page.locator("#session-list")).to_contain_text("Kite 371")
@@ -82,6 +83,11 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
             "Everything was already here." if again else "2 messages imported."
         )
         dialog.get_by_role("button", name="Close").last.click()
+    dialog = drop(page, whatsapp())
+    dialog.get_by_role("button", name="Import 2 messages").click()
+    dialog.get_by_role("button", name="Open the latest chat").click()
+    expect(page.locator(".line-text")).to_have_text(["The red kite is in the tree.", "Which tree?"])
+    page.get_by_role("button", name="Chats").click()
     dialog = drop(page, discord())
     dialog.get_by_label("Who are you?").select_option("nora_k")
     dialog.get_by_label("Who is the chatbot?").select_option("ever_bot")

@@ -92,11 +92,11 @@ def test_a_question_about_a_time_alone_is_explained_as_one(page: Page, url: str)
 
 def test_reasons_agree_with_the_weights_of_the_default_recipe(page: Page, url: str) -> None:
     visit(page, url, "weights")
-    neutral = dict.fromkeys(SIGNALS, 0.0) | {"cosine": 0.2, "person": 1.0}
+    neutral = dict.fromkeys((*SIGNALS, "standing"), 0.0) | {"cosine": 0.2, "person": 1.0}
     script = "async signals => (await import('/static/relevance.js')).reasonsOf(signals)"
     assert page.evaluate(script, neutral) == {"raised": [], "lowered": []}
     profiles = (Default().friends, Default().assistant, Default().words)
-    for signal in ("cosine", "bm25_window", "day", "month", "asks", "empty", "person"):
+    for signal in ("cosine", "bm25_window", "day", "month", "standing", "asks", "empty", "person"):
         reasons = {change: page.evaluate(script, neutral | {signal: neutral[signal] + change}) for change in (-1, 1)}
         assert any(each["raised"] + each["lowered"] for each in reasons.values()), signal
         for change, reason in reasons.items():

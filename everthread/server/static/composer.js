@@ -42,7 +42,8 @@ export class Composer {
   onInput() {
     this.saveDraft();
     this.field.style.setProperty("height", "auto");
-    this.field.style.setProperty("height", `${this.field.scrollHeight + 2}px`);
+    const height = this.field.scrollHeight + 3; // with the borders, and what it was rounded by
+    this.field.style.setProperty("height", `${height}px`);
   }
 
   /** Save what a reload would lose. */

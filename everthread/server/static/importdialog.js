@@ -170,9 +170,22 @@ class Import {
     const { items } = await get(bankPath("/sessions?limit=50", this.bank));
     const stored = this.chosen.filter(({ counts }) => counts);
     const known = new Set(stored.flatMap(({ contents, choices }) => choices.sessions ?? contents.conversations.map(({ id }) => id)));
-    const session = (items.find(({ id }) => known.has(id)) ?? items[0])?.id;
+    const session = items.find(({ id }) => known.has(id))?.id ?? (await this.findSessionByTime(stored)) ?? items[0]?.id;
     this.close();
     if (session) navigate({ view: "read", session });
+  }
+
+  /** The chat of the newest imported message. Chats without ids of their own, as WhatsApp's, are divided by time. */
+  async findSessionByTime(stored) {
+    const dated = stored.flatMap(({ contents }) => contents.conversations).filter(({ last_at: at }) => at);
+    if (!dated.length) return null;
+    const newest = dated.reduce((one, other) => (new Date(other.last_at) > new Date(one.last_at) ? other : one));
+    for (const since of [newest.last_at, newest.first_at]) {
+      const until = new Date(new Date(newest.last_at).getTime() + 1000).toISOString();
+      const { items } = await get(bankPath(`/lines?${new URLSearchParams({ since, until, limit: "1" })}`, this.bank));
+      if (items.length) return items[0].session;
+    }
+    return null;
   }
 
   // ---- what went wrong

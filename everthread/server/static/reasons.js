@@ -13,13 +13,14 @@ const MAX_ENDING_CHARS = 3; // by which two forms of a word may differ
 
 /** The reasons for a hit, as a list of phrases. question: what was said. */
 export function reasonsInWords({ kind, line, signals }, question = "") {
-  const { cosine = NEUTRAL_COSINE, bm25_window, day, month, time } = signals;
+  const { cosine = NEUTRAL_COSINE, bm25_window, day, month, standing, time } = signals;
   const shared = sharedWords(question, line.text).map((word) => t("reason.quoted", { word }));
   const reasons = [
     cosine >= CLOSE_COSINE ? t("reason.close") : cosine > NEUTRAL_COSINE + COSINE_TOLERANCE && t("reason.related"),
     shared.length ? t("reason.mention", { words: joinList(shared) }) : bm25_window > 0 && t("reason.words"),
     day > 0 ? t("reason.day") : month > 0 && t("reason.month"),
     time > 0 && t("reason.time"),
+    standing > 0 && t("reason.standing"),
   ].filter(Boolean);
   const source = kind === "line" ? saidBy(line) : writtenIn(kind);
   const age = line.undated ? [] : [timeAgo(line.said_at)];

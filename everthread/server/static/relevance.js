@@ -9,7 +9,7 @@ const TIME_QUESTION_RELEVANCE = 0.9; // of every line that answers a question ab
 
 const SIGNALS = new Set(
   `score relevance cosine cosine_near cosine_session length bm25_window bm25_session share share_window empty
-   asks speaker person day near_day month answers time first_person experience token_match distance confidence keywords
+   asks speaker person day near_day month answers time first_person experience token_match standing distance confidence keywords
    recency_importance`.split(/\s+/),
 ); // that have a name in words
 
@@ -37,7 +37,7 @@ function measureOf({ kind, relevance, signals }) {
 }
 
 /** What raised and what lowered a probability: signals that have the same effect in every kind of conversation. */
-export function reasonsOf({ cosine, bm25_window, day, month, time, asks, empty, person }) {
+export function reasonsOf({ cosine, bm25_window, day, month, time, standing, asks, empty, person }) {
   const isUnlike = cosine < NEUTRAL_COSINE - COSINE_TOLERANCE;
   const isAlike = cosine > NEUTRAL_COSINE + COSINE_TOLERANCE;
   const raised = [
@@ -45,6 +45,7 @@ export function reasonsOf({ cosine, bm25_window, day, month, time, asks, empty, 
     bm25_window > 0 && t("signal.keywords"),
     day > 0 ? t("signal.day") : month > 0 && t("signal.month"),
     time > 0 && (isAlike || isUnlike) && t("signal.time"), // has no weight without cosines
+    standing > 0 && t("signal.standing"),
   ];
   const lowered = [
     isUnlike && t("signal.unlike"),

@@ -97,10 +97,13 @@ export class TranscriptView {
   header() {
     const { session, lines } = this;
     const date = session?.started_at ?? lines[0]?.said_at;
+    const title = session?.title ?? session?.model_title;
+    const from = lines.length ? t("transcript.from", { date: longDate(lines[0].undated ? null : date) }) : t("transcript.nothing");
     return h(
       "div",
       { class: "transcript-head" },
-      h("p", {}, lines.length ? t("transcript.from", { date: longDate(lines[0].undated ? null : date) }) : t("transcript.nothing")),
+      textElement("p", title || from),
+      title && h("p", { class: "small" }, from),
       session?.summary && h("ul", { class: "small summary" }, summaryRows(session.summary, date)),
       h(
         "div",
