@@ -9,6 +9,8 @@ import { withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { t } from "./words.js";
 
+const MAX_CHOICES = 8; // of a server's models, shown as buttons
+
 export function openModels() {
   return openDialog(t("models.title"), (close, body) => {
     const draw = withErrors(async () => {
@@ -123,6 +125,7 @@ function serverSection({ model, url, has_key: hasKey, ollama }, changed) {
     model: h("input", { list: "server-models", value: isOwn ? model : "", ...PLAIN }),
   };
   const names = h("datalist", { id: "server-models" });
+  const choices = h("div", { class: "chips" }); // visible at once, unlike the field's suggestions
   const status = h("p", { class: "small", role: "status" });
   const body = () => ({ url: withScheme(fields.url.value.trim()), key: fields.key.value.trim() || null });
   const run = (waiting, act) =>
@@ -143,6 +146,8 @@ function serverSection({ model, url, has_key: hasKey, ollama }, changed) {
     const { items } = await post("/model/test", body());
     fill(names, (items ?? []).map((name) => h("option", { value: name })));
     if (items?.length === 1) fields.model.value = items[0];
+    const choose = (name) => (fields.model.value = name);
+    fill(choices, (items ?? []).slice(0, MAX_CHOICES).map((name) => button(name, () => choose(name), { class: "chip" })));
     return testResult(items);
   });
   const connect = run(t("models.asking"), async () => {
@@ -168,6 +173,7 @@ function serverSection({ model, url, has_key: hasKey, ollama }, changed) {
       field(t("settings.model"), fields.model),
       names,
       status,
+      choices,
       h("div", { class: "bar end" }, buttons),
     ),
   );
