@@ -20,6 +20,7 @@ from everthread.text.analyzer import remove_quotes
 from everthread.types import ROLES, Line, NewUnit, Role, Unit
 
 BATCH_LINES = 512  # embedded at a time by embed_missing
+CODED_LINES = 64  # whose words are coded at a time, so that a reply waits no longer for the embedder
 MAX_BACKFILL_LINES = 32  # of earlier processes; `reindex` embeds more: the model is new, or was down for a long time
 
 
@@ -118,7 +119,7 @@ class EmbeddingBacklog:
         self._fill(read_without_vector, progress)
         self._fill(lambda last: self._read_codeless(BATCH_LINES, last), progress, have_vectors=True)
 
-    def embed_codeless(self, limit: int) -> bool:
+    def embed_codeless(self, limit: int = CODED_LINES) -> bool:
         """Embed the next lines that lack the codes of their words, as lines of earlier versions do.
 
         Args:

@@ -32,7 +32,6 @@ log = logging.getLogger("everthread")
 
 RETRY_DELAY_S = 30.0  # before a failed job is tried again; doubled each time
 MAX_RETRY_DELAY_S = 3600.0
-CODED_LINES = 64  # after each turn, of a bank that an earlier version wrote
 MAX_CONFLICT_RETRIES = 3  # immediate retries, if a line was retracted while the job ran
 
 
@@ -165,7 +164,7 @@ class ScribeWorker:
         with self._background_slot(), self._writing:
             if not self._closed:
                 self.memory.backlog.embed_pending()
-                self.memory.backlog.embed_codeless(CODED_LINES)
+                self.memory.backlog.embed_codeless()
 
     def _mark_idle(self) -> None:
         with self._done:

@@ -10,12 +10,10 @@ The words beside names, of several languages, are in `learned_names.toml`.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 
 from everthread.recall.candidates import MAX_POSTINGS, sample_evenly
 from everthread.recall.nicknames import find_nicknames
@@ -23,7 +21,7 @@ from everthread.recall.query_parsing import MAX_QUERY_CHARS, find_mentioned_spea
 from everthread.stores.base import Store
 from everthread.text.analyzer import normalize, split_words, terms
 from everthread.text.line_features import SMALL_TALK
-from everthread.text.word_lists import alternation
+from everthread.text.word_lists import alternation, load_word_lists
 from everthread.types import Line, Seqs
 
 MAX_NAMES = 4  # of a question that are looked up, the first ones
@@ -34,7 +32,7 @@ MAX_CLAUSE_CHARS = 80  # before the comma of an address
 LEAST_RATIO = 3  # of its votes to those of another speaker
 MIN_SHARE = 0.5  # of the lines with the name, those that give it to this speaker
 
-_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WORDS = load_word_lists(__file__)["all"]
 _KIN = frozenset(_WORDS["kin"])
 _END = r"\s*(?:[!?.…:;)]|$|[^\w\s,'’-])"  # also an emoji
 

@@ -121,7 +121,7 @@ def parse_query(
         about_past = True  # relative times are looked for in the past
         question = timeless if times else question
     no_times = set(split_words(timeless))  # May is not Maya
-    nicknames = find_nicknames((word for word in _NAME.findall(question) if normalize(word) in no_times), speakers)
+    nicknames = find_nicknames((word for word in find_names(question) if normalize(word) in no_times), speakers)
     nicknames |= {word: name for word, name in learned.items() if word in no_times}
     mentioned |= frozenset(nicknames.values())
     names = (*speakers, *nicknames)
@@ -137,7 +137,7 @@ def parse_query(
         times=times,
         asks_for_time=_asks_for_time(folded, language),
         asks_what_happened=_PAST_VERB.search(folded) is not None,
-        name_terms=tuple(filter(None, (tuple(terms(name)) for name in _NAME.findall(dialogue)))),
+        name_terms=tuple(filter(None, (tuple(terms(name)) for name in find_names(dialogue)))),
         speaker_terms=frozenset(term for name in names for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
         asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned, language),

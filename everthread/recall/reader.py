@@ -242,7 +242,9 @@ class BankReader:
             k: units at most.
         """
         text, where, as_of = query.text, query.where or Filter(), query.as_of
-        parsed = self._parse(text, self.store.corpus_stats(self.bank).names, as_of or now().astimezone())
+        visible = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
+        names = self.store.corpus_stats(self.bank).names
+        parsed = self._parse(text, names, as_of or now().astimezone(), visible)
         vector = self.encoder.try_embed_query(parsed.embedding_text) if text.strip() else None
         units = unit_search.filter_units(self.units(*kinds), where, as_of) if text.strip() else []
         cosines = {} if vector is None else self.unit_cosines(vector, kinds)

@@ -11,8 +11,6 @@ from everthread.memory import Memory
 
 log = logging.getLogger("everthread.server")
 
-CODED_LINES = 64  # at a time: a reply waits no longer for the embedder
-
 
 class VectorWorker:
     """One thread, which embeds what one bank after another lacks. Thread-safe.
@@ -34,7 +32,7 @@ class VectorWorker:
         """Code the words of a bank's lines that have no codes, because an earlier version stored them."""
 
         def code_all() -> None:
-            while memory.backlog.embed_codeless(CODED_LINES):
+            while memory.backlog.embed_codeless():
                 self._check_open()
 
         if memory.backlog.wants_codes:

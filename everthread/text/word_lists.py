@@ -15,7 +15,7 @@ def load_word_lists(module: str) -> dict[str, dict[str, Any]]:
         module: the module's `__file__`.
 
     Returns:
-        The lists of each language ("en", "zh"), by name.
+        The lists of each language ("en", "zh"), or of "all" together, by name.
     """
     return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 

@@ -13,7 +13,7 @@ from everthread import server
 FOLDER = Path(server.__file__).parent / "static"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())  # of the page itself, without those of libraries
 MAX_TRANSFERRED_BYTES = 150_000  # of a first visit
-MAX_COMPRESSED_BYTES = 123_000  # of all files, without those of libraries
+MAX_COMPRESSED_BYTES = 122_000  # of all files, without those of libraries
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 VISITOR: Any = {"viewport": DESKTOP, "color_scheme": "light", "locale": "en-GB"}  # options of a context

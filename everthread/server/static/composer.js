@@ -42,7 +42,7 @@ export class Composer {
   onInput() {
     this.saveDraft();
     this.field.style.setProperty("height", "auto");
-    const height = this.field.scrollHeight + 3; // with the borders, and what it was rounded by
+    const height = this.field.scrollHeight + 3; // borders and rounding
     this.field.style.setProperty("height", `${height}px`);
   }
 

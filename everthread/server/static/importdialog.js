@@ -175,13 +175,13 @@ class Import {
     if (session) navigate({ view: "read", session });
   }
 
-  /** The chat of the newest imported message. Chats without ids of their own, as WhatsApp's, are divided by time. */
+  /** The chat of the newest imported message, for chats without ids. */
   async findSessionByTime(stored) {
     const dated = stored.flatMap(({ contents }) => contents.conversations).filter(({ last_at: at }) => at);
     if (!dated.length) return null;
-    const newest = dated.reduce((one, other) => (new Date(other.last_at) > new Date(one.last_at) ? other : one));
+    const newest = dated.reduce((one, other) => (Date.parse(other.last_at) > Date.parse(one.last_at) ? other : one));
+    const until = new Date(Date.parse(newest.last_at) + 1000).toISOString();
     for (const since of [newest.last_at, newest.first_at]) {
-      const until = new Date(new Date(newest.last_at).getTime() + 1000).toISOString();
       const { items } = await get(bankPath(`/lines?${new URLSearchParams({ since, until, limit: "1" })}`, this.bank));
       if (items.length) return items[0].session;
     }

@@ -9,7 +9,7 @@ import { withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { t } from "./words.js";
 
-const MAX_CHOICES = 8; // of a server's models, shown as buttons
+const MAX_CHOICES = 8; // models shown as buttons
 
 export function openModels() {
   return openDialog(t("models.title"), (close, body) => {
@@ -125,7 +125,7 @@ function serverSection({ model, url, has_key: hasKey, ollama }, changed) {
     model: h("input", { list: "server-models", value: isOwn ? model : "", ...PLAIN }),
   };
   const names = h("datalist", { id: "server-models" });
-  const choices = h("div", { class: "chips" }); // visible at once, unlike the field's suggestions
+  const choices = h("div", { class: "chips" });
   const status = h("p", { class: "small", role: "status" });
   const body = () => ({ url: withScheme(fields.url.value.trim()), key: fields.key.value.trim() || null });
   const run = (waiting, act) =>
@@ -146,8 +146,8 @@ function serverSection({ model, url, has_key: hasKey, ollama }, changed) {
     const { items } = await post("/model/test", body());
     fill(names, (items ?? []).map((name) => h("option", { value: name })));
     if (items?.length === 1) fields.model.value = items[0];
-    const choose = (name) => (fields.model.value = name);
-    fill(choices, (items ?? []).slice(0, MAX_CHOICES).map((name) => button(name, () => choose(name), { class: "chip" })));
+    const choice = (name) => button(name, () => (fields.model.value = name), { class: "chip" });
+    fill(choices, items?.slice(0, MAX_CHOICES).map(choice));
     return testResult(items);
   });
   const connect = run(t("models.asking"), async () => {
