@@ -25,6 +25,7 @@ from everthread.chat.character import Character
 from everthread.chat.conversation import Conversation, open_session
 from everthread.chat.end_dialogue import build_ending_reply, build_question, end_conversation, find_question
 from everthread.chat.goodbye import Question, Step, next_step
+from everthread.chat.offline_answer import OfflineAnswer, read_answers
 from everthread.chat.prompt_builder import is_character_line
 from everthread.chat.reply import Reply
 from everthread.chat.responder import Responder
@@ -293,6 +294,10 @@ class Chat:
         restored with the lines that led to it. Raises NotFound and BadQuery."""
         self.refresh()
         return self.responder.discard_reminders(self._conversation.branch(seq))
+
+    def offline_answers(self) -> dict[int, OfflineAnswer]:
+        """Return how the user's lines were answered without a model, by their numbers."""
+        return read_answers(self.memory.store, self.memory.bank, self.lines)
 
     def alternatives(self) -> list[Line]:
         """Return all versions of the last reply, oldest first, including the current one; `branch` goes back to one of

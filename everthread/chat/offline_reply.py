@@ -1,7 +1,6 @@
-"""Replies of a chat without a language model: they quote the memory that answers best.
+"""Replies of a chat without a language model: the words in which they quote a memory, or say that there is none.
 
-A memory that may not be relevant is quoted with a doubt. Replies are not saved, because recall would find
-them again; the user's line has the record of what was recalled for it.
+Replies are not saved, because recall would find them again; the user's line has the record of what was recalled for it.
 """
 
 from __future__ import annotations
@@ -9,102 +8,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from everthread.chat.reply import Reply
-from everthread.chat.static_reply import build_static_reply
+from everthread.chat.offline_answer import OfflineAnswer, name_speech
 from everthread.languages.wording import Wording
-from everthread.stores.evidence import SURE_RELEVANCE
-from everthread.types import Context, FoundUnit, Hit, Line
+from everthread.text.questions import is_question_only
+from everthread.types import FoundUnit, Hit, Line
 
 BUDGET_TOKENS = 150  # of recalled lines: about six, as many as a person reads at a glance
 MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
-STATED_RELEVANCE = 0.7  # of a message that asks nothing; one that is on a known subject mostly has more
 MAX_NEAR_MISSES = 3
-QUESTION_MARKS = ("?", "？", "؟")
-
-
-def build_reply(
-    context: Context, heard: Line | None, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()
-) -> Reply:
-    """Build the reply to a line of the user, `person`, from the memories recalled for it, or from near misses."""
-    return build_static_reply(render(context, heard, person, incognito, words, near), context)
 
 
 def render(
-    context: Context, heard: Line | None, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()
+    answer: OfflineAnswer, person: str, words: Wording, today: date | None = None, near: Sequence[Hit] = ()
 ) -> str:
-    """Quote the memory that answers a line, in doubt if it may not; without one, answer by a fixed text.
+    """Put an answer into words.
 
     Args:
-        context: the memories recalled for the line.
-        heard: the line; None: nothing was said yet.
+        answer: the answer.
         person: the name of the user.
-        incognito: the line is not stored.
         words: the language of the reply.
-        near: the closest lines, which are listed if there is no memory.
+        today: the date on which it is given; a memory of the same day is quoted without its date.
+        near: the closest lines, which are listed if nothing is remembered.
     """
-    today = heard.said_at.date() if heard else None
-    if (answer := find_answer(context)) is not None:
-        quote = _quote(answer, person, words, today)
-        return quote if is_sure(context, answer) else words("chat.unsure", memory=quote)
-    if not incognito and not (heard and is_question(heard.text)):
-        return words("chat.will_remember")
-    lines = [_quote(hit.source, person, words, today) for hit in near]
-    return "\n".join([words("chat.nothing_found"), *([words("chat.closest"), *lines] if lines else [])])
-
-
-def drop_unrelated(context: Context, heard: str) -> Context:
-    """Return the memories that may be quoted to a line: none to one that asks nothing and hardly concerns them."""
-    contexts = (context, *context.others)
-    if is_question(heard) or any(each.relevance >= STATED_RELEVANCE for each in contexts):
-        return context
-    return Context("", 0, (), (), (), context.relevance, context.bank, (), context.complete)
-
-
-def is_sure(context: Context, answer: Line | FoundUnit) -> bool:
-    """Return whether the hit that holds an answer is relevant enough to be stated as a memory."""
-    hits = (hit for each in (context, *context.others) for hit in each.hits)
-    return any(hit.relevance >= SURE_RELEVANCE for hit in hits if answer == hit.source or answer in hit.passage)
+    if answer.kind == "quote":
+        if answer.source is None:
+            return words("chat.no_longer_remembered")
+        quote = _quote(answer.source, person, words, today)
+        return quote if answer.is_sure else words("chat.unsure", memory=quote)
+    if answer.kind == "nothing":
+        lines = [_quote(hit.source, person, words, today) for hit in near]
+        return "\n".join([words("chat.nothing_found"), *([words("chat.closest"), *lines] if lines else [])])
+    return words("chat.will_remember" if answer.kind == "remembered" else "chat.listening")
 
 
 def choose_near_misses(hits: Sequence[Hit], newest: Line) -> list[Hit]:
-    """Choose the closest lines that neither are the newest one nor ask something."""
-    near = [hit for hit in hits if hit.seq != newest.seq and not is_question(hit.source.text)]
+    """Choose the closest lines that neither are the newest one nor only ask something."""
+    near = [hit for hit in hits if hit.seq != newest.seq and not is_question_only(hit.source.text)]
     return near[:MAX_NEAR_MISSES]
 
 
-def find_answer(context: Context) -> Line | FoundUnit | None:
-    """Return the best hit that is not a question itself; of a question what was said next; else the question."""
-    hits = [hit for each in (context, *context.others) for hit in each.hits]
-    statements = (hit.source for hit in hits if not is_question(hit.source.text))
-    return next(statements, None) or _find_response(hits) or (hits[0].source if hits else None)
-
-
-def is_question(text: str) -> bool:
-    """Return whether a text ends with a question."""
-    return text.rstrip().endswith(QUESTION_MARKS)
-
-
-def _find_response(hits: Sequence[Hit]) -> Line | None:
-    """Return the first line after one of the hits, in its passage, that is not a question."""
-    after = (line for hit in hits for line in hit.passage if line.position > hit.seq)
-    return next((line for line in after if not is_question(line.text)), None)
-
-
 def _quote(source: Line | FoundUnit, person: str, words: Wording, today: date | None) -> str:
-    speech = f"chat.{_name_speech(source, person)}"
+    speech = f"chat.{name_speech(source, person)}"
     if source.is_undated:
         return words(f"{speech}_once", speaker=source.speaker, text=source.text)
     if source.said_at.date() == today:
         return words(f"{speech}_today", speaker=source.speaker, text=source.text)
     return words(speech, date=words.date(source.said_at), speaker=source.speaker, text=source.text)
-
-
-def _name_speech(source: Line | FoundUnit, person: str) -> str:
-    """Return the name of the text that says who said a memory."""
-    if isinstance(source, FoundUnit):
-        return "i_noted"
-    if source.role == "assistant":
-        return "i_said"
-    if source.speaker in (person, "user"):
-        return "you_asked" if is_question(source.text) else "you_said"
-    return "other_said"

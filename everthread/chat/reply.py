@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
+from everthread.chat.offline_answer import OfflineAnswer
 from everthread.chat.prompt_builder import Prompt
 from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
@@ -69,6 +70,7 @@ class Reply(Iterator[str]):
     ) -> None:
         self.context = context  # recalled for this reply
         self.prompt = prompt  # None without a model
+        self.answer: OfflineAnswer | None = None  # without a model
         self.reminder = ""  # the event or line that the character was reminded of
         self.notes = ""  # in the prompt
         self.text = ""

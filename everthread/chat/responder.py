@@ -12,7 +12,15 @@ from functools import lru_cache
 
 from everthread.bank import evidence
 from everthread.bank.settings import recall_from
-from everthread.chat import character_library, lorebook, offline_reply, pins, prompt_record, style_sample
+from everthread.chat import (
+    character_library,
+    lorebook,
+    offline_answer,
+    offline_reply,
+    pins,
+    prompt_record,
+    style_sample,
+)
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.conversation import Conversation
 from everthread.chat.events import announce
@@ -21,6 +29,7 @@ from everthread.chat.reminders import Reminders
 from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_metadata
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.chat.scribe_worker import ScribeWorker
+from everthread.chat.static_reply import build_static_reply
 from everthread.chat.window import DEFAULT_CONTEXT, REPLY_RESERVE_TOKENS, TokenBudget, Window
 from everthread.common.keys import META_OFFERED, META_RECALLED, SETTING_CHARACTER, SETTING_DEMO, SETTING_SAMPLE
 from everthread.errors import StoreUnavailable
@@ -221,18 +230,21 @@ class Responder:
     def _respond_offline(self, newest: Line | None) -> Reply:
         heard, seen = (newest.text, [newest]) if newest else ("", [])
         found = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
-        recalled = offline_reply.drop_unrelated(found, heard)
+        recalled = offline_answer.select_memories(found, heard)
+        answer = offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
         if newest is not None and newest.role == "user" and META_RECALLED not in newest.metadata:
-            self._conversation.record(newest, evidence.build_metadata(recalled, offline_reply.find_answer(recalled)))
-        person, incognito = self._character.person, self._conversation.incognito
-        near = [] if newest is None or recalled else self._find_near_misses(newest)
-        reply = offline_reply.build_reply(recalled, newest, person, incognito, self.words, near)
+            self._conversation.record(newest, evidence.build_metadata(recalled, answer.source))
+        near = self._find_near_misses(newest) if newest is not None and answer.kind == "nothing" else []
+        today = newest.said_at.date() if newest else None
+        text = offline_reply.render(answer, self._character.person, self.words, today, near)
+        reply = build_static_reply(text, recalled)
+        reply.answer = answer
         self.queue_notes()
         return reply
 
     def _find_near_misses(self, newest: Line) -> list[Hit]:
         """Find the lines closest to a question about which nothing is remembered, in the bank of the demo only."""
-        if SETTING_DEMO not in self._settings or not offline_reply.is_question(newest.text):
+        if SETTING_DEMO not in self._settings:
             return []
         hits = self._memory.recall(newest.text, 2 * offline_reply.MAX_NEAR_MISSES, as_of=newest.said_at)
         return offline_reply.choose_near_misses(hits, newest)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
+from everthread.chat import offline_reply
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.cli.wrapping import wrap
@@ -162,8 +164,13 @@ def resumed_text(chat: Chat) -> str:
         return ""
     began = chat.words.moment(chat.lines[0].said_at.astimezone())
     rows = [chat.words("terminal.resuming", moment=began, number=len(chat.lines))]
-    for line in chat.lines[-RESUMED_LINES:]:
+    character, answers = chat.character, chat.offline_answers()
+    shown = chat.lines[-RESUMED_LINES:]
+    for line, following in zip_longest(shown, shown[1:]):
         rows.append(f"  {line.speaker}: {shorten(line.text, MAX_RESUMED_CHARS)}")
+        if line.seq in answers and (following is None or following.role == "user"):
+            reply = offline_reply.render(answers[line.seq], character.person, chat.words, line.said_at.date())
+            rows.append(f"  {character.name}: {shorten(reply, MAX_RESUMED_CHARS)}")
     return "\n".join(rows)
 
 

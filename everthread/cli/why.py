@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from everthread.chat.chat import Chat
-from everthread.chat.offline_reply import is_question
 from everthread.cli.repl_text import format_line, shorten
 from everthread.languages.wording import Wording
+from everthread.text.questions import is_question_only
 from everthread.text.shared_words import find_shared_words
 from everthread.types import Context, FoundUnit, Hit, Line, now
 
@@ -82,7 +82,7 @@ def _find_in_conversation(lines: list[Line], question: str) -> Line | None:
     """Return the line of the conversation, before the question, that has the most words in common with it."""
     asked = max((place for place, line in enumerate(lines) if line.text == question), default=0)
     shared = {line.seq: len(find_shared_words(question, line.text, 9)) for line in lines[:asked]}
-    candidates = [line for line in lines[:asked] if shared[line.seq] and not is_question(line.text)]
+    candidates = [line for line in lines[:asked] if shared[line.seq] and not is_question_only(line.text)]
     return max(candidates, key=lambda line: shared[line.seq], default=None)
 
 

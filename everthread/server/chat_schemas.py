@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from everthread.bank.settings import remember_policy
 from everthread.chat.chat import Chat
-from everthread.chat.offline_reply import find_answer, is_sure
 from everthread.chat.reply import Reply
 from everthread.common.keys import META_REPEATS, SESSION_GROUP
 from everthread.server.recall_schemas import HitView, UnitHitView
 from everthread.server.schemas import (
     MAX_BATCH,
+    AnswerView,
     FoundUnitView,
     LineView,
     ReceiptView,
     Remember,
     RequestBody,
     View,
+    build_lines,
     corrected_positions,
 )
-from everthread.stores.evidence import get_answer, is_answer_sure
 from everthread.types import Context, Line, Sampling, Usage
 
 MAX_GROUP = 20  # characters; each line is stored in the bank of each
@@ -147,17 +147,13 @@ class UsageView(View):
 class StateView(View):
     """The state of a conversation.
 
-    earlier: the number of lines before those that are listed. answers: the lines that answered the person's without a
-    model, by the numbers of these. unsure: the numbers of the person's lines whose answer may not be relevant. group:
-    the characters of a group chat, else empty.
+    earlier: the number of lines before those that are listed. group: the characters of a group chat, else empty.
     """
 
     session: str
     lines: list[LineView]
     earlier: int
     repeats: dict[int, int]
-    answers: dict[int, LineView]
-    unsure: list[int]
     swipes: list[SwipeView]
     greeting: str
     offer: str
@@ -192,38 +188,29 @@ REMEMBER_NAMES: dict[bool | None, Remember] = {True: "always", None: "ask", Fals
 def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = None) -> StateView:
     """Return the state of a conversation, with its last lines; None: with all of them."""
     lines = chat.lines[-(last or 0) :]
-    answers = _list_answers(chat, lines)
+    memory = chat.memory
     return StateView.model_validate(
         {
             "session": chat.session,
-            "lines": lines,
+            "lines": build_lines(memory.store, memory.bank, lines, chat.character.person),
             "earlier": len(chat.lines) - len(lines),
             "repeats": {line.seq: first for line in lines if type(first := line.metadata.get(META_REPEATS)) is int},
-            "answers": answers,
-            "unsure": [line.seq for line in lines if line.seq in answers and not is_answer_sure(line.metadata)],
             "swipes": [] if replying else chat.alternatives(),
             "greeting": chat.greeting,
             "offer": chat.reminder,
             "notes": chat.notes,
             "incognito": chat.incognito,
-            "remember": REMEMBER_NAMES[remember_policy(chat.memory.settings())],
+            "remember": REMEMBER_NAMES[remember_policy(memory.settings())],
             "unanswered": chat.is_unanswered,
             "question": chat.question,
             "replying": replying,
             "character": chat.character.to_json(),
             "group": _list_group(chat),
             "model": chat.llm.name if chat.llm else None,
-            "recipe": chat.memory.recipe.name,
+            "recipe": memory.recipe.name,
             "usage": usage,
         }
     )
-
-
-def _list_answers(chat: Chat, lines: Sequence[Line]) -> dict[int, Line]:
-    """Return the lines that answered the user's lines without a model, by the numbers of these."""
-    seqs = {line.seq: seq for line in lines if line.role == "user" and (seq := get_answer(line.metadata)) is not None}
-    found = {line.seq: line for line in chat.memory.store.get(chat.memory.bank, sorted(set(seqs.values())))}
-    return {asked: found[seq] for asked, seq in seqs.items() if seq in found}
 
 
 def _list_group(chat: Chat) -> list[GroupMemberView]:
@@ -261,21 +248,19 @@ def _context_to_json(context: Context) -> dict[str, object]:
     }
 
 
-def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, object]:
+def done_event(line: Line | None, reply: Reply | None = None, person: str = "") -> dict[str, object]:
     """Return the data of `done`: the stored line, of a reply that has just ended or of an earlier one.
 
-    `kind` is the kind of the text. Without a model, `answer` is the line that it quotes, and `unsure` whether it does
-    so in doubt.
+    `kind` is the kind of the text, and `answer` what it says without a model to the person of this name.
     """
     metadata = line.metadata if line else {}
     kind, text = _reply_kind(reply), reply.text.strip() if reply else line.text if line else ""
-    answer = find_answer(reply.context) if reply and kind == "recall_only" else None
+    answer = reply.answer if reply else None
     return {
         "line": lines_to_json([line])[0] if line else None,
         "kind": kind,
         "text": text,
-        "answer": lines_to_json([answer])[0] if isinstance(answer, Line) else None,
-        "unsure": reply is not None and answer is not None and not is_sure(reply.context, answer),
+        "answer": AnswerView.build(answer, person).model_dump(mode="json") if answer else None,
         "partial": reply.partial if reply else bool(metadata.get("partial")),
         "refused": reply.refused if reply else bool(metadata.get("refused")),
         "model": metadata.get("model") or None,

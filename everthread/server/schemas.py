@@ -5,7 +5,7 @@ Views mirror the fields of `types`. Request bodies are checked for their form on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
@@ -13,9 +13,11 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
+from everthread.chat.offline_answer import AnswerKind, OfflineAnswer, Speech, name_speech, read_answers
 from everthread.common.keys import META_CORRECTS, META_RECALLED, META_UNDATED
 from everthread.errors import BadInput, BadLine
 from everthread.recall.relevance_buffer import MAX_PASSAGES
+from everthread.stores.base import Store
 from everthread.stores.evidence import count_memories
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import FoundUnit, Line, NewLine, Role
@@ -61,6 +63,7 @@ class LineView(View):
         return self.metadata.get(META_UNDATED) is True
 
     memories: int | None = Field(None, description="How many memories it was given as a reply, if that is recorded.")
+    answer: AnswerView | None = Field(None, description="The answer to it without a model, in lists of a conversation.")
 
     @model_validator(mode="before")
     @classmethod
@@ -71,6 +74,48 @@ class LineView(View):
         metadata = {name: item for name, item in value.metadata.items() if name != META_RECALLED}
         counted = {item.name: getattr(value, item.name) for item in fields(Line)}
         return {**counted, "metadata": metadata, "memories": count_memories(value.metadata)}
+
+
+class AnswerView(View):
+    """An answer without a model to a person's line.
+
+    kind: what it says: what is remembered, that nothing is, that the line will be remembered, or that it was heard.
+    line: the quoted line. It is null if that was forgotten or discarded since, and if a unit or a line of another bank
+    is quoted. speech: who said the line, and how. sure: whether it is relevant enough to be stated without a doubt.
+    corrected: whether it is a correction of the line that was quoted.
+    """
+
+    kind: AnswerKind
+    line: LineView | None
+    speech: Speech | None
+    sure: bool
+    corrected: bool
+
+    @classmethod
+    def build(cls, answer: OfflineAnswer, person: str) -> AnswerView:
+        """Return the view of an answer to this person."""
+        line = answer.source if isinstance(answer.source, Line) else None
+        return cls(
+            kind=answer.kind,
+            line=None if line is None else LineView.model_validate(line),
+            speech=None if line is None else name_speech(line, person),
+            sure=answer.is_sure,
+            corrected=answer.is_corrected,
+        )
+
+
+def build_lines(store: Store, bank: str, lines: Sequence[Line], person: str) -> list[LineView]:
+    """Return the views of lines of a conversation, with the answers that were given without a model.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        lines: the lines.
+        person: the name of the person.
+    """
+    answers = {seq: AnswerView.build(answer, person) for seq, answer in read_answers(store, bank, lines).items()}
+    views = [LineView.model_validate(line) for line in lines]
+    return [view.model_copy(update={"answer": answers.get(view.seq)}) for view in views]
 
 
 class Page(View, Generic[Item]):

@@ -7,6 +7,9 @@ It is part of the reply's metadata and contains no text: numbers of lines, ids o
         {"seq": 12, "passage": [11, 12, 13], "score": 2.1, "relevance": 0.7, "signals": {"cosine": 0.6}},
         {"kind": "summary", "id": 4, "written": 1714983600000000, "span": [1, 9], "score": …}]}
 
+A chat without a model records it with the user's line, and has "answer": the number of the quoted line, or null once
+that was forgotten.
+
 "memories" counts the passages as they were; hits whose passages overlap are one. "forgotten" counts the hits and kept
 lines that were removed since. "shared" has the numbers of other banks' lines with their times, because a bank can be
 created again, and "prompt" is written by `chat.prompt_record`. Metadata can be imported, so each value may be anything;
@@ -55,8 +58,13 @@ def is_seq(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 < value <= MAX_SEQ
 
 
+def has_answer(metadata: Metadata) -> bool:
+    """Return whether a line answered a user's line without a model; it may have been forgotten since."""
+    return "answer" in (get_record(metadata) or {})
+
+
 def get_answer(metadata: Metadata) -> int | None:
-    """Return the number of the line that answered a user's line without a model; None if there was none."""
+    """Return the number of the line that answered a user's line without a model; None without one."""
     seq = (get_record(metadata) or {}).get("answer")
     return seq if is_seq(seq) else None
 
@@ -126,7 +134,7 @@ def _remove(metadata: str, is_removed: Callable[[Mapping[str, Any]], bool], seqs
     forgotten = (before if type(before) is int else 0) + len(hits) - len(left) + len(kept) - len(still_kept)
     changed = {**record, "hits": left, "kept": still_kept, "forgotten": forgotten}
     if changed.get("answer") in seqs:
-        del changed["answer"]
+        changed["answer"] = None
     return canonical_json({**values, META_RECALLED: {name: value for name, value in changed.items() if value != []}})
 
 

@@ -63,8 +63,13 @@ def line_flags(text: str) -> int:
     question = HAS_QUESTION if "?" in text or "？" in text else 0
     ending = ENDS_WITH_QUESTION if text.rstrip().endswith(("?", "？")) else 0
     small_talk = is_small_talk(text)
-    uninformative = UNINFORMATIVE if small_talk or _QUESTION_ORDER.fullmatch(text) else 0
+    uninformative = UNINFORMATIVE if small_talk or is_in_question_order(text) else 0
     return question | (0 if small_talk else ending) | uninformative | (HAS_TIME if _TIME.search(text) else 0)
+
+
+def is_in_question_order(text: str) -> bool:
+    """Return whether a text is one English sentence with the word order of a question."""
+    return _QUESTION_ORDER.fullmatch(text) is not None
 
 
 def is_small_talk(text: str) -> bool:

@@ -71,18 +71,20 @@ def _rename(record: Mapping[str, Any], names: Mapping[Any, Any]) -> dict[str, An
     still_kept = _find(kept, names)
     before = record.get("forgotten")
     prompt = records.get_prompt(record)
-    renamed: dict[str, Any] = {
+    parts: dict[str, Any] = {
         **_select(record, ("memories", "relevance", "tokens", "others")),
         "hits": left,
         "kept": still_kept,
         "forgotten": (before if type(before) is int else 0) + len(hits) - len(left) + len(kept) - len(still_kept),
-        "answer": names.get(_hashable(record.get("answer"))),
         "prompt": {
             **_select(prompt, ("sizes", "cut")),
             **{name: found for name in ("window", "pinned") if (found := _find(prompt.get(name), names))},
         },
     }
-    return {name: value for name, value in renamed.items() if value not in (None, [], {}, 0)}
+    renamed = {name: value for name, value in parts.items() if value not in ([], {}, 0)}
+    if "answer" in record:
+        renamed["answer"] = names.get(_hashable(record["answer"]))
+    return renamed
 
 
 def _rename_hit(hit: Mapping[str, Any], names: Mapping[Any, Any]) -> dict[str, Any]:

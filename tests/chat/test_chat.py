@@ -732,7 +732,7 @@ def test_without_a_model_a_text_is_stored_before_anything_is_recalled_for_it(mem
 def test_a_chat_opens_by_name_with_the_configuration(tmp_path: Path) -> None:
     with Chat.open("nora", store=tmp_path, embedder=HashEmbedder()) as chat:
         assert chat.llm is None
-        assert get_reply_text(chat, "Hello.") == NOTED
+        assert get_reply_text(chat, "I have a cat.") == NOTED
     with Chat.open("nora", store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."])) as chat:
         assert get_reply_text(chat, "Hello again.") == "Aye."
 

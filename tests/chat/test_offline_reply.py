@@ -1,22 +1,22 @@
 """Which words a reply without a model quotes a memory with."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from everthread.chat.chat import Chat
-from everthread.chat.offline_reply import MAX_NEAR_MISSES, STATED_RELEVANCE, choose_near_misses, drop_unrelated, render
-from everthread.common.keys import META_RECALLED, SETTING_DEMO
+from everthread.chat.offline_answer import OfflineAnswer
+from everthread.chat.offline_reply import MAX_NEAR_MISSES, choose_near_misses, render
+from everthread.common.keys import SETTING_DEMO
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.languages.wording import load_wording
 from everthread.memory import Memory
-from everthread.stores.evidence import SURE_RELEVANCE, is_answer_sure
-from everthread.types import Context, Hit, JSONValue, Line
+from everthread.types import Hit, Line
 
 WORDS = load_wording("en")
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+TODAY, TOMORROW = NOON.date(), NOON.date() + timedelta(days=1)
 QUOTE = "On 23 November 2026 you told me: “I like tea.”"
 
 
@@ -24,67 +24,52 @@ def line(seq: int, text: str) -> Line:
     return Line(seq, "s", "user", "Nora", text, NOON)
 
 
-def context(relevance: float, of_message: float = 0.9) -> Context:
-    tea = line(1, "I like tea.")
-    return Context("", 0, (tea,), (Hit(tea, 1.0, relevance, {}, (tea,)),), (), of_message)
+def quote(text: str = "I like tea.", is_sure: bool = True) -> OfflineAnswer:
+    return OfflineAnswer("quote", line(1, text), is_sure)
 
 
-def said_later(text: str, days: int = 1) -> Line:
-    return replace(line(2, text), said_at=NOON + timedelta(days=days))
-
-
-@pytest.mark.parametrize(
-    ("relevance", "reply"),
-    [(SURE_RELEVANCE, QUOTE), (SURE_RELEVANCE - 0.01, f"I'm not sure, but this may be related. {QUOTE}")],
-)
-def test_a_memory_is_stated_from_a_bound_of_relevance_on_and_quoted_in_doubt_below_it(
-    relevance: float, reply: str
-) -> None:
-    assert render(context(relevance), said_later("Do I have a dog?"), "Nora", False, WORDS) == reply
-    record: dict[str, JSONValue] = {"answer": 1, "hits": [{"seq": 1, "relevance": relevance, "passage": [1]}]}
-    assert is_answer_sure({META_RECALLED: record}) == (reply == QUOTE)
+def test_a_memory_is_quoted_with_its_date_and_in_doubt_if_it_may_not_be_relevant() -> None:
+    assert render(quote(), "Nora", WORDS, TOMORROW) == QUOTE
+    doubt = f"I'm not sure, but this may be related. {QUOTE}"
+    assert render(quote(is_sure=False), "Nora", WORDS, TOMORROW) == doubt
 
 
 def test_a_memory_of_the_same_day_is_quoted_without_its_date() -> None:
-    assert (
-        render(context(0.9), said_later("Do I like tea?", 0), "Nora", False, WORDS)
-        == "Today you told me: “I like tea.”"
-    )
-    assert render(context(0.9), said_later("Do I like tea?"), "Nora", False, WORDS) == QUOTE
+    assert render(quote(), "Nora", WORDS, TODAY) == "Today you told me: “I like tea.”"
+
+
+def test_only_a_line_without_a_statement_is_quoted_as_a_question() -> None:
+    assert render(quote("where is the tea"), "Nora", WORDS, TODAY).startswith("Today you asked me:")
+    assert render(quote("I like tea. Do you?"), "Nora", WORDS, TODAY).startswith("Today you told me:")
 
 
 @pytest.mark.parametrize(
-    ("message", "relevance", "is_quoted"),
+    ("answer", "text"),
     [
-        ("My sister moved to Lisbon.", STATED_RELEVANCE - 0.01, False),
-        ("I drank tea again.", STATED_RELEVANCE, True),
-        ("Do I like tea?", 0.3, True),
+        (OfflineAnswer("quote"), "This answer quoted a message that is no longer remembered."),
+        (OfflineAnswer("nothing"), "I remember nothing about that yet."),
+        (OfflineAnswer("remembered"), "I'll remember that."),
+        (OfflineAnswer("listening"), "I'm listening."),
     ],
 )
-def test_nothing_is_quoted_to_a_statement_that_hardly_concerns_it(
-    message: str, relevance: float, is_quoted: bool
-) -> None:
-    kept = drop_unrelated(context(0.5, relevance), message)
-    assert bool(kept.hits) == is_quoted
-    assert kept.relevance == relevance
+def test_an_answer_without_a_memory_has_a_text_of_its_own(answer: OfflineAnswer, text: str) -> None:
+    assert render(answer, "Nora", WORDS) == text
 
 
-def test_the_first_statements_of_a_new_bank_are_not_answered_by_one_another(tmp_path: Path) -> None:
+def test_the_first_messages_of_a_new_bank_are_not_answered_by_one_another(tmp_path: Path) -> None:
     with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
-        replies = [
-            "".join(chat.reply(text)) for text in ("I have a cat called Momo.", "My sister Mia moved to Lisbon.")
-        ]
-        assert replies == ["I'll remember that."] * 2
-        assert "".join(chat.reply("What is my cat called?")) == "Today you told me: “I have a cat called Momo.”"
+        said = ("Hello!", "I have a cat called Momo.", "My sister Mia moved to Lisbon.", "thanks")
+        replies = ["".join(chat.reply(text)) for text in said]
+        assert replies == ["I'm listening.", "I'll remember that.", "I'll remember that.", "I'm listening."]
+        for question in ("What is my cat called?", "what is my cat called"):
+            assert "".join(chat.reply(question)) == "Today you told me: “I have a cat called Momo.”"
 
 
 def test_near_misses_are_listed_under_a_label_and_leave_out_questions_and_the_newest_line() -> None:
     lines = [line(9, "Newest."), line(8, "Is it?"), *(line(seq, f"Line {seq}.") for seq in range(1, 6))]
     near = choose_near_misses([Hit(each, 0.0, 0.01, {}, (each,)) for each in lines], lines[0])
     assert [hit.seq for hit in near] == [1, 2, 3][:MAX_NEAR_MISSES]
-    empty = Context("", 0, (), (), (), 0.0)
-    shown = render(empty, said_later("Do I have a dog?"), "Nora", False, WORDS, near[:1])
-    assert shown.split("\n") == [
+    assert render(OfflineAnswer("nothing"), "Nora", WORDS, TOMORROW, near[:1]).split("\n") == [
         "I remember nothing about that yet.",
         "The closest I have:",
         "On 23 November 2026 you told me: “Line 1.”",

@@ -210,6 +210,34 @@ def test_a_reply_of_an_earlier_version_is_recalled_again_and_says_so(page: Page,
     expect(page.locator(".recall-link")).to_have_count(1)  # nothing was recalled for the thanks
 
 
+@pytest.mark.parametrize("is_earlier", [False, True])
+def test_an_answer_without_a_model_follows_what_becomes_of_the_line_that_it_quotes(
+    page: Page, url_without_model: str, is_earlier: bool
+) -> None:
+    bank = f"quoted-{is_earlier}"
+    add_past_lines(url_without_model, bank, "The blue bicycle stands in the cellar.")
+    visit(page, url_without_model, bank)
+    say(page, "Where does the blue bicycle stand?")
+    answer = page.locator(".from-person + .from-character")
+    expect(answer.locator("blockquote")).to_have_text("The blue bicycle stands in the cellar.")
+    if is_earlier:
+        session = web.get(f"{url_without_model}/api/v1/banks/{bank}/chat/current").json()["session"]
+        page.goto(f"{url_without_model}/#/{bank}/read/{session}")
+        expect(page.locator(".transcript-head")).to_be_visible()
+        expect(answer.locator("blockquote")).to_have_text("The blue bicycle stands in the cellar.")
+        answer.get_by_role("button", name="1 memory").click()
+    page.locator(".hit").get_by_role("button", name="Correct").click()
+    page.get_by_role("dialog").locator("textarea").fill("The blue bicycle stands in the garage.")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(answer.locator("blockquote")).to_have_text("The blue bicycle stands in the garage.")
+    expect(answer).to_contain_text("Corrected since.")
+    page.locator(".hit").get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget it").click()
+    page.get_by_role("button", name="Done").click()
+    expect(answer).to_contain_text("This answer quoted a message that is no longer remembered.")
+    expect(answer.locator("blockquote")).to_have_count(0)
+
+
 def test_pinned_lines_and_notes_are_shown_and_changed(page: Page, url: str) -> None:
     add_past_lines(url, "pins", "The blue bicycle stands in the cellar.")
     visit(page, url, "pins")

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, Request
 from everthread.bank.line_keys import check_source_key
 from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.bank.line_window import read_window
+from everthread.chat import character_library
 from everthread.chat.prompt_record import ReplyPrompt, read_prompt
 from everthread.errors import NotFound
 from everthread.memory import Memory
@@ -40,6 +41,7 @@ from everthread.server.schemas import (
     ReceiptView,
     ReplyPromptView,
     TextBody,
+    build_lines,
 )
 from everthread.stores.conditions import parse_condition_text
 from everthread.stores.errors import unknown_parent_error
@@ -156,10 +158,8 @@ def lines(
         line = memory.get(key=key)
         return {"items": [] if line is None else [line], "next": None}
     if around is not None:
-        return {
-            "items": read_window(memory.store, memory.bank, around, limit, include_retracted=retracted),
-            "next": None,
-        }
+        near = read_window(memory.store, memory.bank, around, limit, include_retracted=retracted)
+        return {"items": _with_answers(memory, near), "next": None}
     where = Filter(
         _as_tuple(session),
         _as_tuple(speaker),
@@ -177,7 +177,13 @@ def lines(
         include_retracted=retracted,
         include_wordless=wordless,
     )
-    return build_page(following, limit, lambda line: [line.seq])
+    page = build_page(following, limit, lambda line: [line.seq])
+    return {**page, "items": _with_answers(memory, page["items"])}
+
+
+def _with_answers(memory: Memory, lines: Sequence[Line]) -> list[LineView]:
+    person = character_library.open_character(None, memory.settings()).person
+    return build_lines(memory.store, memory.bank, lines, person)
 
 
 def _as_tuple(given: list[Name] | None) -> tuple[Name, ...] | None:

@@ -1,57 +1,54 @@
-// Answers of a chat without a model: the line that answers best, quoted with its date.
+// Answers of a chat without a model: the line that answers best, quoted with its date, or what becomes of the message.
 
 import { longDate } from "./dates.js";
 import { h, textElement } from "./dom.js";
-import { isUnnamed, memoriesButton } from "./line.js";
+import { memoriesButton } from "./line.js";
 import { t } from "./words.js";
 
-/** The answer to a person's line. person: the name of the person. */
-export const recalledAnswer = (line, answer, chat, person) =>
+/** The stored answer to a person's line. */
+export const storedAnswer = (line, chat) =>
+  answerElement(line.answer, t("answer.label"), answerText(line.answer), [memoriesButton(line, chat, line)]);
+
+/** An answer with its actions. answer: null for a text that is none. */
+export const answerElement = (answer, label, content, actions) =>
   h(
     "article",
-    { class: "line from-character recalled", "aria-label": t("answer.label") },
-    quotation(answer, person, !chat.state.unsure.includes(line.seq)),
-    h("footer", { class: "actions" }, memoriesButton(line, chat, line)),
+    { class: `line from-character ${answer?.line ? "recalled" : "recall-only"}`, "aria-label": label },
+    content,
+    h("footer", { class: "actions" }, actions),
   );
 
-/** The line that answers, with its source. */
-export const quotation = (answer, person, isSure) => [
-  textElement("p", doubt(sourceOf(answer, person), isSure), { class: "small source" }),
-  textElement("blockquote", answer.text, { class: "line-text" }),
-];
-
-/** What became of a line for which nothing was recalled. */
-export const stateWithoutAnswer = (line, { elements }) =>
-  line.role === "user" &&
-  line.seq > 0 &&
-  line.memories === 0 &&
-  elements.get(`state of ${line.seq}`, line.text, () =>
-    h("p", { class: "small state bar end" }, t(isQuestion(line.text) ? "answer.no_memory" : "answer.remembered")),
-  );
-
-/** The text of a reply; without a model, in the page's words. */
-export function textOf({ kind, text, answer, unsure }, context, { incognito, character }) {
-  if (answer) return `${doubt(sourceOf(answer, character.person), !unsure)} “${answer.text}”`;
-  const isEmpty = context?.memories === 0 && Object.values(context.others).every((count) => !count);
-  if (kind !== "recall_only" || !isEmpty) return text;
-  return t(incognito || isQuestion(context.question ?? "") ? "answer.nothing" : "answer.will_remember");
+/** What an answer says: the quoted line with its source, or a text. */
+export function answerText(answer, text = t(`answer.${answer.kind}`)) {
+  if (!answer?.line) return textElement("div", text, { class: "line-text" });
+  return [
+    textElement("p", doubt(sourceOf(answer), answer.sure), { class: "small source" }),
+    textElement("blockquote", answer.line.text, { class: "line-text" }),
+    answer.corrected && h("p", { class: "small" }, t("answer.corrected")),
+  ];
 }
+
+/** A reply that has just arrived, in one text; without a model in the page's words, before the lines that are closest. */
+export function textOf({ answer, text }) {
+  if (answer?.line) return `${doubt(sourceOf(answer), answer.sure)} “${answer.line.text}”`;
+  if (!answer || answer.kind === "quote") return text;
+  return [t(`answer.${answer.kind}`), ...text.split("\n").slice(1)].join("\n");
+}
+
+/** Lines whose answers quote a changed line as it is now. change: returns the changed line, null if it was forgotten. */
+export const withQuoted = (lines, change) =>
+  lines.map((line) => {
+    const quoted = line.answer?.line;
+    const now = quoted && change(quoted);
+    return now === quoted ? line : { ...line, answer: { ...line.answer, line: now, corrected: now !== null } };
+  });
 
 /** A source ("On 3 May you told me:"), after a doubt unless it is sure to be relevant. */
 export const doubt = (source, isSure) => (isSure ? source : t("answer.unsure", { source }));
 
-const isQuestion = (text) => /[?？؟]\s*$/.test(text);
-
-function sourceOf(line, person) {
-  const { speaker, undated } = line;
-  const kind = `answer.${kindOf(line, person)}`;
+function sourceOf({ line: { speaker, said_at, undated }, speech }) {
+  const kind = `answer.${speech}`;
   if (undated) return t(`${kind}_undated`, { speaker });
-  const date = longDate(line.said_at);
+  const date = longDate(said_at);
   return date === longDate(new Date()) ? t(`${kind}_today`, { speaker }) : t(kind, { speaker, date });
-}
-
-function kindOf(line, person) {
-  if (line.role === "assistant") return "i_said";
-  if (line.speaker !== person && !isUnnamed(line)) return "they_said";
-  return isQuestion(line.text) ? "you_asked" : "you_told";
 }

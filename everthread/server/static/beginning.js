@@ -27,14 +27,15 @@ function finish(name) {
   setPref("beginning", [...new Set([...finishedSteps(), name])]);
 }
 
-/** A card with the next step, and then with the one after it; null if none is left. data: as for the welcome screen. */
-export function beginning(data) {
+/** A card with the next step, and then with the one after it; null if none is left. data: as for the welcome screen.
+ * after: what takes the card's place. */
+export function beginning(data, after) {
   if (!data.first && !isUnderWay) return null;
   const known = STEPS.filter((step) => finishedSteps().includes(step.name) || step.isNeeded(data));
   const card = h("section", { class: "beginning", "aria-label": t("beginning.title") });
   const drawNext = () => {
     const step = known.find(({ name }) => !finishedSteps().includes(name));
-    if (!step) return card.remove();
+    if (!step) return card.replaceWith(after || "");
     const next = () => (finish(step.name), drawNext());
     const count = known.length > 1 && h("p", { class: "small" }, t("beginning.step", { number: known.indexOf(step) + 1, total: known.length }));
     fill(card, count, step.draw(next));

@@ -1,7 +1,7 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
 import { bankPath, chatPath, get, hasChats, post, Problem, readEvents, request } from "./api.js";
-import { recalledAnswer, stateWithoutAnswer, textOf } from "./answers.js";
+import { storedAnswer, textOf } from "./answers.js";
 import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
@@ -381,7 +381,7 @@ export class ChatView {
   async onReplyEnd(pending) {
     const { done, context, problem, text, unclear, wantsForget, ending } = pending;
     const unsaved = done && !done.line && done.text && done.kind !== "ending";
-    const shown = done?.text && textOf(done, context, this.state);
+    const shown = done?.text && textOf(done);
     this.transient = unsaved ? { ...done, text: shown, context } : null;
     announce(`${this.isGroup ? `${this.group.replying.name}: ` : ""}${shown ?? text.data}`);
     const state = await this.fetchState().catch((error) => (showError(error), stateWith(this.state, done?.line)));
@@ -392,7 +392,7 @@ export class ChatView {
     if (problem?.detail === CONNECTION_LOST && text.data)
       this.transient = { kind: "partial", text: text.data, context };
     this.setPending(null);
-    if (state.answers[state.lines.at(-1)?.seq]) this.transient = null; // the state has the same answer
+    if (state.lines.at(-1)?.answer?.line) this.transient = null; // the state has the same answer
     if (ending) return void this.onConversationEnd(ending);
     this.unclear = unclear;
     this.setState(state);
@@ -561,12 +561,10 @@ export class ChatView {
 
   /** What answered a person's line without a model. */
   answerTo(line, next) {
-    const answer = this.state.answers[line.seq];
-    if (next?.role === "assistant" || (!next && this.pending && !this.pending.message)) return null;
-    if (!answer) return next || !(this.transient || this.state.question) ? stateWithoutAnswer(line, this) : null;
-    const { person } = this.state.character;
-    const data = [line, answer, person, this.inspected === line.seq];
-    return this.elements.get(`answer to ${line.seq}`, data, () => recalledAnswer(line, answer, this, person));
+    const comes = !next && (this.transient || this.state.question || (this.pending && !this.pending.message));
+    if (!line.answer || comes || next?.role === "assistant") return null;
+    const data = [line, this.inspected === line.seq];
+    return this.elements.get(`answer to ${line.seq}`, data, () => storedAnswer(line, this));
   }
 
   drawLine(line, last) {

@@ -115,16 +115,17 @@ export class Composer {
   }
 
   /** Show what can be done next, and the tokens used so far. */
-  onState({ unanswered, lines, answers, usage, group, model }) {
+  onState({ unanswered, lines, usage, group, model }) {
     const last = lines.findLast((line) => line.role === "user")?.text;
     if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
     this.restored = null;
-    const next = STARTERS.includes(last) && STARTERS[STARTERS.indexOf(last) + 1];
+    const next = STARTERS.includes(last) && STARTERS.slice(0, model ? 3 : 2)[STARTERS.indexOf(last) + 1];
     const alone = !group.length;
+    const answer = lines.at(-1)?.answer;
     fill(
       byId("follow-ups"),
       next && alone && button(next, () => emit("say", next), { class: "link" }),
-      alone && unanswered && !answers[lines.at(-1).seq] && (model || lines.at(-1).memories !== 0) && button(t("composer.retry"), () => this.chat.answer(), { class: "link" }),
+      alone && unanswered && !(model ? answer?.line : answer) && button(t("composer.retry"), () => this.chat.answer(), { class: "link" }),
       lines.some((line) => line.role === "user") && button(t("composer.undo"), () => this.chat.undo(), { class: "link" }),
       alone && lines.length > 0 && button(t("composer.end"), () => this.chat.end(), { class: "link", title: t("composer.end_hint") }),
       this.chat.discarded &&

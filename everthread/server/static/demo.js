@@ -222,7 +222,7 @@ class Demo {
 }
 
 const saidOn = ({ role, said_at, speaker }) =>
-  t(role === "user" ? "demo.you_said" : "answer.they_said", { date: longDate(said_at), speaker });
+  t(role === "user" ? "demo.you_said" : "answer.other_said", { date: longDate(said_at), speaker });
 
 const replyElement = (time, content) =>
   h(

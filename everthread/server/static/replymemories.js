@@ -38,7 +38,7 @@ export class ReplyMemoriesPanel {
     const { chat } = this;
     const { state } = chat;
     if (this.context || !state || route.view !== "talk") return;
-    const reply = state.lines.findLast(({ role, seq }) => role === "assistant" || state.answers[seq]);
+    const reply = state.lines.findLast(({ role, answer }) => role === "assistant" || answer?.line);
     const prompt = reply?.role === "assistant" ? chat.promptOf(reply) : reply;
     const context = prompt && (await chat.loadContext(reply, prompt));
     if (context && !this.context && chat.state.session === state.session) chat.selectReply(reply.seq, context);

@@ -1,5 +1,6 @@
 // The transcript of an earlier conversation, in the chat's place: to read, correct, pin and forget.
 
+import { storedAnswer, withQuoted } from "./answers.js";
 import { bankPath, get } from "./api.js";
 import { longDate } from "./dates.js";
 import { showReceipt } from "./dialogs.js";
@@ -25,8 +26,14 @@ export class TranscriptView {
     this.extend = withErrors(this.extend.bind(this));
     this.update = withErrors(this.update.bind(this));
     this.forget = withErrors(this.forget.bind(this));
-    on("forgotten", (seqs) => this.update((lines) => lines.filter((line) => !seqs.has(line.seq))));
-    on("corrected", ({ old, line }) => this.update((lines) => lines.map((each) => (each.seq === old ? line : each))));
+    on("forgotten", (seqs) => {
+      const left = (line) => (seqs.has(line.seq) ? null : line);
+      this.update((lines) => withQuoted(lines.filter(left), left));
+    });
+    on("corrected", ({ old, line }) => {
+      const corrected = (each) => (each.seq === old ? { ...line, answer: each.answer } : each);
+      this.update((lines) => withQuoted(lines.map(corrected), corrected));
+    });
     on("pins", () => this.render());
   }
 
@@ -78,6 +85,9 @@ export class TranscriptView {
       return [
         index > 0 && dateSeparator(line, lines[index - 1], elements),
         elements.get(line.seq, [line, fromPerson, this.chat.pins.has(line.seq)], draw),
+        line.answer &&
+          lines[index + 1]?.role !== "assistant" &&
+          elements.get(`answer to ${line.seq}`, line.answer, () => storedAnswer(line, this.chat)),
       ];
     });
     const head = elements.get("head", [this.session, lines[0]?.said_at], () => this.header());
@@ -118,7 +128,7 @@ export class TranscriptView {
   actions(line) {
     const pinned = this.chat.pins.has(line.seq);
     return [
-      line.memories > 0 && memoriesButton(line, this.chat, this.promptOf(line)),
+      line.memories > 0 && !line.answer && memoriesButton(line, this.chat, this.promptOf(line)),
       lineButton(line, "edit", t("transcript.correct"), () => this.chat.correctLine(line)),
       lineButton(line, "pin", pinned ? t("line.unpin") : t("transcript.pin"), () => this.chat.togglePin(line), {
         "aria-pressed": String(pinned),

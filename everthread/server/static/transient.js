@@ -1,6 +1,6 @@
 // What the chat shows that are not stored lines: a reply that is arriving or is not saved, and the question at the end.
 
-import { quotation } from "./answers.js";
+import { answerElement, answerText } from "./answers.js";
 import { chatPath, post } from "./api.js";
 import { button, h, textElement } from "./dom.js";
 import { emit } from "./events.js";
@@ -39,20 +39,17 @@ export async function endChat(remember, warning) {
 }
 
 /** A reply that is shown without being saved. kind: `recall_only` where there is no model, `partial` for what arrived
- * before the connection was lost. answer: the line that is quoted, `unsure` whether in doubt. */
-export function transientReply({ kind, text, context, answer, unsure }, chat) {
+ * before the connection was lost. answer: what it says without a model. */
+export function transientReply({ kind, text, context, answer }, chat) {
   const inspect = () => (emit("context", { context, of: null }), emit("view", "memory"));
-  return h(
-    "article",
-    { class: `line from-character ${answer ? "recalled" : "recall-only"}`, "aria-label": t("transient.label") },
-    kind === "partial" && h("p", { class: "small label" }, t("transient.partial")),
-    answer ? quotation(answer, chat.state.character.person, !unsure) : textElement("div", text, { class: "line-text" }),
-    h(
-      "footer",
-      { class: "actions" },
+  return answerElement(
+    answer,
+    t("transient.label"),
+    [kind === "partial" && h("p", { class: "small label" }, t("transient.partial")), answerText(answer, text)],
+    [
       context?.memories > 0 && button(memoryCount(context.memories), inspect, { class: "link recall-link" }),
       chat.model && button(t("composer.retry"), () => chat.answer(), { class: "link" }),
-    ),
+    ],
   );
 }
 

@@ -6,12 +6,13 @@ import { emit } from "./events.js";
 import { renderMarkdown } from "./markdown.js";
 import { t } from "./words.js";
 
-/** Messages to begin with; each suggests the next. */
+/** Messages to begin with; each suggests the next. The last one needs a model. */
 export const STARTERS = [t("welcome.starter_fact"), t("welcome.starter_question"), t("welcome.starter_plan")];
 
 /** first: whether the bank is empty as well. */
 export function welcomeScreen(data) {
   const { greeting, offer, character, first, model } = data;
+  const starters = first && starterPrompts(model);
   return h(
     "div",
     { class: "welcome" },
@@ -21,8 +22,7 @@ export function welcomeScreen(data) {
       h("p", { class: "offer" }, h("span", { class: "small" }, t("welcome.offer"), " "), textElement("q", offer)),
     !first && !greeting && h("p", { class: "small" }, t("welcome.new", { name: character.nickname || character.name })),
     first && sampleOffer(),
-    beginning(data),
-    first && starterPrompts(),
+    beginning(data, starters) ?? starters,
     !model && !first && h("p", { class: "small" }, connectHint()),
   );
 }
@@ -43,8 +43,8 @@ const sampleOffer = () =>
     h("span", { class: "small" }, t("welcome.sample_hint")),
   );
 
-function starterPrompts() {
-  const chips = STARTERS.map((text) => button(text, () => emit("say", text), { class: "chip" }));
+function starterPrompts(model) {
+  const chips = STARTERS.slice(0, model ? 3 : 1).map((text) => button(text, () => emit("say", text), { class: "chip" }));
   return h("div", { class: "chips", role: "group", "aria-label": t("welcome.starters") }, chips);
 }
 

@@ -206,14 +206,30 @@ def test_without_a_model_the_line_that_answers_is_quoted_and_stays_in_the_state(
     done = received[-1][1]
     assert (done["kind"], done["text"], done["line"]) == ("recall_only", NOTED, None)
     site.post("end", {"remember": True})
-    assert "you told me: “Mia moved to Lisbon in May.”" in text(site.say("Where did Mia move, to Lisbon?"))
+    received = site.say("Where did Mia move, to Lisbon?")
+    assert "you told me: “Mia moved to Lisbon in May.”" in text(received)
     assert site.stored_texts() == ["Mia moved to Lisbon in May.", "Where did Mia move, to Lisbon?"]
     state = site.state()
     assert state["model"] is None
-    assert {seq: line["text"] for seq, line in state["answers"].items()} == {"2": "Mia moved to Lisbon in May."}
-    assert state["unsure"] == []
+    answer = state["lines"][-1]["answer"]
+    assert dict(received)["done"]["answer"] == answer
+    assert (answer["kind"], answer["line"]["text"]) == ("quote", "Mia moved to Lisbon in May.")
+    assert (answer["speech"], answer["sure"], answer["corrected"]) == ("you_said", True, False)
+    site.client.patch("/api/v1/banks/alice/lines/1", json={"text": "Mia moved to Porto in May."})
+    answer = site.state()["lines"][-1]["answer"]
+    assert (answer["line"]["text"], answer["corrected"]) == ("Mia moved to Porto in May.", True)
     site.client.delete("/api/v1/banks/alice/lines/1")
-    assert site.state()["answers"] == {}
+    assert site.state()["lines"][-1]["answer"] == {**answer, "line": None, "speech": None, "corrected": False}
+
+
+def test_the_lines_of_a_conversation_are_listed_with_the_answers_that_were_given_without_a_model(begin: Begin) -> None:
+    site = begin()
+    site.say("Mia moved to Lisbon in May.")
+    site.say("Where did Mia move, to Lisbon?")
+    for query in ("limit=5", "around=1"):
+        told, asked = site.client.get(f"/api/v1/banks/alice/lines?{query}").json()["items"]
+        assert (told["answer"]["kind"], told["answer"]["line"]) == ("remembered", None)
+        assert asked["answer"]["line"]["text"] == "Mia moved to Lisbon in May."
 
 
 @pytest.mark.parametrize(("status", "name"), [(429, "llm-unavailable"), (500, "llm-unavailable"), (401, "llm-denied")])

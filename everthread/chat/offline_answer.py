@@ -1,0 +1,151 @@
+"""The answer to a message without a language model: the memory that bears most on it, or what becomes of the message.
+
+It is chosen when the message is said. Later it is read from the record of what was recalled (`stores.evidence`), with
+the quoted line as it is by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from everthread.bank.line_versions import find_versions
+from everthread.common.keys import META_CORRECTS
+from everthread.stores import evidence as records
+from everthread.stores.base import Store
+from everthread.stores.evidence import SURE_RELEVANCE
+from everthread.text.line_features import is_small_talk
+from everthread.text.questions import is_question, is_question_only
+from everthread.types import Context, FoundUnit, Hit, Line
+
+STATED_RELEVANCE = 0.7  # of a message that asks nothing; one that is on a known subject mostly has more
+MIN_SHARE = 0.25  # of the best hit's relevance; a hit with less is hardly about the message
+
+# What it says: what is remembered; that nothing is; that the message will be; or only that it was heard.
+AnswerKind = Literal["quote", "nothing", "remembered", "listening"]
+Speech = Literal["you_said", "you_asked", "i_said", "i_noted", "other_said"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineAnswer:
+    """An answer without a model.
+
+    Attributes:
+        kind: what it says.
+        source: the quoted memory. None if it was forgotten or discarded since, and for the other kinds.
+        is_sure: whether the memory is relevant enough to be stated without a doubt.
+        is_corrected: whether the source is a correction of the line that was quoted.
+    """
+
+    kind: AnswerKind
+    source: Line | FoundUnit | None = None
+    is_sure: bool = True
+    is_corrected: bool = False
+
+
+def select_memories(context: Context, message: str) -> Context:
+    """Return the memories that are shown with the answer to a message.
+
+    To one that asks nothing and hardly concerns what is remembered there are none; otherwise those that are not much
+    less relevant than the best one, without lines that only ask.
+    """
+    contexts = (context, *context.others)
+    if not is_question(message) and all(each.relevance < STATED_RELEVANCE for each in contexts):
+        return Context("", 0, (), (), (), context.relevance, context.bank, (), context.complete)
+    hits = [hit for each in contexts for hit in each.hits]
+    statements = [hit for hit in hits if not is_question_only(hit.source.text)] or hits
+    bound = MIN_SHARE * max((hit.relevance for hit in statements), default=0.0)
+    shown = [hit for hit in statements if hit.relevance >= bound]
+    others = tuple(_keep_hits(other, shown) for other in context.others)
+    return replace(_keep_hits(context, shown), others=others)
+
+
+def _keep_hits(context: Context, shown: Sequence[Hit]) -> Context:
+    """Return a context without its other hits, and without the lines of their passages."""
+    hits = tuple(hit for hit in context.hits if hit in shown)
+    dropped = {line.seq for hit in context.hits if hit not in shown for line in hit.passage}
+    dropped -= {line.seq for hit in hits for line in hit.passage}
+    sources = tuple(each for each in context.sources if not (isinstance(each, Line) and each.seq in dropped))
+    return replace(context, hits=hits, sources=sources)
+
+
+def choose_answer(context: Context, message: Line | None, incognito: bool) -> OfflineAnswer:
+    """Choose the answer to a message, if one was said, by the memories that were recalled for it."""
+    if (source := find_source(context)) is not None:
+        return OfflineAnswer("quote", source, is_sure(context, source))
+    return OfflineAnswer(_name_kind(message.text if message else "?", incognito))
+
+
+def _name_kind(message: str, incognito: bool) -> AnswerKind:
+    """Return what is said to a message for which nothing is remembered."""
+    if is_question(message):
+        return "nothing"
+    return "listening" if incognito or is_small_talk(message) else "remembered"
+
+
+def find_source(context: Context) -> Line | FoundUnit | None:
+    """Return the best hit that does not only ask; else what was said after one; else the best question."""
+    hits = [hit for each in (context, *context.others) for hit in each.hits]
+    statements = (hit.source for hit in hits if not is_question_only(hit.source.text))
+    return next(statements, None) or _find_response(hits) or (hits[0].source if hits else None)
+
+
+def _find_response(hits: Sequence[Hit]) -> Line | None:
+    """Return the first line after one of the hits, in its passage, that does not only ask."""
+    after = (line for hit in hits for line in hit.passage if line.position > hit.seq)
+    return next((line for line in after if not is_question_only(line.text)), None)
+
+
+def is_sure(context: Context, source: Line | FoundUnit) -> bool:
+    """Return whether the hit that holds a memory is relevant enough to be stated."""
+    hits = (hit for each in (context, *context.others) for hit in each.hits)
+    return any(hit.relevance >= SURE_RELEVANCE for hit in hits if source == hit.source or source in hit.passage)
+
+
+def read_answers(store: Store, bank: str, lines: Iterable[Line]) -> dict[int, OfflineAnswer]:
+    """Read how lines were answered without a model.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        lines: the lines.
+
+    Returns:
+        The answers, by the numbers of the lines that have one.
+    """
+    recorded = [line for line in lines if line.role == "user" and records.get_record(line.metadata) is not None]
+    seqs = {seq for line in recorded if (seq := records.get_answer(line.metadata)) is not None}
+    sources = {line.seq: line for line in store.get(bank, sorted(seqs))}
+    sources |= {seq: line for seq in seqs - sources.keys() if (line := _find_version(store, bank, seq)) is not None}
+    answers = ((line.seq, _read_answer(line, sources)) for line in recorded)
+    return {seq: answer for seq, answer in answers if answer is not None}
+
+
+def _read_answer(line: Line, sources: dict[int, Line]) -> OfflineAnswer | None:
+    if not records.count_memories(line.metadata):
+        return OfflineAnswer(_name_kind(line.text, incognito=line.seq < 0))
+    if not records.has_answer(line.metadata):
+        return None  # it quoted a unit or a line of another bank, which is not recorded
+    seq = records.get_answer(line.metadata)
+    if seq is None or (source := sources.get(seq)) is None:
+        return OfflineAnswer("quote")
+    is_corrected = source.seq != seq and META_CORRECTS in source.metadata
+    return OfflineAnswer("quote", source, records.is_answer_sure(line.metadata), is_corrected)
+
+
+def _find_version(store: Store, bank: str, seq: int) -> Line | None:
+    """Return the current version of a line that was corrected, or said again; None if it was discarded."""
+    versions = store.get(bank, find_versions(store, bank, [seq]))
+    return versions[-1] if versions else None
+
+
+def name_speech(source: Line | FoundUnit, person: str) -> Speech:
+    """Return who said a memory, and how."""
+    if isinstance(source, FoundUnit):
+        return "i_noted"
+    if source.role == "assistant":
+        return "i_said"
+    if source.speaker in (person, "user"):
+        return "you_asked" if is_question_only(source.text) else "you_said"
+    return "other_said"

@@ -1,0 +1,166 @@
+"""Which memory answers a message without a model, and what its record says later."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from everthread.chat.chat import Chat
+from everthread.chat.offline_answer import (
+    MIN_SHARE,
+    STATED_RELEVANCE,
+    OfflineAnswer,
+    choose_answer,
+    find_source,
+    read_answers,
+    select_memories,
+)
+from everthread.common.keys import META_RECALLED
+from everthread.embedders.onnx import OnnxEmbedder
+from everthread.memory import Memory
+from everthread.stores.evidence import SURE_RELEVANCE, is_answer_sure
+from everthread.transfer import exporting, importing
+from everthread.types import Context, Hit, JSONValue, Line
+
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def line(seq: int, text: str) -> Line:
+    return Line(seq, "s", "user", "Nora", text, NOON)
+
+
+def hit(seq: int, text: str, relevance: float, *neighbours: Line) -> Hit:
+    found = line(seq, text)
+    return Hit(found, 1.0, relevance, {}, (found, *neighbours))
+
+
+def context(*hits: Hit, of_message: float = 0.9, others: tuple[Context, ...] = ()) -> Context:
+    sources = tuple({each.seq: each for found in hits for each in found.passage}.values())
+    return Context("", 0, sources, hits, (), of_message, others=others)
+
+
+TEA = hit(1, "I like tea.", 0.6)
+
+
+# ------------------------------------------------------------------------------ choosing
+
+
+@pytest.mark.parametrize(
+    ("message", "relevance", "is_quoted"),
+    [
+        ("My sister moved to Lisbon.", STATED_RELEVANCE - 0.01, False),
+        ("I drank tea again.", STATED_RELEVANCE, True),
+        ("Do I like tea?", 0.3, True),
+        ("do i like tea", 0.3, True),
+    ],
+)
+def test_a_statement_that_hardly_concerns_the_memories_is_given_none(
+    message: str, relevance: float, is_quoted: bool
+) -> None:
+    kept = select_memories(context(TEA, of_message=relevance), message)
+    assert bool(kept.hits) == is_quoted
+    assert kept.relevance == relevance
+
+
+def test_memories_that_are_much_less_relevant_than_the_best_one_are_left_out_with_their_passages() -> None:
+    shared, own = line(5, "Between."), line(6, "Beside.")
+    best, weak = hit(4, "I like tea.", 0.6, shared), hit(7, "It rained.", 0.6 * MIN_SHARE - 0.01, shared, own)
+    kept = select_memories(context(best, weak), "Do I like tea?")
+    assert kept.hits == (best,)
+    assert [each.seq for each in kept.lines] == [4, 5]
+
+
+def test_a_line_that_only_asks_is_left_out_unless_there_is_nothing_else() -> None:
+    asked = hit(2, "where is the tea", 0.9)
+    assert select_memories(context(asked, TEA), "What do I drink?").hits == (TEA,)
+    assert select_memories(context(asked), "What do I drink?").hits == (asked,)
+
+
+def test_the_best_memory_of_all_banks_sets_what_is_left_out() -> None:
+    other = context(hit(9, "Tea is at four.", 0.9))
+    kept = select_memories(context(hit(1, "It rained.", 0.1), others=(other,)), "When is tea?")
+    assert (kept.hits, kept.others) == ((), (other,))
+
+
+@pytest.mark.parametrize("relevance", [SURE_RELEVANCE, SURE_RELEVANCE - 0.01])
+def test_a_memory_is_stated_from_a_bound_of_relevance_on(relevance: float) -> None:
+    found = hit(1, "I like tea.", relevance)
+    answer = choose_answer(context(found), line(2, "Do I like tea?"), incognito=False)
+    assert answer == OfflineAnswer("quote", found.source, relevance >= SURE_RELEVANCE)
+    record: dict[str, JSONValue] = {"answer": 1, "hits": [{"seq": 1, "relevance": relevance, "passage": [1]}]}
+    assert is_answer_sure({META_RECALLED: record}) == answer.is_sure
+
+
+def test_a_question_that_was_recalled_is_answered_by_what_was_said_next() -> None:
+    asked = line(1, "Where is the tea?")
+    reply = replace(asked, seq=2, role="assistant", text="In the tin.")
+    assert find_source(context(Hit(asked, 1.0, 0.9, {}, (asked, reply)))) == reply
+
+
+@pytest.mark.parametrize(
+    ("message", "incognito", "kind"),
+    [
+        ("Do I have a car?", False, "nothing"),
+        ("Do I have a car?", True, "nothing"),
+        ("I bought a car.", False, "remembered"),
+        ("I bought a car.", True, "listening"),
+        ("Thanks!", False, "listening"),
+        ("Guten Morgen!", False, "listening"),
+    ],
+)
+def test_what_is_said_where_nothing_is_remembered(message: str, incognito: bool, kind: str) -> None:
+    assert choose_answer(context(of_message=0.0), line(1, message), incognito) == OfflineAnswer(kind)  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------------------------------- later
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Any:
+    """A chat in which line 3 was answered by line 1."""
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
+        for text in ("I have a cat called Momo.", "My sister Mia moved to Lisbon.", "What is my cat called?"):
+            "".join(chat.reply(text))
+        yield chat
+
+
+def test_answers_are_read_from_the_records_of_the_lines(asked: Chat) -> None:
+    answers = asked.offline_answers()
+    assert [answers[seq].kind for seq in (1, 2, 3)] == ["remembered", "remembered", "quote"]
+    assert answers[3].source == asked.lines[0]
+    assert not answers[3].is_corrected
+
+
+def test_an_answer_quotes_the_correction_of_its_line(asked: Chat) -> None:
+    corrected = asked.memory.correct(1, "I have a cat called Minka.")
+    again = asked.memory.correct(corrected.seq, "I have a cat called Mimi.")
+    answer = asked.offline_answers()[3]
+    assert (answer.source, answer.is_corrected, answer.is_sure) == (again, True, True)
+
+
+def test_an_answer_whose_line_was_forgotten_remains_without_it(asked: Chat) -> None:
+    asked.forget(1)
+    assert asked.offline_answers()[3] == OfflineAnswer("quote", None)
+    assert "Momo" not in str(asked.lines)
+
+
+def test_an_answer_whose_line_was_discarded_remains_without_it(asked: Chat) -> None:
+    asked.memory.retract(1)
+    assert asked.offline_answers()[3].source is None
+
+
+def test_answers_survive_an_export_and_an_import(asked: Chat, tmp_path: Path) -> None:
+    with Memory.open("other", store=asked.memory.store, embedder=asked.memory.embedder) as other:
+        for forgotten in (False, True):
+            if forgotten:
+                asked.forget(1)
+                other.forget(everything=True)
+                other.store.create(other.bank)
+            path = tmp_path / f"{forgotten}.jsonl"
+            path.write_text("".join(exporting.export(asked.memory)), encoding="utf-8")
+            importing.import_lines(other, importing.check_file(path, "jsonl"))
+            lines = list(other.lines())
+            answer = read_answers(other.store, other.bank, lines)[lines[-1].seq]
+            assert (answer.kind, answer.source is None) == ("quote", forgotten)
