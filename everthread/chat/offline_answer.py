@@ -22,7 +22,7 @@ from everthread.types import Context, FoundUnit, Hit, Line
 STATED_RELEVANCE = 0.7  # of a message that asks nothing; one that is on a known subject mostly has more
 MIN_SHARE = 0.25  # of the best hit's relevance; a hit with less is hardly about the message
 
-# What it says: what is remembered; that nothing is; that the message will be; or only that it was heard.
+# A quote of a memory; nothing is remembered; the message will be remembered; or it was only heard.
 AnswerKind = Literal["quote", "nothing", "remembered", "listening"]
 Speech = Literal["you_said", "you_asked", "i_said", "i_noted", "other_said"]
 
@@ -47,8 +47,8 @@ class OfflineAnswer:
 def select_memories(context: Context, message: str) -> Context:
     """Return the memories that are shown with the answer to a message.
 
-    To one that asks nothing and hardly concerns what is remembered there are none; otherwise those that are not much
-    less relevant than the best one, without lines that only ask.
+    A message that asks nothing and hardly concerns what is remembered is shown no memory; any other those that are not
+    much less relevant than the best one, without lines that only ask.
     """
     contexts = (context, *context.others)
     if not is_question(message) and all(each.relevance < STATED_RELEVANCE for each in contexts):

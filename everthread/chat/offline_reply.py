@@ -1,4 +1,4 @@
-"""Replies of a chat without a language model: the words in which they quote a memory, or say that there is none.
+"""Replies of a chat without a language model: the words in which they quote a memory, or say that nothing is remembered.
 
 Replies are not saved, because recall would find them again; the user's line has the record of what was recalled for it.
 """

@@ -119,7 +119,7 @@ def test_what_is_said_where_nothing_is_remembered(message: str, incognito: bool,
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Any:
-    """A chat in which line 3 was answered by line 1."""
+    """Return a chat in which line 3 was answered by line 1."""
     with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
         for text in ("I have a cat called Momo.", "My sister Mia moved to Lisbon.", "What is my cat called?"):
             "".join(chat.reply(text))

@@ -757,6 +757,19 @@ def test_a_resumed_chat_reports_a_missing_reply_and_does_not_greet_again(memory:
     assert screen[1] == "Captain: Aye.\n"
 
 
+def test_a_resumed_chat_without_a_model_shows_the_answers(memory: Memory) -> None:
+    converse(memory, "My ship is the Nautilus.", "What is my ship called?", "Thanks.")
+    rows = converse(memory)[0].partition("lines):\n")[2].splitlines()
+    assert rows[:6] == [
+        "  Alice: My ship is the Nautilus.",
+        "  Captain: I'll remember that.",
+        "  Alice: What is my ship called?",
+        "  Captain: Today you told me: “My ship is the Nautilus.”",
+        "  Alice: Thanks.",
+        "  Captain: I'm listening.",
+    ]
+
+
 def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
     with Chat(memory, ALICE, ScriptedLLM(["Aye."] * 3), scribe=ExtractiveScribe()) as chat:
         typed = [
