@@ -145,6 +145,7 @@ export function lineActions(line, { last, chat }) {
   const pinned = chat.pins.has(line.seq);
   return [
     isReply && chat.promptOf(line) && memoriesButton(line, chat),
+    !isReply && line.memories > 0 && !line.answer && memoriesButton(line, chat, line), // it quoted another bank's line
     isReply && line.memories === 0 && line.metadata.model && promptButton(line, chat),
     last &&
       chat.canRegenerate(line) &&
