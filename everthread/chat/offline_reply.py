@@ -6,7 +6,7 @@ them again; the user's line has the record of what was recalled for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 
 from everthread.chat.reply import Reply
@@ -23,32 +23,42 @@ QUESTION_MARKS = ("?", "？", "؟")
 
 
 def build_reply(
-    context: Context, heard: Line | None, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()
+    context: Context,
+    heard: Line | None,
+    names: Collection[str],
+    incognito: bool,
+    words: Wording,
+    near: Sequence[Hit] = (),
 ) -> Reply:
-    """Build the reply to a line of the user, `person`, from the memories recalled for it, or from near misses."""
-    return build_static_reply(render(context, heard, person, incognito, words, near), context)
+    """Build the reply to a line of the user from the memories recalled for it, or from near misses."""
+    return build_static_reply(render(context, heard, names, incognito, words, near), context)
 
 
 def render(
-    context: Context, heard: Line | None, person: str, incognito: bool, words: Wording, near: Sequence[Hit] = ()
+    context: Context,
+    heard: Line | None,
+    names: Collection[str],
+    incognito: bool,
+    words: Wording,
+    near: Sequence[Hit] = (),
 ) -> str:
     """Quote the memory that answers a line, in doubt if it may not; without one, answer by a fixed text.
 
     Args:
         context: the memories recalled for the line.
         heard: the line; None: nothing was said yet.
-        person: the name of the user.
+        names: the names under which the lines of the user are stored.
         incognito: the line is not stored.
         words: the language of the reply.
         near: the closest lines, which are listed if there is no memory.
     """
     today = heard.said_at.date() if heard else None
     if (answer := find_answer(context)) is not None:
-        quote = _quote(answer, person, words, today)
+        quote = _quote(answer, names, words, today)
         return quote if is_sure(context, answer) else words("chat.unsure", memory=quote)
     if not incognito and not (heard and is_question(heard.text)):
         return words("chat.will_remember")
-    lines = [_quote(hit.source, person, words, today) for hit in near]
+    lines = [_quote(hit.source, names, words, today) for hit in near]
     return "\n".join([words("chat.nothing_found"), *([words("chat.closest"), *lines] if lines else [])])
 
 
@@ -90,8 +100,8 @@ def _find_response(hits: Sequence[Hit]) -> Line | None:
     return next((line for line in after if not is_question(line.text)), None)
 
 
-def _quote(source: Line | FoundUnit, person: str, words: Wording, today: date | None) -> str:
-    speech = f"chat.{_name_speech(source, person)}"
+def _quote(source: Line | FoundUnit, names: Collection[str], words: Wording, today: date | None) -> str:
+    speech = f"chat.{_name_speech(source, names)}"
     if source.is_undated:
         return words(f"{speech}_once", speaker=source.speaker, text=source.text)
     if source.said_at.date() == today:
@@ -99,12 +109,12 @@ def _quote(source: Line | FoundUnit, person: str, words: Wording, today: date | 
     return words(speech, date=words.date(source.said_at), speaker=source.speaker, text=source.text)
 
 
-def _name_speech(source: Line | FoundUnit, person: str) -> str:
+def _name_speech(source: Line | FoundUnit, names: Collection[str]) -> str:
     """Return the name of the text that says who said a memory."""
     if isinstance(source, FoundUnit):
         return "i_noted"
     if source.role == "assistant":
         return "i_said"
-    if source.speaker in (person, "user"):
+    if source.speaker in names:
         return "you_asked" if is_question(source.text) else "you_said"
     return "other_said"

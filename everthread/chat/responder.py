@@ -14,6 +14,7 @@ from everthread.bank import evidence
 from everthread.bank.settings import recall_from
 from everthread.chat import character_library, lorebook, offline_reply, pins, prompt_record, style_sample
 from everthread.chat.character import DEFAULT_CHARACTER, Character
+from everthread.chat.character_banks import person_names, save_character
 from everthread.chat.conversation import Conversation
 from everthread.chat.events import announce
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
@@ -106,10 +107,16 @@ class Responder:
 
     @character.setter
     def character(self, character: Character) -> None:
-        self._character = character
+        former_name, self._character = self._character.person, character
         if not self._conversation.incognito:
-            self._saved_character = character.to_json()
-            self._memory.set_setting(SETTING_CHARACTER, self._saved_character)
+            save_character(self._memory, character, former_name)
+            self._settings = self._memory.settings()
+            self._saved_character = self._settings[SETTING_CHARACTER]
+
+    @property
+    def person_names(self) -> set[str]:
+        """The names under which the lines of the user are stored in this bank."""
+        return {self._character.person, *person_names(self._settings)}
 
     def find_sample(self, replaces: Line | None = None) -> str:
         """Return the sample of the character's style: the card's or the user's own, else the first reply that is long
@@ -224,9 +231,10 @@ class Responder:
         recalled = offline_reply.drop_unrelated(found, heard)
         if newest is not None and newest.role == "user" and META_RECALLED not in newest.metadata:
             self._conversation.record(newest, evidence.build_metadata(recalled, offline_reply.find_answer(recalled)))
-        person, incognito = self._character.person, self._conversation.incognito
         near = [] if newest is None or recalled else self._find_near_misses(newest)
-        reply = offline_reply.build_reply(recalled, newest, person, incognito, self.words, near)
+        reply = offline_reply.build_reply(
+            recalled, newest, self.person_names, self._conversation.incognito, self.words, near
+        )
         self.queue_notes()
         return reply
 

@@ -361,6 +361,6 @@ def _load_history(chat: Chat) -> None:
     except ImportError:  # Windows has a line editor of its own
         return
     last = chat.memory.store.corpus_stats(chat.memory.bank).last_seq
-    for line in chat.memory.lines(Filter(speaker=chat.character.person), after=max(0, last - 2 * MAX_HISTORY_LINES)):
+    for line in chat.memory.lines(Filter(speaker=tuple(chat.person_names)), after=max(0, last - 2 * MAX_HISTORY_LINES)):
         with suppress(UnicodeEncodeError):  # the terminal can't show the line
             readline.add_history(next(filter(None, line.text.splitlines())))

@@ -149,7 +149,8 @@ class StateView(View):
 
     earlier: the number of lines before those that are listed. answers: the lines that answered the person's without a
     model, by the numbers of these. unsure: the numbers of the person's lines whose answer may not be relevant. group:
-    the characters of a group chat, else empty.
+    the characters of a group chat, else empty. person_names: the names under which the lines of
+    the person are stored.
     """
 
     session: str
@@ -168,6 +169,7 @@ class StateView(View):
     question: str
     replying: bool
     character: dict[str, Any]
+    person_names: list[str]
     group: list[GroupMemberView]
     model: str | None
     recipe: str
@@ -211,6 +213,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = Non
             "question": chat.question,
             "replying": replying,
             "character": chat.character.to_json(),
+            "person_names": sorted(chat.person_names),
             "group": _list_group(chat),
             "model": chat.llm.name if chat.llm else None,
             "recipe": chat.memory.recipe.name,

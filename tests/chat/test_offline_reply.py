@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.offline_reply import MAX_NEAR_MISSES, STATED_RELEVANCE, choose_near_misses, drop_unrelated, render
 from everthread.common.keys import META_RECALLED, SETTING_DEMO
@@ -40,17 +41,28 @@ def said_later(text: str, days: int = 1) -> Line:
 def test_a_memory_is_stated_from_a_bound_of_relevance_on_and_quoted_in_doubt_below_it(
     relevance: float, reply: str
 ) -> None:
-    assert render(context(relevance), said_later("Do I have a dog?"), "Nora", False, WORDS) == reply
+    assert render(context(relevance), said_later("Do I have a dog?"), {"Nora"}, False, WORDS) == reply
     record: dict[str, JSONValue] = {"answer": 1, "hits": [{"seq": 1, "relevance": relevance, "passage": [1]}]}
     assert is_answer_sure({META_RECALLED: record}) == (reply == QUOTE)
 
 
 def test_a_memory_of_the_same_day_is_quoted_without_its_date() -> None:
     assert (
-        render(context(0.9), said_later("Do I like tea?", 0), "Nora", False, WORDS)
+        render(context(0.9), said_later("Do I like tea?", 0), {"Nora"}, False, WORDS)
         == "Today you told me: “I like tea.”"
     )
-    assert render(context(0.9), said_later("Do I like tea?"), "Nora", False, WORDS) == QUOTE
+    assert render(context(0.9), said_later("Do I like tea?"), {"Nora"}, False, WORDS) == QUOTE
+
+
+def test_lines_of_an_earlier_name_are_the_users_also_in_incognito_and_with_another_character(memory: Memory) -> None:
+    memory.observe("I like green tea.", speaker="Nora", said_at=NOON, session="old")
+    with Chat(memory, Character("Ines", person="Nora"), llm=None) as chat:
+        chat.edit_character(person="Eleonora")
+    with Chat(memory, Character("Ondine", person="Elly"), llm=None, incognito=True) as chat:
+        chat.edit_character(person="El")
+        assert chat.person_names == {"El", "Eleonora", "Nora", "user"}
+        assert "On 23 November 2026 you told me: “I like green tea.”" in "".join(chat.reply("I like green tea?"))
+    assert "Elly" not in str(memory.settings())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +95,7 @@ def test_near_misses_are_listed_under_a_label_and_leave_out_questions_and_the_ne
     near = choose_near_misses([Hit(each, 0.0, 0.01, {}, (each,)) for each in lines], lines[0])
     assert [hit.seq for hit in near] == [1, 2, 3][:MAX_NEAR_MISSES]
     empty = Context("", 0, (), (), (), 0.0)
-    shown = render(empty, said_later("Do I have a dog?"), "Nora", False, WORDS, near[:1])
+    shown = render(empty, said_later("Do I have a dog?"), {"Nora"}, False, WORDS, near[:1])
     assert shown.split("\n") == [
         "I remember nothing about that yet.",
         "The closest I have:",

@@ -103,6 +103,18 @@ def test_the_line_that_answers_is_quoted_with_its_date(memory: Memory) -> None:
     assert answer.startswith("On 6 May 2024 you told me: “My sister Mia moved to Lisbon.”")
 
 
+def test_what_was_said_under_an_earlier_name_is_still_quoted_as_yours(memory: Memory) -> None:
+    remember(memory)
+    memory.observe("Joost keeps bees.", speaker="Bob", session="s1", said_at=datetime(2024, 5, 6, 19, tzinfo=UTC))
+    said = ("/set person Alicia", "My sister Mia moved to Lisbon?", "Joost keeps bees?")
+    read, screen = iter(said), list[str]()
+    with Chat(memory, ALICE) as chat:
+        ChatRepl(chat, Screen(lambda _: next(read, "/quit"), screen.append)).run()
+    shown = "".join(screen)
+    assert "On 6 May 2024 you told me: “My sister Mia moved to Lisbon.”" in shown
+    assert "On 6 May 2024 Bob said: “Joost keeps bees.”" in shown
+
+
 def test_an_earlier_question_is_no_answer_where_another_line_answers(memory: Memory) -> None:
     memory.observe("Where is my coach Joost?", session="a")
     memory.observe("My coach Joost is in Lisbon.", session="b")

@@ -2,21 +2,21 @@
 
 import { longDate } from "./dates.js";
 import { h, textElement } from "./dom.js";
-import { isUnnamed, memoriesButton } from "./line.js";
+import { memoriesButton } from "./line.js";
 import { t } from "./words.js";
 
-/** The answer to a person's line. person: the name of the person. */
-export const recalledAnswer = (line, answer, chat, person) =>
+/** The answer to a person's line. names: those of the person. */
+export const recalledAnswer = (line, answer, chat, names) =>
   h(
     "article",
     { class: "line from-character recalled", "aria-label": t("answer.label") },
-    quotation(answer, person, !chat.state.unsure.includes(line.seq)),
+    quotation(answer, names, !chat.state.unsure.includes(line.seq)),
     h("footer", { class: "actions" }, memoriesButton(line, chat, line)),
   );
 
 /** The line that answers, with its source. */
-export const quotation = (answer, person, isSure) => [
-  textElement("p", doubt(sourceOf(answer, person), isSure), { class: "small source" }),
+export const quotation = (answer, names, isSure) => [
+  textElement("p", doubt(sourceOf(answer, names), isSure), { class: "small source" }),
   textElement("blockquote", answer.text, { class: "line-text" }),
 ];
 
@@ -30,8 +30,8 @@ export const stateWithoutAnswer = (line, { elements }) =>
   );
 
 /** The text of a reply; without a model, in the page's words. */
-export function textOf({ kind, text, answer, unsure }, context, { incognito, character }) {
-  if (answer) return `${doubt(sourceOf(answer, character.person), !unsure)} “${answer.text}”`;
+export function textOf({ kind, text, answer, unsure }, context, { incognito, person_names: names }) {
+  if (answer) return `${doubt(sourceOf(answer, names), !unsure)} “${answer.text}”`;
   const isEmpty = context?.memories === 0 && Object.values(context.others).every((count) => !count);
   if (kind !== "recall_only" || !isEmpty) return text;
   return t(incognito || isQuestion(context.question ?? "") ? "answer.nothing" : "answer.will_remember");
@@ -42,16 +42,16 @@ export const doubt = (source, isSure) => (isSure ? source : t("answer.unsure", {
 
 const isQuestion = (text) => /[?？؟]\s*$/.test(text);
 
-function sourceOf(line, person) {
+function sourceOf(line, names) {
   const { speaker, undated } = line;
-  const kind = `answer.${kindOf(line, person)}`;
+  const kind = `answer.${kindOf(line, names)}`;
   if (undated) return t(`${kind}_undated`, { speaker });
   const date = longDate(line.said_at);
   return date === longDate(new Date()) ? t(`${kind}_today`, { speaker }) : t(kind, { speaker, date });
 }
 
-function kindOf(line, person) {
+function kindOf(line, names) {
   if (line.role === "assistant") return "i_said";
-  if (line.speaker !== person && !isUnnamed(line)) return "they_said";
+  if (!names.includes(line.speaker)) return "they_said";
   return isQuestion(line.text) ? "you_asked" : "you_told";
 }

@@ -564,9 +564,9 @@ export class ChatView {
     const answer = this.state.answers[line.seq];
     if (next?.role === "assistant" || (!next && this.pending && !this.pending.message)) return null;
     if (!answer) return next || !(this.transient || this.state.question) ? stateWithoutAnswer(line, this) : null;
-    const { person } = this.state.character;
-    const data = [line, answer, person, this.inspected === line.seq];
-    return this.elements.get(`answer to ${line.seq}`, data, () => recalledAnswer(line, answer, this, person));
+    const { person_names: names } = this.state;
+    const data = [line, answer, names, this.inspected === line.seq];
+    return this.elements.get(`answer to ${line.seq}`, data, () => recalledAnswer(line, answer, this, names));
   }
 
   drawLine(line, last) {

@@ -46,7 +46,7 @@ export function transientReply({ kind, text, context, answer, unsure }, chat) {
     "article",
     { class: `line from-character ${answer ? "recalled" : "recall-only"}`, "aria-label": t("transient.label") },
     kind === "partial" && h("p", { class: "small label" }, t("transient.partial")),
-    answer ? quotation(answer, chat.state.character.person, !unsure) : textElement("div", text, { class: "line-text" }),
+    answer ? quotation(answer, chat.state.person_names, !unsure) : textElement("div", text, { class: "line-text" }),
     h(
       "footer",
       { class: "actions" },
