@@ -170,13 +170,11 @@ class ChatRepl:
 
     def show_lines(self, argument: str) -> str:
         if argument == "all":
-            lines = list(self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True))
+            lines = self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True)
+            rows = repl_text.format_lines(lines, self.words)
         else:
-            count = parse_seq(argument, self.words) if argument else repl_text.DEFAULT_LINES
-            if count < 1:
-                raise self.problem("invalid_count", text=argument)
-            lines = self.chat.lines[-count:]
-        return "\n".join(repl_text.format_lines(lines, self.words)) or self.words("terminal.nothing_said")
+            rows = repl_text.format_last_lines(self.chat.lines, argument, self.words)
+        return "\n".join(rows) or self.words("terminal.nothing_said")
 
     def regenerate(self, argument: str) -> str:
         if not any(line.role == "user" for line in self.chat.lines):

@@ -186,6 +186,19 @@ def ending_message(ending: EndResult, words: Wording) -> str:
     return words("terminal.remembered" if ending.remembered else "terminal.forgotten")
 
 
+def format_last_lines(lines: Sequence[Line], argument: str, words: Wording) -> list[str]:
+    """Return the last lines as rows, as many as "/lines N" asks for, after a row with the number of earlier ones.
+
+    Raises:
+        Problem: the argument is not a positive number.
+    """
+    count = parse_seq(argument, words) if argument else DEFAULT_LINES
+    if count < 1:
+        raise problem("invalid_count", words, text=argument)
+    earlier = [words("terminal.earlier_lines", number=len(lines) - count)] if len(lines) > count else []
+    return [*earlier, *format_lines(lines[-count:], words)]
+
+
 def format_branch(lines: Sequence[Line], discarded: Sequence[Line], words: Wording) -> list[str]:
     """Return rows with the line from which a conversation continues, which is its last, and those that it discarded."""
     rows = [words("terminal.continuing"), *format_lines(lines[-1:], words)]
