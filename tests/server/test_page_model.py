@@ -161,6 +161,24 @@ def test_the_first_steps_are_taken_by_keyboard_alone_and_each_is_offered_once(
     expect(card.get_by_role("heading", name="earlier chats")).to_have_count(0)
 
 
+def test_a_sentence_is_not_taken_for_a_name(page: Page, url_without_model: str) -> None:
+    visit(page, url_without_model, "sentence")
+    card = page.get_by_label("First steps")
+    field = card.get_by_label("What should I call you?")
+    for name in ("My name is Nora", "Hello, Nora", "我叫诺拉，我喜欢茶", "N" * 41):
+        field.fill(name)
+        field.press("Enter")
+        expect(card).to_contain_text("1 of 3")
+        expect(field).to_be_focused()
+        message = "Type only the name, in at most three words, such as: Nora"
+        expect(field).to_have_js_property("validationMessage", message)
+    field.fill(" Nora J. van-Dyk ")
+    field.press("Enter")
+    expect(card).to_contain_text("2 of 3")
+    character = web.get(f"{url_without_model}/api/v1/banks/sentence/character").json()
+    assert character["person"] == "Nora J. van-Dyk"
+
+
 def test_every_first_step_can_be_left_out_for_good(page: Page, url_without_model: str) -> None:
     visit(page, url_without_model, "later")
     card = page.get_by_label("First steps")
