@@ -59,7 +59,7 @@ def render(
     if not incognito and not (heard and is_question(heard.text)):
         return words("chat.will_remember")
     lines = [_quote(hit.source, names, words, today) for hit in near]
-    return "\n".join([words("chat.nothing_found"), *([words("chat.closest"), *lines] if lines else [])])
+    return "\n".join([words("chat.closest"), *lines]) if lines else words("chat.nothing_found")
 
 
 def drop_unrelated(context: Context, heard: str) -> Context:

@@ -97,8 +97,7 @@ def test_near_misses_are_listed_under_a_label_and_leave_out_questions_and_the_ne
     empty = Context("", 0, (), (), (), 0.0)
     shown = render(empty, said_later("Do I have a dog?"), {"Nora"}, False, WORDS, near[:1])
     assert shown.split("\n") == [
-        "I remember nothing about that yet.",
-        "The closest I have:",
+        "Nothing answers that. Closest to it:",
         "On 23 November 2026 you told me: “Line 1.”",
     ]
 
@@ -110,5 +109,5 @@ def test_only_the_bank_of_the_demo_lists_near_misses(memory: Memory, is_demo: bo
         memory.set_setting(SETTING_DEMO, "en")
     with Chat(memory, llm=None) as chat:
         reply = "".join(chat.reply("zzz qqq xxx?"))
-    assert reply.startswith("I remember nothing about that yet.")
-    assert ("The closest I have:" in reply and "“I like tea.”" in reply) == is_demo
+    assert ("I remember nothing about that yet." in reply) != is_demo
+    assert (reply.startswith("Nothing answers that. Closest to it:\n") and "“I like tea.”" in reply) == is_demo
