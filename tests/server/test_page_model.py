@@ -67,6 +67,7 @@ def test_a_page_from_another_machine_names_the_server_and_says_that_notes_need_a
     expect(tab.locator(".welcome")).to_contain_text("on this server, for years")
     tab.get_by_role("button", name="Skip").click()
     expect(tab.locator(".beginning")).to_contain_text("Nothing leaves this server.")
+    expect(tab.locator(".beginning")).to_contain_text("They can come from ChatGPT, Claude,")
     tab.get_by_role("tab", name="Notes").click()
     expect(tab.locator("#panel")).to_contain_text("A language model writes notes, and none is connected.")
     tab.goto(f"{url_without_model}/#/elsewhere")

@@ -78,6 +78,7 @@ function historyStep(next) {
   file.addEventListener("change", () => file.files.length && emit("files-chosen", [...file.files]));
   return [
     h("h3", { class: "question" }, t("beginning.history")),
+    h("p", { class: "small" }, t("beginning.formats")),
     h("p", { class: "small" }, t("beginning.drop")),
     h("div", { class: "bar" }, button(t("beginning.choose_file"), () => file.click()), file, skip(t("beginning.no_history"), next)),
   ];
