@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
-from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME, SETTING_SHARED_WITH
+from everthread.common.keys import SETTING_CHARACTER, SETTING_FORMER_NAMES, SETTING_HOME, SETTING_SHARED_WITH
 from everthread.errors import BadFile, BankDamaged, BankTooNew, NotFound
 from everthread.memory import Memory
 from everthread.stores.base import Store
@@ -31,6 +31,26 @@ def character_name(settings: Settings) -> str:
 def person_name(settings: Settings) -> str:
     """Return the name of the person who talks with a bank's character; `user` if none is known."""
     return _saved_name(settings, "person", DEFAULT_CHARACTER.person)
+
+
+def person_names(settings: Settings) -> set[str]:
+    """Return the names under which the person's lines are stored: those that the person has and had, and `user`."""
+    former = settings.get(SETTING_FORMER_NAMES)
+    return {person_name(settings), DEFAULT_CHARACTER.person, *(map(str, former) if isinstance(former, list) else ())}
+
+
+def save_character(memory: Memory, character: Character, former_name: str = DEFAULT_CHARACTER.person) -> None:
+    """Save the character of a bank, and the name that the person had until now, if it is another.
+
+    Args:
+        memory: the bank.
+        character: its new character.
+        former_name: the name that the person had in the conversation, if it was not saved.
+    """
+    former = {former_name, *person_names(memory.settings())} - {character.person, DEFAULT_CHARACTER.person}
+    if former and memory.store.corpus_stats(memory.bank).lines:
+        memory.set_setting(SETTING_FORMER_NAMES, sorted(former))
+    memory.set_setting(SETTING_CHARACTER, character.to_json())
 
 
 def _saved_name(settings: Settings, field: str, default: str) -> str:

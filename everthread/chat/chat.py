@@ -440,6 +440,11 @@ class Chat:
     def character(self, character: Character) -> None:
         self.responder.character = character
 
+    @property
+    def person_names(self) -> set[str]:
+        """The names under which the lines of the user are stored in this bank: the current one, and earlier ones."""
+        return self.responder.person_names
+
     def edit_character(self, **changes: str) -> Character:
         """Change fields of the character from now on. Raises BadInput, listing the fields, if one is unknown."""
         self.character = self.character.with_changes(**changes)

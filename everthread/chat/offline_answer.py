@@ -6,7 +6,7 @@ the quoted line as it is by then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -140,12 +140,12 @@ def _find_version(store: Store, bank: str, seq: int) -> Line | None:
     return versions[-1] if versions else None
 
 
-def name_speech(source: Line | FoundUnit, person: str) -> Speech:
-    """Return who said a memory, and how."""
+def name_speech(source: Line | FoundUnit, names: Collection[str]) -> Speech:
+    """Return who said a memory, and how. `names` are those under which the lines of the user are stored."""
     if isinstance(source, FoundUnit):
         return "i_noted"
     if source.role == "assistant":
         return "i_said"
-    if source.speaker in (person, "user"):
+    if source.speaker in names:
         return "you_asked" if is_question_only(source.text) else "you_said"
     return "other_said"

@@ -1,11 +1,11 @@
-"""Replies of a chat without a language model: the words in which they quote a memory, or say that nothing is remembered.
+"""Replies of a chat without a language model: the words that quote a memory, or say that nothing is remembered.
 
 Replies are not saved, because recall would find them again; the user's line has the record of what was recalled for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 
 from everthread.chat.offline_answer import OfflineAnswer, name_speech
@@ -19,13 +19,13 @@ MAX_NEAR_MISSES = 3
 
 
 def render(
-    answer: OfflineAnswer, person: str, words: Wording, today: date | None = None, near: Sequence[Hit] = ()
+    answer: OfflineAnswer, names: Collection[str], words: Wording, today: date | None = None, near: Sequence[Hit] = ()
 ) -> str:
     """Put an answer into words.
 
     Args:
         answer: the answer.
-        person: the name of the user.
+        names: the names under which the lines of the user are stored.
         words: the language of the reply.
         today: the date on which it is given; a memory of the same day is quoted without its date.
         near: the closest lines, which are listed if nothing is remembered.
@@ -33,11 +33,11 @@ def render(
     if answer.kind == "quote":
         if answer.source is None:
             return words("chat.no_longer_remembered")
-        quote = _quote(answer.source, person, words, today)
+        quote = _quote(answer.source, names, words, today)
         return quote if answer.is_sure else words("chat.unsure", memory=quote)
     if answer.kind == "nothing":
-        lines = [_quote(hit.source, person, words, today) for hit in near]
-        return "\n".join([words("chat.nothing_found"), *([words("chat.closest"), *lines] if lines else [])])
+        lines = [_quote(hit.source, names, words, today) for hit in near]
+        return "\n".join([words("chat.closest"), *lines]) if lines else words("chat.nothing_found")
     return words("chat.will_remember" if answer.kind == "remembered" else "chat.listening")
 
 
@@ -47,8 +47,8 @@ def choose_near_misses(hits: Sequence[Hit], newest: Line) -> list[Hit]:
     return near[:MAX_NEAR_MISSES]
 
 
-def _quote(source: Line | FoundUnit, person: str, words: Wording, today: date | None) -> str:
-    speech = f"chat.{name_speech(source, person)}"
+def _quote(source: Line | FoundUnit, names: Collection[str], words: Wording, today: date | None) -> str:
+    speech = f"chat.{name_speech(source, names)}"
     if source.is_undated:
         return words(f"{speech}_once", speaker=source.speaker, text=source.text)
     if source.said_at.date() == today:

@@ -22,6 +22,7 @@ from everthread.chat import (
     style_sample,
 )
 from everthread.chat.character import DEFAULT_CHARACTER, Character
+from everthread.chat.character_banks import person_names, save_character
 from everthread.chat.conversation import Conversation
 from everthread.chat.events import announce
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
@@ -115,10 +116,16 @@ class Responder:
 
     @character.setter
     def character(self, character: Character) -> None:
-        self._character = character
+        former_name, self._character = self._character.person, character
         if not self._conversation.incognito:
-            self._saved_character = character.to_json()
-            self._memory.set_setting(SETTING_CHARACTER, self._saved_character)
+            save_character(self._memory, character, former_name)
+            self._settings = self._memory.settings()
+            self._saved_character = self._settings[SETTING_CHARACTER]
+
+    @property
+    def person_names(self) -> set[str]:
+        """The names under which the lines of the user are stored in this bank."""
+        return {self._character.person, *person_names(self._settings)}
 
     def find_sample(self, replaces: Line | None = None) -> str:
         """Return the sample of the character's style: the card's or the user's own, else the first reply that is long
@@ -236,7 +243,7 @@ class Responder:
             self._conversation.record(newest, evidence.build_metadata(recalled, answer.source))
         near = self._find_near_misses(newest) if newest is not None and answer.kind == "nothing" else []
         today = newest.said_at.date() if newest else None
-        text = offline_reply.render(answer, self._character.person, self.words, today, near)
+        text = offline_reply.render(answer, self.person_names, self.words, today, near)
         reply = build_static_reply(text, recalled)
         reply.answer = answer
         self.queue_notes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -13,6 +14,10 @@ from everthread.cli.screen import Screen
 from everthread.errors import EverthreadError
 from everthread.types import EndResult, Filter
 
+SHORT_NAME_WORDS = 3  # of an answer: "My name is Nora" has four
+SHORT_NAME_CHARS = 40
+SENTENCE_MARKS = re.compile("[,;!?、。，；！？]")  # a point is part of names such as "J. R."
+
 
 def needs_name(chats: Sequence[Chat], screen: Screen) -> bool:
     """Return whether the user's name is still to be asked: it is not saved, and no line was said without one."""
@@ -23,15 +28,22 @@ def needs_name(chats: Sequence[Chat], screen: Screen) -> bool:
 
 
 def ask_name(chats: Sequence[Chat], screen: Screen) -> None:
-    """Ask for the user's name, and save it with the banks if it is given."""
+    """Ask for the user's name, again after a sentence, and save it with the banks if it is given."""
     words = chats[0].words
     with suppress(EOFError, KeyboardInterrupt):
-        if name := screen.ask(words("terminal.ask_name")).strip():
+        while not is_short_name(name := screen.ask(words("terminal.ask_name")).strip()):
+            screen.say(words("terminal.only_name"), "error")
+        if name:
             try:
                 for chat in chats:
                     chat.edit_character(person=name)
             except EverthreadError as error:
                 screen.say(words("terminal.name_not_saved", error=error), "error")
+
+
+def is_short_name(text: str) -> bool:
+    """Return whether a text may be a name, and not a sentence that says it. The page checks the same."""
+    return len(text) <= SHORT_NAME_CHARS and len(text.split()) <= SHORT_NAME_WORDS and not SENTENCE_MARKS.search(text)
 
 
 def end_conversation(

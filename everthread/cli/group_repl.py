@@ -135,13 +135,9 @@ class GroupChatRepl:
     def show_lines(self, argument: str) -> None:
         """Show the last lines, or all with those that were discarded, with the numbers that the other commands take."""
         if argument == "all":
-            lines = self.recorded_lines
+            rows = format_lines(self.recorded_lines, self.words)
         else:
-            count = parse_seq(argument, self.words) if argument else repl_text.DEFAULT_LINES
-            if count < 1:
-                raise problem("invalid_count", self.words, text=argument)
-            lines = self.group.lines[-count:]
-        rows = format_lines(lines, self.words)
+            rows = repl_text.format_last_lines(self.group.lines, argument, self.words)
         self.screen.say("\n".join(rows) or self.words("terminal.nothing_said"))
 
     def edit(self, argument: str) -> None:

@@ -170,13 +170,11 @@ class ChatRepl:
 
     def show_lines(self, argument: str) -> str:
         if argument == "all":
-            lines = list(self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True))
+            lines = self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True)
+            rows = repl_text.format_lines(lines, self.words)
         else:
-            count = parse_seq(argument, self.words) if argument else repl_text.DEFAULT_LINES
-            if count < 1:
-                raise self.problem("invalid_count", text=argument)
-            lines = self.chat.lines[-count:]
-        return "\n".join(repl_text.format_lines(lines, self.words)) or self.words("terminal.nothing_said")
+            rows = repl_text.format_last_lines(self.chat.lines, argument, self.words)
+        return "\n".join(rows) or self.words("terminal.nothing_said")
 
     def regenerate(self, argument: str) -> str:
         if not any(line.role == "user" for line in self.chat.lines):
@@ -361,6 +359,6 @@ def _load_history(chat: Chat) -> None:
     except ImportError:  # Windows has a line editor of its own
         return
     last = chat.memory.store.corpus_stats(chat.memory.bank).last_seq
-    for line in chat.memory.lines(Filter(speaker=chat.character.person), after=max(0, last - 2 * MAX_HISTORY_LINES)):
+    for line in chat.memory.lines(Filter(speaker=tuple(chat.person_names)), after=max(0, last - 2 * MAX_HISTORY_LINES)):
         with suppress(UnicodeEncodeError):  # the terminal can't show the line
             readline.add_history(next(filter(None, line.text.splitlines())))

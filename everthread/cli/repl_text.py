@@ -164,13 +164,13 @@ def resumed_text(chat: Chat) -> str:
         return ""
     began = chat.words.moment(chat.lines[0].said_at.astimezone())
     rows = [chat.words("terminal.resuming", moment=began, number=len(chat.lines))]
-    character, answers = chat.character, chat.offline_answers()
+    answers, names = chat.offline_answers(), chat.person_names
     shown = chat.lines[-RESUMED_LINES:]
     for line, following in zip_longest(shown, shown[1:]):
         rows.append(f"  {line.speaker}: {shorten(line.text, MAX_RESUMED_CHARS)}")
         if line.seq in answers and (following is None or following.role == "user"):
-            reply = offline_reply.render(answers[line.seq], character.person, chat.words, line.said_at.date())
-            rows.append(f"  {character.name}: {shorten(reply, MAX_RESUMED_CHARS)}")
+            reply = offline_reply.render(answers[line.seq], names, chat.words, line.said_at.date())
+            rows.append(f"  {chat.character.name}: {shorten(reply, MAX_RESUMED_CHARS)}")
     return "\n".join(rows)
 
 
@@ -191,6 +191,19 @@ def goodbye_text(words: Wording, incognito: bool) -> str:
 def ending_message(ending: EndResult, words: Wording) -> str:
     """Return a text that reports how a conversation ended."""
     return words("terminal.remembered" if ending.remembered else "terminal.forgotten")
+
+
+def format_last_lines(lines: Sequence[Line], argument: str, words: Wording) -> list[str]:
+    """Return the last lines as rows, as many as "/lines N" asks for, after a row with the number of earlier ones.
+
+    Raises:
+        Problem: the argument is not a positive number.
+    """
+    count = parse_seq(argument, words) if argument else DEFAULT_LINES
+    if count < 1:
+        raise problem("invalid_count", words, text=argument)
+    earlier = [words("terminal.earlier_lines", number=len(lines) - count)] if len(lines) > count else []
+    return [*earlier, *format_lines(lines[-count:], words)]
 
 
 def format_branch(lines: Sequence[Line], discarded: Sequence[Line], words: Wording) -> list[str]:

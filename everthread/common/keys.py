@@ -35,6 +35,7 @@ META_CHUNK = "everthread.chunk"  # the `ChunkPosition` of a chunk
 SETTING_RECIPE = "recipe"  # {"name": …, "options": {…}}: the recipe that the bank is opened with
 SETTING_SCRIBE = "scribe"  # the name of the model that writes notes and summaries
 SETTING_CHARACTER = "character"  # the character, as JSON
+SETTING_FORMER_NAMES = "former_names"  # the names that the person had before, as the speaker of earlier lines
 SETTING_REMEMBER = "remember"  # "always", "ask" or "never": whether conversations are remembered
 SETTING_HOME = "home"  # the id that the ids of all banks of the same person begin with
 SETTING_RECALL_FROM = "recall_from"  # the ids of further banks that replies draw on

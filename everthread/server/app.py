@@ -150,7 +150,7 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     if settings.serves_mem0:  # first, because the page has the other paths at the root
         app.include_router(mem0_self_hosted.router)
-    app.router.routes += _build_routes()
+    app.router.routes += _build_routes(settings.key_required)
     if app.state.mcp is not None:
         app.router.routes.append(Route(mcp_endpoint.PATH, app.state.mcp))
 
@@ -169,7 +169,7 @@ def _add_openid(app: FastAPI, settings: Settings) -> OpenIDSignIn | None:
 
 
 @cache
-def _build_routes() -> list[BaseRoute]:
+def _build_routes(key_required: bool) -> list[BaseRoute]:
     """Build the routes that the apps of a process share, because it takes 0.1 s."""
     api = APIRouter(prefix=API_PREFIX)
     busiest_first = (
@@ -200,7 +200,7 @@ def _build_routes() -> list[BaseRoute]:
         proxy.router,
         api,
         about.health,
-        static_files.build_router(),
+        static_files.build_router(is_shared=key_required),
     ):  # replies wait for the proxy
         root.include_router(router)
     return root.routes

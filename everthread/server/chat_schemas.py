@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -147,7 +147,8 @@ class UsageView(View):
 class StateView(View):
     """The state of a conversation.
 
-    earlier: the number of lines before those that are listed. group: the characters of a group chat, else empty.
+    earlier: the number of lines before those that are listed. person_names: the names under which the lines of the
+    person are stored. group: the characters of a group chat, else empty.
     """
 
     session: str
@@ -164,6 +165,7 @@ class StateView(View):
     question: str
     replying: bool
     character: dict[str, Any]
+    person_names: list[str]
     group: list[GroupMemberView]
     model: str | None
     recipe: str
@@ -192,7 +194,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = Non
     return StateView.model_validate(
         {
             "session": chat.session,
-            "lines": build_lines(memory.store, memory.bank, lines, chat.character.person),
+            "lines": build_lines(memory.store, memory.bank, lines, chat.person_names),
             "earlier": len(chat.lines) - len(lines),
             "repeats": {line.seq: first for line in lines if type(first := line.metadata.get(META_REPEATS)) is int},
             "swipes": [] if replying else chat.alternatives(),
@@ -205,6 +207,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = Non
             "question": chat.question,
             "replying": replying,
             "character": chat.character.to_json(),
+            "person_names": sorted(chat.person_names),
             "group": _list_group(chat),
             "model": chat.llm.name if chat.llm else None,
             "recipe": memory.recipe.name,
@@ -248,10 +251,11 @@ def _context_to_json(context: Context) -> dict[str, object]:
     }
 
 
-def done_event(line: Line | None, reply: Reply | None = None, person: str = "") -> dict[str, object]:
+def done_event(line: Line | None, reply: Reply | None = None, names: Collection[str] = ()) -> dict[str, object]:
     """Return the data of `done`: the stored line, of a reply that has just ended or of an earlier one.
 
-    `kind` is the kind of the text, and `answer` what it says without a model to the person of this name.
+    `kind` is the kind of the text, and `answer` what it says without a model to a person of these
+    names.
     """
     metadata = line.metadata if line else {}
     kind, text = _reply_kind(reply), reply.text.strip() if reply else line.text if line else ""
@@ -260,7 +264,7 @@ def done_event(line: Line | None, reply: Reply | None = None, person: str = "") 
         "line": lines_to_json([line])[0] if line else None,
         "kind": kind,
         "text": text,
-        "answer": AnswerView.build(answer, person).model_dump(mode="json") if answer else None,
+        "answer": AnswerView.build(answer, names).model_dump(mode="json") if answer else None,
         "partial": reply.partial if reply else bool(metadata.get("partial")),
         "refused": reply.refused if reply else bool(metadata.get("refused")),
         "model": metadata.get("model") or None,

@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fastapi import Request
@@ -53,6 +53,10 @@ class Language:
             KeyError: the language has no such text.
         """
         return PLACEHOLDER.sub(lambda match: escape(str(self.texts[match[1]])), template)
+
+    def on_server(self) -> Language:
+        """Return the language with texts that say "on this server" where others say "on this machine"."""
+        return replace(self, texts={key: self.texts.get(f"{key}_on_server", text) for key, text in self.texts.items()})
 
     def module(self, languages: Mapping[str, Language]) -> str:
         """Return the words as a JavaScript module, with the names of all languages."""

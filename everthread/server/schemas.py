@@ -5,7 +5,7 @@ Views mirror the fields of `types`. Request bodies are checked for their form on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
@@ -92,28 +92,28 @@ class AnswerView(View):
     corrected: bool
 
     @classmethod
-    def build(cls, answer: OfflineAnswer, person: str) -> AnswerView:
-        """Return the view of an answer to this person."""
+    def build(cls, answer: OfflineAnswer, names: Collection[str]) -> AnswerView:
+        """Return the view of an answer to a person whose lines are stored under these names."""
         line = answer.source if isinstance(answer.source, Line) else None
         return cls(
             kind=answer.kind,
             line=None if line is None else LineView.model_validate(line),
-            speech=None if line is None else name_speech(line, person),
+            speech=None if line is None else name_speech(line, names),
             sure=answer.is_sure,
             corrected=answer.is_corrected,
         )
 
 
-def build_lines(store: Store, bank: str, lines: Sequence[Line], person: str) -> list[LineView]:
+def build_lines(store: Store, bank: str, lines: Sequence[Line], names: Collection[str]) -> list[LineView]:
     """Return the views of lines of a conversation, with the answers that were given without a model.
 
     Args:
         store: the store of the bank.
         bank: its id.
         lines: the lines.
-        person: the name of the person.
+        names: the names under which the lines of the person are stored.
     """
-    answers = {seq: AnswerView.build(answer, person) for seq, answer in read_answers(store, bank, lines).items()}
+    answers = {seq: AnswerView.build(answer, names) for seq, answer in read_answers(store, bank, lines).items()}
     views = [LineView.model_validate(line) for line in lines]
     return [view.model_copy(update={"answer": answers.get(view.seq)}) for view in views]
 

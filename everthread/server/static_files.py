@@ -122,10 +122,11 @@ def load_files(folder: Path) -> dict[str, StaticFile]:
     }
 
 
-def localize(files: dict[str, StaticFile]) -> dict[tuple[str, str], StaticFile]:
-    """Build the files that depend on the language, by its code and their names."""
+def localize(files: dict[str, StaticFile], *, is_shared: bool = False) -> dict[tuple[str, str], StaticFile]:
+    """Build the files that depend on the language, by its code and their names. is_shared: as for `build_router`."""
     languages, localized = read_languages(), dict[tuple[str, str], StaticFile]()
-    for code, language in languages.items():
+    for code, each in languages.items():
+        language = each.on_server() if is_shared else each
         for name in LOCALIZED.keys() & files.keys():
             text = language.fill(files[name].body.decode(), LOCALIZED[name])
             localized[code, name] = StaticFile.localized(files[name].content_type, text)
@@ -133,10 +134,15 @@ def localize(files: dict[str, StaticFile]) -> dict[tuple[str, str], StaticFile]:
     return localized
 
 
-def build_router(folder: Path = FOLDER) -> APIRouter:
-    """Build the page's routes. They are not part of the API and not in its description."""
+def build_router(folder: Path = FOLDER, *, is_shared: bool = False) -> APIRouter:
+    """Build the page's routes. They are not part of the API and not in its description.
+
+    Args:
+        folder: the folder with the files.
+        is_shared: whether the page names the server wherever it is opened, not only on another machine.
+    """
     files, router = load_files(folder), APIRouter(include_in_schema=False)
-    localized = localize(files)
+    localized = localize(files, is_shared=is_shared)
     codes = {code: None for code, _ in localized}
 
     @router.api_route("/", methods=["GET", "HEAD"])

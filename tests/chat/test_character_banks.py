@@ -7,7 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from everthread.chat.character import Character
-from everthread.chat.character_banks import find_bank, give_character, list_banks, person_name, separate_bank
+from everthread.chat.character_banks import (
+    find_bank,
+    give_character,
+    list_banks,
+    person_name,
+    person_names,
+    save_character,
+    separate_bank,
+)
 from everthread.chat.chat import Chat
 from everthread.errors import BadInput
 from everthread.memory import Memory
@@ -73,6 +81,20 @@ def test_a_bank_keeps_its_character_once_something_was_said_in_it(open_bank: Ope
     vey.observe("Hello.")
     give_character(vey, VEY.with_changes(location="a bar"), "laura")
     assert vey.settings()["character"] == {"name": "Captain Vey", "description": "A sailor.", "location": "a deck"}
+
+
+def test_a_bank_knows_the_names_under_which_the_person_spoke_before(open_bank: OpenBank) -> None:
+    bank = open_bank("laura")
+    save_character(bank, VEY.with_changes(person="Lora"))  # a typing error, corrected before the first line
+    save_character(bank, VEY.with_changes(person="Laura"))
+    assert person_names(bank.settings()) == {"Laura", "user"}
+    bank.observe("Hello.", speaker="Laura")
+    for name in ("Laurie", "user", "Lo"):
+        save_character(bank, VEY.with_changes(person=name))
+    assert person_names(bank.settings()) == {"Lo", "Laurie", "Laura", "user"}
+    assert bank.settings()["character"] == VEY.with_changes(person="Lo").to_json()
+    bank.set_setting("former_names", "x")
+    assert person_names(bank.settings()) == {"Lo", "user"}
 
 
 def test_the_id_of_a_characters_bank_is_never_too_long(open_bank: OpenBank) -> None:

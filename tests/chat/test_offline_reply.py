@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.offline_answer import OfflineAnswer
 from everthread.chat.offline_reply import MAX_NEAR_MISSES, choose_near_misses, render
@@ -16,6 +17,7 @@ from everthread.types import Hit, Line
 
 WORDS = load_wording("en")
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+NAMES = {"Nora", "user"}
 TODAY, TOMORROW = NOON.date(), NOON.date() + timedelta(days=1)
 QUOTE = "On 23 November 2026 you told me: “I like tea.”"
 
@@ -29,18 +31,29 @@ def quote(text: str = "I like tea.", is_sure: bool = True) -> OfflineAnswer:
 
 
 def test_a_memory_is_quoted_with_its_date_and_in_doubt_if_it_may_not_be_relevant() -> None:
-    assert render(quote(), "Nora", WORDS, TOMORROW) == QUOTE
+    assert render(quote(), NAMES, WORDS, TOMORROW) == QUOTE
     doubt = f"I'm not sure, but this may be related. {QUOTE}"
-    assert render(quote(is_sure=False), "Nora", WORDS, TOMORROW) == doubt
+    assert render(quote(is_sure=False), NAMES, WORDS, TOMORROW) == doubt
 
 
 def test_a_memory_of_the_same_day_is_quoted_without_its_date() -> None:
-    assert render(quote(), "Nora", WORDS, TODAY) == "Today you told me: “I like tea.”"
+    assert render(quote(), NAMES, WORDS, TODAY) == "Today you told me: “I like tea.”"
 
 
 def test_only_a_line_without_a_statement_is_quoted_as_a_question() -> None:
-    assert render(quote("where is the tea"), "Nora", WORDS, TODAY).startswith("Today you asked me:")
-    assert render(quote("I like tea. Do you?"), "Nora", WORDS, TODAY).startswith("Today you told me:")
+    assert render(quote("where is the tea"), NAMES, WORDS, TODAY).startswith("Today you asked me:")
+    assert render(quote("I like tea. Do you?"), NAMES, WORDS, TODAY).startswith("Today you told me:")
+
+
+def test_lines_of_an_earlier_name_are_the_users_also_in_incognito_and_with_another_character(memory: Memory) -> None:
+    memory.observe("I like green tea.", speaker="Nora", said_at=NOON, session="old")
+    with Chat(memory, Character("Ines", person="Nora"), llm=None) as chat:
+        chat.edit_character(person="Eleonora")
+    with Chat(memory, Character("Ondine", person="Elly"), llm=None, incognito=True) as chat:
+        chat.edit_character(person="El")
+        assert chat.person_names == {"El", "Eleonora", "Nora", "user"}
+        assert "On 23 November 2026 you told me: “I like green tea.”" in "".join(chat.reply("I like green tea?"))
+    assert "Elly" not in str(memory.settings())
 
 
 @pytest.mark.parametrize(
@@ -53,7 +66,7 @@ def test_only_a_line_without_a_statement_is_quoted_as_a_question() -> None:
     ],
 )
 def test_an_answer_without_a_memory_has_a_text_of_its_own(answer: OfflineAnswer, text: str) -> None:
-    assert render(answer, "Nora", WORDS) == text
+    assert render(answer, NAMES, WORDS) == text
 
 
 def test_the_first_messages_of_a_new_bank_are_not_answered_by_one_another(tmp_path: Path) -> None:
@@ -69,9 +82,8 @@ def test_near_misses_are_listed_under_a_label_and_leave_out_questions_and_the_ne
     lines = [line(9, "Newest."), line(8, "Is it?"), *(line(seq, f"Line {seq}.") for seq in range(1, 6))]
     near = choose_near_misses([Hit(each, 0.0, 0.01, {}, (each,)) for each in lines], lines[0])
     assert [hit.seq for hit in near] == [1, 2, 3][:MAX_NEAR_MISSES]
-    assert render(OfflineAnswer("nothing"), "Nora", WORDS, TOMORROW, near[:1]).split("\n") == [
-        "I remember nothing about that yet.",
-        "The closest I have:",
+    assert render(OfflineAnswer("nothing"), NAMES, WORDS, TOMORROW, near[:1]).split("\n") == [
+        "Nothing answers that. Closest to it:",
         "On 23 November 2026 you told me: “Line 1.”",
     ]
 
@@ -83,5 +95,5 @@ def test_only_the_bank_of_the_demo_lists_near_misses(memory: Memory, is_demo: bo
         memory.set_setting(SETTING_DEMO, "en")
     with Chat(memory, llm=None) as chat:
         reply = "".join(chat.reply("zzz qqq xxx?"))
-    assert reply.startswith("I remember nothing about that yet.")
-    assert ("The closest I have:" in reply and "“I like tea.”" in reply) == is_demo
+    assert ("I remember nothing about that yet." in reply) != is_demo
+    assert (reply.startswith("Nothing answers that. Closest to it:\n") and "“I like tea.”" in reply) == is_demo

@@ -103,6 +103,18 @@ def test_the_line_that_answers_is_quoted_with_its_date(memory: Memory) -> None:
     assert answer.startswith("On 6 May 2024 you told me: “My sister Mia moved to Lisbon.”")
 
 
+def test_what_was_said_under_an_earlier_name_is_still_quoted_as_yours(memory: Memory) -> None:
+    remember(memory)
+    memory.observe("Joost keeps bees.", speaker="Bob", session="s1", said_at=datetime(2024, 5, 6, 19, tzinfo=UTC))
+    said = ("/set person Alicia", "My sister Mia moved to Lisbon?", "Joost keeps bees?")
+    read, screen = iter(said), list[str]()
+    with Chat(memory, ALICE) as chat:
+        ChatRepl(chat, Screen(lambda _: next(read, "/quit"), screen.append)).run()
+    shown = "".join(screen)
+    assert "On 6 May 2024 you told me: “My sister Mia moved to Lisbon.”" in shown
+    assert "On 6 May 2024 Bob said: “Joost keeps bees.”" in shown
+
+
 def test_an_earlier_question_is_no_answer_where_another_line_answers(memory: Memory) -> None:
     memory.observe("Where is my coach Joost?", session="a")
     memory.observe("My coach Joost is in Lisbon.", session="b")
@@ -523,7 +535,7 @@ def test_in_a_group_chat_lines_are_changed_for_all_that_heard_them(memory: Memor
                 "Cook, is dinner ready?",
                 "/again",
                 "Captain?",
-                "/lines",
+                "/lines 3",
                 "/undo",
                 "/edit Cook, soup?",
             ),
@@ -542,7 +554,7 @@ def test_in_a_group_chat_lines_are_changed_for_all_that_heard_them(memory: Memor
         assert "no reply yet to regenerate" in shown[0]
         assert shown[1:5] == ["There is nothing to take back.", "Cook: Cook 0.", "Cook: Cook 1.", "Captain: Captain 0."]
         said = ["Alice: Cook, is dinner ready?", "Cook: Cook 1.", "Alice: Captain?", "Captain: Captain 0."]
-        assert [row.split("  ")[-1] for row in shown[5].splitlines()] == said
+        assert [row.split("  ")[-1] for row in shown[5].splitlines()] == ["… 1 earlier line: /lines all", *said[1:]]
         assert [row.split("  ")[-1] for row in shown[6].splitlines()] == ["taken back:", *said[2:]]
         assert shown[7] == "Cook: Cook 2."
         assert all(answer.startswith("That didn't work: ") for answer in shown[8:14])
@@ -621,6 +633,14 @@ ODD = [
     "\x00",
     "1 2 3",
 ]
+
+
+def test_the_last_lines_follow_the_number_of_earlier_ones(memory: Memory) -> None:
+    said = [f"Line {number}." for number in range(11)]
+    screen = converse(memory, *said[:10], "/lines", said[10], "/lines", "/lines 9", "/lines 11", "/lines all")
+    assert [screen[turn].count("\n") for turn in (11, 13, 14, 15, 16)] == [10, 11, 10, 11, 11]
+    assert screen[13].startswith("… 1 earlier line: /lines all\n     2  Alice: Line 1.\n")
+    assert screen[14].startswith("… 2 earlier lines: /lines all\n     3  Alice: Line 2.\n")
 
 
 @pytest.mark.parametrize("argument", ODD)

@@ -25,7 +25,7 @@ COMMANDS = (
         "Where did Mia move to?",
         "/why",
         "/why figures",
-        "/lines",
+        "/lines 1",
         "/edit 99 x",
         "/correct 99 x",
     ),

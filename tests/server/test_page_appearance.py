@@ -303,6 +303,7 @@ def test_another_person_on_the_same_browser_sees_nothing_of_the_first(tab: Page,
     body = {"name": "mia", "password": PASSWORD}
     assert tab.request.post(f"{people_url}/api/v1/accounts", data=body, headers={"Origin": people_url}).ok
     expect(tab.get_by_label("What should I call you?")).to_have_value("nora")
+    expect(tab.locator(".welcome")).to_contain_text("on this server, for years")
     say(tab, "Quillfeather moved to Timbuktu.")
     expect(tab.locator(".from-person[data-seq]")).to_have_count(1)
     tab.fill("#message", "Quillfeather again")

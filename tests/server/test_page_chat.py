@@ -353,6 +353,22 @@ def test_of_two_people_in_an_imported_chat_the_person_is_on_the_right(page: Page
     expect(page.locator(".date")).to_have_text(["2 March 2024", "3 March 2024"])
 
 
+def test_what_was_said_under_an_earlier_name_is_still_the_persons(page: Page, url_without_model: str) -> None:
+    character = f"{url_without_model}/api/v1/banks/renamed/character"
+    visit(page, url_without_model, "renamed")
+    add_past_lines(url_without_model, "renamed", "I keep the bread knife in the drawer.", session="two")
+    answer = {"text": "I have one, too.", "speaker": "Bo", "session": "two", "said_at": "2024-03-02T18:20:00+00:00"}
+    web.post(f"{url_without_model}/api/v1/banks/renamed/lines", json=answer).raise_for_status()
+    for name in ("Alex", "Alexandra"):
+        web.patch(character, json={"person": name}).raise_for_status()
+    page.reload()
+    say(page, "I keep the bread knife in which drawer?")
+    expect(page.locator(".recalled .source")).to_contain_text("On 1 March 2024 you told me:")
+    page.goto(f"{url_without_model}/#/renamed/read/two")
+    expect(page.locator(".from-person .speaker")).to_have_text("Alex")
+    expect(page.locator(".from-character .speaker")).to_have_text("Bo")
+
+
 def test_an_undated_line_is_shown_without_the_time_at_which_it_was_stored(page: Page, url: str) -> None:
     said = [
         {"text": "Hi.", "session": "old", "undated": True},

@@ -80,6 +80,36 @@ def test_the_page_and_its_words_are_served_in_the_language_of_the_request() -> N
     assert client.get("/static/languages/en.toml").status_code == 404
 
 
+def test_where_keys_are_required_the_words_name_the_server_on_every_machine() -> None:
+    app = FastAPI()
+    app.include_router(static_files.build_router(is_shared=True))
+    for code, language in LANGUAGES.items():
+        words = TestClient(app).get(f"/static/{static_files.WORDS}", headers={"Accept-Language": code}).text
+        texts = json.loads(words.partition("export const words = ")[2].rstrip(";\n"))
+        named = [key for key in language.texts if key.endswith("_on_server")]
+        assert "models.ollama_off_on_server" in named
+        for key in named:
+            assert texts[key.removesuffix("_on_server")] == language.texts[key] != language.texts[key[:-10]]
+
+
+MACHINE = {
+    "en": "machine|computer",
+    "de": "Rechner|Computer",
+    "fr": "machine|ordinateur",
+    "es": "equipo|ordenador",
+    "zh": "电脑",
+    "ja": "コンピューター",
+}
+
+
+@pytest.mark.parametrize("code", MACHINE)
+def test_a_text_that_names_the_machine_has_another_form_for_a_server(code: str) -> None:
+    texts = LANGUAGES[code].texts
+    named = [key for key, text in texts.items() if re.search(MACHINE[code], str(text))]
+    assert named
+    assert [key for key in named if f"{key}_on_server" not in texts] == []
+
+
 def test_the_default_language_has_a_file() -> None:
     assert page_languages.DEFAULT_LANGUAGE in LANGUAGES
     assert all(re.fullmatch("[a-z]{2}", code) for code in LANGUAGES)

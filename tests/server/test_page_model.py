@@ -67,6 +67,7 @@ def test_a_page_from_another_machine_names_the_server_and_says_that_notes_need_a
     expect(tab.locator(".welcome")).to_contain_text("on this server, for years")
     tab.get_by_role("button", name="Skip").click()
     expect(tab.locator(".beginning")).to_contain_text("Nothing leaves this server.")
+    expect(tab.locator(".beginning")).to_contain_text("They can come from ChatGPT, Claude,")
     tab.get_by_role("tab", name="Notes").click()
     expect(tab.locator("#panel")).to_contain_text("A language model writes notes, and none is connected.")
     tab.goto(f"{url_without_model}/#/elsewhere")
@@ -159,6 +160,24 @@ def test_the_first_steps_are_taken_by_keyboard_alone_and_each_is_offered_once(
     visit(page, url_without_model, "beginning another")
     expect(page.locator(".chips")).to_be_visible()
     expect(card.get_by_role("heading", name="earlier chats")).to_have_count(0)
+
+
+def test_a_sentence_is_not_taken_for_a_name(page: Page, url_without_model: str) -> None:
+    visit(page, url_without_model, "sentence")
+    card = page.get_by_label("First steps")
+    field = card.get_by_label("What should I call you?")
+    for name in ("My name is Nora", "Hello, Nora", "我叫诺拉，我喜欢茶", "N" * 41):
+        field.fill(name)
+        field.press("Enter")
+        expect(card).to_contain_text("1 of 3")
+        expect(field).to_be_focused()
+        message = "Type only the name, in at most three words, such as: Nora"
+        expect(field).to_have_js_property("validationMessage", message)
+    field.fill(" Nora J. van-Dyk ")
+    field.press("Enter")
+    expect(card).to_contain_text("2 of 3")
+    character = web.get(f"{url_without_model}/api/v1/banks/sentence/character").json()
+    assert character["person"] == "Nora J. van-Dyk"
 
 
 def test_every_first_step_can_be_left_out_for_good(page: Page, url_without_model: str) -> None:

@@ -13,6 +13,7 @@ from everthread import errors
 from everthread.factory import RECIPES, open_recipe
 from everthread.server.page_languages import DEFAULT_LANGUAGE, Text, read_languages
 from everthread.server.problems import to_kebab_case
+from everthread.transfer.services.registry import SERVICES, WHATSAPP
 from server.page_helpers import FILES, FOLDER
 
 PARSER = Parser(Language(tree_sitter_javascript.language()))
@@ -280,6 +281,15 @@ def test_a_problem_that_a_person_may_meet_has_a_text() -> None:
 def test_each_recipe_is_described_as_in_the_library() -> None:
     described = {key: text for key, text in ENGLISH.items() if key.startswith("recipe.")}
     assert described == {f"recipe.{name}": open_recipe(name).description for name in RECIPES}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_the_first_steps_name_services_whose_exports_are_read(code: str) -> None:
+    names = re.findall(
+        r"[A-Za-z]\w+(?:\.AI)?", str(ENGLISH["beginning.formats"]).partition(" from ")[2].partition(" and ")[0]
+    )
+    assert {"ChatGPT", "Claude", "Character.AI", "SillyTavern", "mem0"} < set(names) < {*SERVICES.values(), WHATSAPP}
+    assert all(name in LANGUAGES[code]["beginning.formats"] for name in names)
 
 
 def placeholders_in(text: Text) -> set[str]:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from everthread.bank.line_keys import check_source_key
 from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.bank.line_window import read_window
-from everthread.chat import character_library
+from everthread.chat.character_banks import person_names
 from everthread.chat.prompt_record import ReplyPrompt, read_prompt
 from everthread.errors import NotFound
 from everthread.memory import Memory
@@ -182,8 +182,7 @@ def lines(
 
 
 def _with_answers(memory: Memory, lines: Sequence[Line]) -> list[LineView]:
-    person = character_library.open_character(None, memory.settings()).person
-    return build_lines(memory.store, memory.bank, lines, person)
+    return build_lines(memory.store, memory.bank, lines, person_names(memory.settings()))
 
 
 def _as_tuple(given: list[Name] | None) -> tuple[Name, ...] | None:

@@ -28,11 +28,10 @@ export function answerText(answer, text = t(`answer.${answer.kind}`)) {
   ];
 }
 
-/** A reply that has just arrived, in one text; without a model in the page's words, before the lines that are closest. */
+/** A reply that has just arrived, in one text; without a model in the page's words, unless it lists the closest lines. */
 export function textOf({ answer, text }) {
   if (answer?.line) return `${doubt(sourceOf(answer), answer.sure)} “${answer.line.text}”`;
-  if (!answer || answer.kind === "quote") return text;
-  return [t(`answer.${answer.kind}`), ...text.split("\n").slice(1)].join("\n");
+  return !answer || answer.kind === "quote" || text.includes("\n") ? text : t(`answer.${answer.kind}`);
 }
 
 /** Lines whose answers quote a changed line as it is now. change: returns the changed line, null if it was forgotten. */

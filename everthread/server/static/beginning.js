@@ -7,10 +7,9 @@ import { withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { t } from "./words.js";
 
-const DEFAULT_SPEAKER = "user"; // of a person who has given no name
 const MAX_MODELS = 4; // offered here; the header's window has all
 const STEPS = [
-  { name: "name", isNeeded: ({ character }) => (character.person ?? DEFAULT_SPEAKER) === DEFAULT_SPEAKER, draw: nameStep },
+  { name: "name", isNeeded: ({ character }) => !character.person, draw: nameStep },
   { name: "history", isNeeded: ({ first }) => first, draw: historyStep },
   { name: "model", isNeeded: ({ model }) => !model, draw: modelStep },
 ];
@@ -52,8 +51,12 @@ function focusFirst(box) {
 
 const skip = (label, next) => button(label, next, { class: "link" });
 
+/** Whether a text is short enough for a name, and no sentence. */
+const isName = (text) => text.length <= 40 && text.split(/\s+/).length <= 3 && !/[,;!?、。，；！？]/.test(text);
+
 function nameStep(next) {
-  const field = h("input", { dir: "auto", autocomplete: "given-name", maxlength: 60, placeholder: t("beginning.your_name") });
+  const check = () => field.setCustomValidity(isName(field.value.trim()) ? "" : t("beginning.only_name"));
+  const field = h("input", { dir: "auto", autocomplete: "given-name", placeholder: t("beginning.your_name"), on: { input: check } });
   get("/about").then(({ account }) => (field.value ||= account?.name ?? ""), () => null);
   const save = withErrors(async (event) => {
     event.preventDefault();
@@ -76,6 +79,7 @@ function historyStep(next) {
   file.addEventListener("change", () => file.files.length && emit("files-chosen", [...file.files]));
   return [
     h("h3", { class: "question" }, t("beginning.history")),
+    h("p", { class: "small" }, t("beginning.formats")),
     h("p", { class: "small" }, t("beginning.drop")),
     h("div", { class: "bar" }, button(t("beginning.choose_file"), () => file.click()), file, skip(t("beginning.no_history"), next)),
   ];

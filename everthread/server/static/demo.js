@@ -148,13 +148,12 @@ class Demo {
     return answer;
   }
 
-  /** That nothing is remembered, and the closest lines nevertheless. */
+  /** That nothing answers, and the closest lines. */
   async nearMisses(query) {
     const { items } = await post(bankPath("/recall"), { query, k: MAX_NEAR_MISSES });
     const lines = items.map(({ line }) => line).filter(Boolean);
     return [
-      h("p", {}, t("demo.no_memory")),
-      lines.length > 0 && h("p", { class: "small" }, t("demo.closest")),
+      h("p", {}, t(lines.length ? "demo.closest" : "demo.no_memory")),
       h("ul", { class: "near" }, lines.map((line) => h("li", { class: "dim", dir: "auto", "data-seq": line.seq }, line.text))),
     ];
   }

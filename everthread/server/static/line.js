@@ -51,9 +51,9 @@ export const unfold = (line) => unfolded.add(lineKey(line));
 const lineKey = (line) => `${line.session} ${line.seq}`;
 
 /** A test whether a line is on the person's side. Where several people talked with each other, one is the person. */
-export function personTest(lines, person) {
+export function personTest(lines, names) {
   const several = new Set(lines.filter((line) => line.role === "user").map((line) => line.speaker)).size > 1;
-  return (line) => line.role !== "assistant" && (!several || line.speaker === person);
+  return (line) => line.role !== "assistant" && (!several || names.includes(line.speaker));
 }
 
 /** A line in a list of memories: who said it, and its text. */

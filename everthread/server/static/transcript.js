@@ -78,7 +78,7 @@ export class TranscriptView {
   render() {
     if (!this.lines || route.view !== "read") return;
     const { lines, elements } = this;
-    const isFromPerson = personTest(lines, this.chat.state?.character.person ?? "user");
+    const isFromPerson = personTest(lines, this.chat.state?.person_names ?? ["user"]);
     const parts = lines.flatMap((line, index) => {
       const fromPerson = isFromPerson(line);
       const draw = () => this.lineElement(line, fromPerson);
