@@ -287,7 +287,9 @@ def test_the_memories_of_another_character_are_pinned_corrected_and_forgotten_wh
     begin_group(url, "kai", "Cook, where is the gold?")
     page.goto(f"{url}/#/{captain}/talk/deck")
     hits = page.locator("#panel .hit")
-    barn, crown = (hits.filter(has=page.get_by_text(re.compile(f"^The gold is {place}"))) for place in ("in", "a crown"))
+    barn, crown = (
+        hits.filter(has=page.get_by_text(re.compile(f"^The gold is {place}"))) for place in ("in", "a crown")
+    )
     crown.get_by_role("button", name="Pin", exact=True).click()
     expect(crown.get_by_role("button", name="Pinned")).to_have_attribute("aria-pressed", "true")
     assert (pins(url, cook), pins(url, captain)) == (["The gold is a crown."], [])

@@ -171,7 +171,7 @@ export class ChatView {
     }
   }
 
-  /** Stop showing what belongs to the conversation of a place. */
+  /** Leave the conversation: what belongs to it is no longer followed or shown. */
   leave() {
     if (this.pending) this.setPending(null); // a reply goes on without being followed
     this.contexts.clear();

@@ -1,5 +1,5 @@
 // What each reply was given from memory: as it arrived with the reply, as it is stored with it, or recalled again for a
-// reply that an earlier version stored. bank and seq: where the reply is stored with its memories.
+// reply that an earlier version stored. Each has the bank of the character that gave the reply, and the reply's seq there.
 
 import { bankPath, get, normalizeHits, post } from "./api.js";
 import { replyOptions } from "./prefs.js";
@@ -7,7 +7,7 @@ import { route } from "./router.js";
 
 const MAX_CONTEXTS = 200;
 
-/** A line and its copies in the banks in which it was heard: [{bank, name, line}, …], the given bank's first. */
+/** A line and its copies in the banks in which it was heard: [{bank, name, line}, …], its own bank's first. */
 export const findCopies = async ({ seq }, bank) => (await get(bankPath(`/lines/${seq}/copies`, bank))).items;
 
 /** The memories of a reply that is arriving. question: the person's message. */
@@ -47,8 +47,7 @@ export class EvidenceCache {
       else this.contexts.delete(seq);
   }
 
-  /** The memories of a reply. prompt: the person's message; lines: the chat, which is not recalled, if the reply is of it
-   * and not of a group. */
+  /** The memories of a reply. prompt: the person's message; lines: the chat, which is not recalled, unless it is a group's. */
   async load(reply, prompt, lines) {
     const known = this.contexts.get(reply.seq);
     if (known) return known;

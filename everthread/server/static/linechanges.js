@@ -21,7 +21,8 @@ export async function forgetLine(line, more, bank = route.bank) {
   if (!(await askForget(t("change.forget_question"), t("change.forget_effect") + others + more, line))) return;
   const receipts = await forgetCopies(copies);
   emit("forgotten", new Set(seqsHere(copies, receipts)));
-  for (const receipt of [...receipts.values()].slice(0, 1)) await showReceipt(receipt);
+  const [receipt] = receipts.values();
+  if (receipt) await showReceipt(receipt);
 }
 
 export async function correctLine(line, bank = route.bank) {
@@ -36,6 +37,6 @@ export async function correctLine(line, bank = route.bank) {
   showNotice(t("change.corrected"));
 }
 
-/** The seqs of the copies in the bank that is shown, as far as they were changed. */
+/** The seqs of the changed copies that are in the bank that is shown. */
 const seqsHere = (copies, changed) =>
   copies.filter(({ bank }) => bank === route.bank && changed.has(bank)).map(({ line }) => line.seq);

@@ -8,7 +8,7 @@ import { joinList, t } from "./words.js";
 
 const MAX_TEXT_CHARS = 40_000; // of a part
 
-/** The picture of a prompt; null if its sizes are not known. The context has no seq until the reply is stored. */
+/** The picture of a prompt; null if its sizes are not known. context.seq: none until the reply is stored. */
 export function promptPicture(context) {
   const { bank, seq } = context;
   const sizes = Object.entries(context.prompt ?? {});

@@ -6,7 +6,7 @@ import { button, fill, h, icon, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
 import { mergeHits, readEvidence, withCorrection, withoutLines } from "./evidence.js";
 import { memoryCount, quotedText } from "./line.js";
-import { showNotice, withErrors } from "./notices.js";
+import { showError, showNotice, withErrors } from "./notices.js";
 import { reasonsInWords } from "./reasons.js";
 import { relevanceDetails } from "./relevance.js";
 import { promptPicture } from "./promptpicture.js";
@@ -24,13 +24,12 @@ export class ReplyMemoriesPanel {
     this.of = null; // the seq of the reply
     this.otherPins = new Set(); // of the context's bank, where another one is shown
     this.onChange = () => {};
-    this.readPins = withErrors(this.readPins.bind(this));
     on("context", (detail) => ((this.of = detail?.of ?? null), this.setContext(detail?.context ?? null)));
     on("pins", () => this.onChange());
     on("other-pins", (lines) => ((this.otherPins = new Set(lines.map(({ seq }) => seq))), this.onChange()));
-    on("forgotten", (seqs) => this.update((context) => withoutLines(context, seqs)));
+    on("forgotten", (seqs) => (seqs.has(this.of) ? this.setContext(null) : this.update((context) => withoutLines(context, seqs))));
     on("corrected", ({ old, line }) => this.update((context) => withCorrection(context, old, line)));
-    on("bank", (bank) => this.context?.bank !== bank && this.setContext(null));
+    on("bank", (bank) => ((this.of = null), this.context?.bank !== bank && this.setContext(null)));
   }
 
   /** Whether the memories are of another character than the chat's. */
@@ -41,21 +40,22 @@ export class ReplyMemoriesPanel {
   setContext(context) {
     this.context = context;
     this.onChange();
-    if (context && this.isOther) this.readPins(context.bank);
+    if (context && this.isOther) this.readPins().catch(showError);
   }
 
-  async readPins(bank) {
+  async readPins() {
+    const { bank } = this.context;
     const { items } = await get(bankPath("/pins", bank));
-    if (this.context?.bank === bank) emit("other-pins", items);
+    if (bank === this.context?.bank) emit("other-pins", items);
   }
 
-  /** Show what a change has made of the memories. change: for those of the bank that is shown. */
+  /** Show what a change has made of the memories. Those of another bank are read again. */
   async update(change) {
     const { context } = this;
     if (!context) return;
     if (!this.isOther) return this.setContext(change(context));
     const { bank, seq, question } = context;
-    const read = seq && (await readEvidence(bank, seq).catch(() => null)); // the reply may be forgotten, too
+    const read = seq && (await readEvidence(bank, seq).catch(() => null)); // the reply may be gone there
     if (context === this.context) this.setContext(read && { ...read, question });
   }
 
