@@ -98,6 +98,7 @@ def test_a_character_draws_on_the_chats_of_another_only_if_they_are_shared(page:
             page.get_by_role("button", name="1 memory").click()
             expect(page.locator("#panel")).to_contain_text("From your chats with Ever")
             expect(page.locator("#panel")).to_contain_text("I hid the gold in the barn.")
+            expect(page.locator("#panel .hit a")).to_have_attribute("href", "#/ruth/read/before/1")
     page.get_by_role("button", name="1 memory").click()  # of the reply when it was shared
     expect(page.locator("#panel")).to_contain_text("1 memory from ruth, which is no longer shared")
     expect(page.locator("#panel")).not_to_contain_text("in the barn")

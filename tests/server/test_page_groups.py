@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
-from server.page_helpers import check_accessibility, say, visit
+from server.page_helpers import add_past_lines, check_accessibility, say, visit
 
 CAPTAIN, COOK = "nora%2Fcaptain", "nora%2Fcook"
 
@@ -37,13 +38,18 @@ def expect_stored(page: Page) -> None:
     expect(page.locator(".streaming")).to_have_count(0)
 
 
-def begin_group(url: str, home: str, text: str) -> None:
-    """Begin a group chat of two characters in the session `deck`, over REST."""
+def begin_group(url: str, home: str, text: str, session: str = "deck") -> None:
+    """Begin a group chat of two characters, over REST: the cook answers."""
     for name in ("captain", "cook"):
         web.put(f"{url}/api/v1/banks/{home}%2F{name}").raise_for_status()
         web.put(f"{url}/api/v1/banks/{home}%2F{name}/character", json={"name": name.title()}).raise_for_status()
     asked = {"text": text, "options": {"group": [f"{home}/captain", f"{home}/cook"]}}
-    web.post(f"{url}/api/v1/banks/{home}%2Fcook/chat/deck/reply", json=asked).raise_for_status()
+    web.post(f"{url}/api/v1/banks/{home}%2Fcook/chat/{session}/reply", json=asked).raise_for_status()
+
+
+def pins(url: str, bank: str) -> list[str]:
+    items = web.get(f"{url}/api/v1/banks/{bank}/pins").raise_for_status().json()["items"]
+    return [line["text"] for line in items]
 
 
 @pytest.mark.usefixtures("crew")
@@ -223,3 +229,101 @@ def test_without_a_model_a_character_of_a_group_answers_from_its_memory(page: Pa
     say(page, "Cook, where is the gold?")
     expect(page.locator(".from-character").last).to_contain_text("The gold is in the barn.")
     assert [text for _, text in lines(url, "per%2Fcaptain")] == ["The gold is in the barn.", "Cook, where is the gold?"]
+
+
+def test_the_memories_of_a_reply_in_a_group_are_those_of_its_speaker_with_all_that_one_chat_shows(
+    page: Page, url: str
+) -> None:
+    begin_group(url, "gus", "Hello all.")
+    add_past_lines(url, "gus%2Fcook", "The blue bicycle stands in the cellar.", "It has a bell.")
+    add_past_lines(url, "gus%2Fcaptain", "The blue bicycle is the admiral's.")
+    page.goto(f"{url}/#/gus%2Fcaptain/talk/deck")
+    page.wait_for_selector("html[data-ready]")
+    say(page, "Cook, where does the blue bicycle stand?")
+    panel, buttons = page.locator("#panel"), page.locator(".recall-link")
+    hit = panel.locator(".hit", has_text="cellar")
+    for reloads in (False, True):
+        if reloads:
+            page.reload()
+        else:
+            expect(buttons).to_have_count(2)
+            expect_stored(page)
+        expect(panel.locator("h2").first).to_have_text("From your chats with Cook")
+        expect(panel).to_contain_text("1 memory")
+        expect(panel).not_to_contain_text("admiral")
+        expect(hit.locator(".why")).to_contain_text("both mention “bicycle” and “stand”")
+        expect(hit.get_by_role("toolbar").get_by_role("button")).to_have_text(["Pin", "Correct", "Forget"])
+        hit.get_by_text("1 message around it").click()
+        expect(hit).to_contain_text("It has a bell.")
+        expect(hit.get_by_text("Details")).to_be_visible()
+        expect(panel.locator(".prompt")).to_contain_text("tokens: everything the model was given")
+        panel.locator("summary", has_text="Your message").click()
+        expect(panel.locator(".part-words").last).to_contain_text("Cook, where does the blue bicycle stand?")
+        expect(buttons.last).to_have_attribute("title", "What this reply was given from memory")
+        expect(buttons.last).to_have_attribute("aria-pressed", "true")
+    check_accessibility(page)
+    page.goto(f"{url}/#/gus%2Fcaptain/read/deck")
+    expect(buttons).to_have_count(2)
+    buttons.first.click()
+    expect(panel).to_contain_text("This reply was given no memories.")
+    buttons.last.click()
+    hit.get_by_role("link").click()
+    expect(page.locator(".line.target")).to_contain_text("stands in the cellar.")
+    assert "gus%2Fcook" in page.url
+    expect(page.locator("#bank")).to_have_text("Cook in gus")
+    expect(hit).to_be_visible()  # it is of this bank
+    page.go_back()
+    expect(page.locator("#bank")).to_have_text("Captain in gus")
+    expect(panel.locator(".hit")).to_have_count(0)
+
+
+def test_the_memories_of_another_character_are_pinned_corrected_and_forgotten_where_they_are_stored(
+    page: Page, url: str
+) -> None:
+    captain, cook = "kai%2Fcaptain", "kai%2Fcook"
+    add_past_lines(url, captain, *(f"Day {number} at sea." for number in range(1, 6)))  # other numbers of lines
+    begin_group(url, "kai", "The gold is in the barn.", "bridge")
+    add_past_lines(url, cook, "The gold is a crown.")
+    begin_group(url, "kai", "Cook, where is the gold?")
+    page.goto(f"{url}/#/{captain}/talk/deck")
+    hits = page.locator("#panel .hit")
+    barn, crown = (
+        hits.filter(has=page.get_by_text(re.compile(f"^The gold is {place}"))) for place in ("in", "a crown")
+    )
+    crown.get_by_role("button", name="Pin", exact=True).click()
+    expect(crown.get_by_role("button", name="Pinned")).to_have_attribute("aria-pressed", "true")
+    assert (pins(url, cook), pins(url, captain)) == (["The gold is a crown."], [])
+    page.reload()
+    crown.get_by_role("button", name="Pinned").click()
+    expect(crown.get_by_role("button", name="Pin", exact=True)).to_have_attribute("aria-pressed", "false")
+    assert pins(url, cook) == []
+
+    barn.get_by_role("button", name="Correct").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("The gold is in the well.")
+    page.get_by_role("button", name="Save").click()
+    expect(barn).to_contain_text("Corrected since: The gold is in the well.")
+    crown.get_by_role("button", name="Correct").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("The gold is a ring.")
+    page.get_by_role("button", name="Save").click()
+    expect(crown).to_contain_text("Corrected since: The gold is a ring.")
+    for bank in (captain, cook):
+        assert ("user", "The gold is in the well.") in lines(url, bank)
+    assert ("Alex", "The gold is a ring.") in lines(url, cook)
+
+    barn.get_by_role("button", name="Forget").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Captain will forget it, too.")
+    dialog.get_by_role("button", name="Forget it").click()
+    page.get_by_role("button", name="Done").click()
+    expect(barn).to_have_count(0)
+    expect(page.locator("#panel")).to_contain_text("2 memories · 1 memory forgotten since")
+    crown.get_by_role("button", name="Forget").click()
+    expect(dialog).to_contain_text("The gold is a ring.")
+    expect(dialog).not_to_contain_text("will forget it, too.")
+    dialog.get_by_role("button", name="Forget it").click()
+    page.get_by_role("button", name="Done").click()
+    expect(crown).to_have_count(0)
+    expect(hits).to_have_count(1)  # the cook's own answer
+    for bank in (captain, cook):
+        assert not [text for _, text in lines(url, bank) if "well" in text or "ring" in text]
+    assert len([text for _, text in lines(url, captain) if "at sea" in text]) == 5

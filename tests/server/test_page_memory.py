@@ -400,3 +400,42 @@ def test_a_new_bank_knows_nothing_of_the_first(page: Page, url: str) -> None:
     page.go_back()
     expect(page.locator("#session-list .session")).to_have_count(2)
     expect(page.locator(".hit", has_text="cellar")).to_have_count(1)
+
+
+def test_a_transcript_shows_nothing_of_the_bank_that_was_left(page: Page, url: str) -> None:
+    for bank in ("red", "blue"):
+        bank_url = f"{url}/api/v1/banks/{bank}"
+        add_past_lines(url, bank, f"The bicycle is {bank}.")
+        web.put(f"{bank_url}/character", json={"name": bank.title()}).raise_for_status()
+        web.put(f"{bank_url}/notes", json={"text": f"A {bank} note."}).raise_for_status()
+        asked = {"text": "Which colour is the bicycle?"}
+        web.post(f"{bank_url}/chat/deck/reply", json=asked).raise_for_status()
+    page.goto(f"{url}/#/red/talk/deck")
+    hits = page.locator("#panel .hit")
+    expect(hits).to_contain_text("The bicycle is red.")
+    page.get_by_role("tab", name="Notes").click()
+    page.get_by_role("textbox", name="notes").fill("A red note that is not saved.")
+    page.goto(f"{url}/#/blue/read/deck")
+    expect(page.locator("#bank")).to_have_text("Blue in blue")
+    expect(page.locator("#character-name")).to_have_text("Blue")
+    expect(page).to_have_title("Blue · Everthread")
+    expect(page.get_by_role("textbox", name="notes")).to_have_value("A blue note.")
+    page.get_by_role("tab", name="Memory").click()
+    expect(page.locator("#panel")).to_contain_text("appear here")
+    page.get_by_role("button", name="1 memory").click()
+    expect(hits).to_contain_text("The bicycle is blue.")
+    page.go_back()
+    expect(hits).to_contain_text("The bicycle is red.")
+
+
+def test_what_a_chat_keeps_in_context_follows_the_bank(page: Page, url: str) -> None:
+    for bank in ("north", "south"):
+        bank_url = f"{url}/api/v1/banks/{bank}"
+        add_past_lines(url, bank, f"The wind is from the {bank}.")
+        web.post(f"{bank_url}/chat/deck/reply", json={"text": "Hello."}).raise_for_status()
+        web.put(f"{bank_url}/sessions/deck/buffer", json={"spans": [[1, 1]]}).raise_for_status()
+    page.goto(f"{url}/#/north/talk/deck")
+    page.get_by_role("tab", name="Pinned").click()
+    expect(page.locator("#panel .hit")).to_contain_text("from the north.")
+    page.goto(f"{url}/#/south/talk/deck")
+    expect(page.locator("#panel .hit")).to_contain_text("from the south.")

@@ -101,7 +101,7 @@ async function openRoute() {
 
 /** Show an earlier conversation. The chat's state is read as well: the header shows its character. */
 async function openTranscript(bankReady) {
-  if (!chat.state) await chat.open(bankReady).catch(showError);
+  if (chat.state?.bank !== route.bank) await chat.open(bankReady).catch(showError);
   const { TranscriptView } = await loadOverlays();
   transcript ??= new TranscriptView(chat);
   await transcript.open();

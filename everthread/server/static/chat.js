@@ -66,7 +66,7 @@ export class ChatView {
     on("corrected", (change) => this.onCorrected(change));
     const onChats = withErrors(async (listed) => ((this.bankHasLines = await hasChats(listed)), this.render()));
     on("sessions-loaded", onChats);
-    on("bank", () => (this.bankHasLines = null));
+    on("bank", () => (this.leave(), (this.place = this.bankHasLines = null)));
     on("route", () => (this.queued = null));
     on("person-named", () => this.reload());
     on("sharing-changed", () => this.contexts.clear());
@@ -171,11 +171,16 @@ export class ChatView {
     }
   }
 
+  /** Leave the conversation: what belongs to it is no longer followed or shown. */
+  leave() {
+    if (this.pending) this.setPending(null); // a reply goes on without being followed
+    this.contexts.clear();
+  }
+
   reset(place) {
     this.place = place;
-    if (this.pending) this.setPending(null); // a reply goes on without being followed
+    this.leave();
     this.drawnLines = DRAWN_LINES;
-    this.contexts.clear();
     this.elements.clear();
     this.transient = this.inspected = null;
     if (this.box.contains(document.activeElement)) byId("message").focus();
@@ -186,11 +191,12 @@ export class ChatView {
 
   setState(state) {
     this.state = state;
+    state.bank = route.bank;
     this.stateOf = `${route.bank}/${shownSession()}`;
     if (state.incognito && !this.assumesIncognito)
       saveIncognitoSessions(route.bank, [...getIncognitoSessions(route.bank), shownSession()]);
     if (this.discarded?.session !== state.session) this.discarded = null;
-    if (this.inspected && !state.lines.some((line) => line.seq === this.inspected)) {
+    if (this.inspected && route.view === "talk" && !state.lines.some((line) => line.seq === this.inspected)) {
       this.inspected = null;
       emit("context", null);
     }
@@ -356,9 +362,9 @@ export class ChatView {
   async onReplyEvent(pending, name, data) {
     if (name === "line") await this.onLineStored(pending, data.line);
     else if (name === "context") {
-      const context = arrivingContext(data, this.state.lines.findLast((line) => line.role === "user")?.text);
+      const question = this.state.lines.findLast((line) => line.role === "user")?.text;
       pending.quotes = !Object.keys(data.prompt).length;
-      pending.context = this.isGroup ? this.group.contextOf(this.group.replying, context) : context;
+      pending.context = arrivingContext(data, question, this.isGroup ? this.group.replying.bank : route.bank);
       emit("context", { context: pending.context, of: null });
     } else if (name === "piece" && pending.quotes) return; // the page has words of its own for it
     else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
@@ -388,7 +394,7 @@ export class ChatView {
     if (this.pending !== pending) return;
     const line = done?.line && (this.isGroup ? state.lines.at(-1) : done.line);
     if (line) unfold(line); // all of it was shown while it arrived
-    if (line && context) this.contexts.set(line.seq, context);
+    if (line && context) this.contexts.set(line.seq, Object.assign(context, { seq: done.line.seq }));
     if (problem?.detail === CONNECTION_LOST && text.data)
       this.transient = { kind: "partial", text: text.data, context };
     this.setPending(null);
@@ -462,8 +468,8 @@ export class ChatView {
 
   // ---- pin, correct, forget, end
 
-  togglePin(line) {
-    return togglePin(line, this.pins.has(line.seq));
+  togglePin(line, pinned = this.pins.has(line.seq), bank) {
+    return togglePin(line, pinned, bank);
   }
 
   /** What a question about forgetting adds while a reply is arriving. */
@@ -471,8 +477,8 @@ export class ChatView {
     return this.pending ? t("chat.also_stops") : "";
   }
 
-  forgetLine(line) {
-    return forgetLine(line, this.stopWarning);
+  forgetLine(line, bank) {
+    return forgetLine(line, this.stopWarning, bank);
   }
 
   removeLines(seqs) {
@@ -503,14 +509,16 @@ export class ChatView {
 
   /** Show the memories of a reply. prompt: the person's line that it answers. */
   async inspect(line, prompt = this.promptOf(line)) {
-    this.selectReply(line.seq, await this.loadContext(line, prompt));
+    const { bank } = route;
+    const context = await this.loadContext(line, prompt);
+    if (bank !== route.bank) return;
+    this.selectReply(line.seq, context);
     emit("view", "memory");
   }
 
   async loadContext(line, prompt = this.promptOf(line)) {
-    const foreign = this.isGroup && this.group.isForeign(line) && !this.contexts.get(line.seq);
-    const load = () => (foreign ? this.group.loadContext(line) : this.contexts.load(line, prompt, this.state.lines));
-    return (await withErrors(load)()) ?? null;
+    const lines = !this.isGroup && route.view === "talk" && this.state.lines;
+    return (await withErrors(() => this.contexts.load(line, prompt, lines))()) ?? null;
   }
 
   selectReply(seq, context) {

@@ -1,20 +1,24 @@
 // What each reply was given from memory: as it arrived with the reply, as it is stored with it, or recalled again for a
-// reply that an earlier version stored.
+// reply that an earlier version stored. Each has the bank of the character that gave the reply, and the reply's seq there.
 
 import { bankPath, get, normalizeHits, post } from "./api.js";
 import { replyOptions } from "./prefs.js";
+import { route } from "./router.js";
 
 const MAX_CONTEXTS = 200;
 
+/** A line and its copies in the banks in which it was heard: [{bank, name, line}, …], its own bank's first. */
+export const findCopies = async ({ seq }, bank) => (await get(bankPath(`/lines/${seq}/copies`, bank))).items;
+
 /** The memories of a reply that is arriving. question: the person's message. */
-export function arrivingContext(data, question) {
+export function arrivingContext(data, question, bank = route.bank) {
   const shown = new Set(data.hits.flatMap((hit) => (hit.passage ?? []).map((line) => line.seq)));
   const kept = data.lines.filter((line) => !shown.has(line.seq));
   const others = Object.fromEntries((data.others ?? []).map(({ bank, hits }) => [bank, hits.length]));
   const hits = normalizeHits(data.hits);
   const memories = mergeHits(hits, data.corrects).length;
   const shared = data.others ?? [];
-  return { ...data, hits, memories, kept, others, shared, corrections: {}, forgotten: 0, question };
+  return { ...data, hits, memories, kept, others, shared, corrections: {}, forgotten: 0, question, bank };
 }
 
 export class EvidenceCache {
@@ -36,26 +40,37 @@ export class EvidenceCache {
     this.contexts.clear();
   }
 
-  /** Apply a change to all contexts. */
+  /** Apply a change to all contexts; those of other banks are read again. */
   update(change) {
-    for (const [seq, context] of this.contexts) this.contexts.set(seq, change(context));
+    for (const [seq, context] of this.contexts)
+      if (context.bank === route.bank) this.contexts.set(seq, change(context));
+      else this.contexts.delete(seq);
   }
 
-  /** The memories of a reply. prompt: the person's message; lines: the chat, which is not recalled. */
+  /** The memories of a reply. prompt: the person's message; lines: the chat, which is not recalled, unless it is a group's. */
   async load(reply, prompt, lines) {
     const known = this.contexts.get(reply.seq);
     if (known) return known;
-    if (reply.seq < 0) return this.set(reply.seq, { ...NOTHING, unsaved: true });
-    const context = await (reply.memories === null ? recallAgain(prompt, lines) : readEvidence(reply));
-    return this.set(reply.seq, { ...context, hits: normalizeHits(context.hits), question: prompt?.text });
+    const { bank } = route;
+    const found = await (reply.seq < 0 ? { unsaved: true } : find(reply, prompt, lines));
+    const context = { ...NOTHING, bank, ...found, question: prompt?.text };
+    return bank === route.bank ? this.set(reply.seq, context) : context;
   }
 }
 
 const NOTHING = { hits: [], kept: [], others: {}, shared: [], corrections: {}, forgotten: 0 };
 
-async function readEvidence({ seq }) {
-  const evidence = await get(bankPath(`/lines/${seq}/evidence`));
-  return { ...evidence, shared: Object.entries(evidence.shared).map(([bank, lines]) => ({ bank, lines })) };
+async function find(reply, prompt, lines) {
+  if (reply.memories !== null) return readEvidence(route.bank, reply.seq);
+  const given = (await findCopies(reply)).find(({ line }) => line.memories !== null); // others only heard it
+  return given ? readEvidence(given.bank, given.line.seq) : lines && recallAgain(prompt, lines);
+}
+
+/** The memories of a reply as they are stored with it. */
+export async function readEvidence(bank, seq) {
+  const evidence = await get(bankPath(`/lines/${seq}/evidence`, bank));
+  const shared = Object.entries(evidence.shared).map(([bank, lines]) => ({ bank, lines }));
+  return { ...evidence, hits: normalizeHits(evidence.hits), shared, bank };
 }
 
 /** What is recalled for a message today, as of its time. */
@@ -63,7 +78,8 @@ async function recallAgain(prompt, lines) {
   const exclude = lines.map((line) => line.seq).filter((seq) => seq > 0);
   const { budget } = replyOptions();
   const query = { query: prompt.text, as_of: prompt.said_at, exclude, ...(budget && { budget }) };
-  return { ...NOTHING, ...(await post(bankPath("/context"), query)), others: {}, recalledAgain: true };
+  const { hits, corrects } = await post(bankPath("/context"), query);
+  return { hits: normalizeHits(hits), corrects, recalledAgain: true };
 }
 
 /** Merge hits whose passages share a line into one card, the best first. corrects: for each corrected line, by seq, the

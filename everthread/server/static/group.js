@@ -1,12 +1,11 @@
 // A chat with several characters. Each has a bank of its own, which stores what is said while the character takes part;
 // the page shows the chat as the bank in its address has it.
 
-import { bankPath, chatPath, get, normalizeHits, request } from "./api.js";
+import { chatPath, get, request } from "./api.js";
 import { avatar } from "./avatars.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { on } from "./events.js";
-import { findCopies, othersIn } from "./groupcopies.js";
-import { route } from "./router.js";
+import { othersIn } from "./groupcopies.js";
 import { joinList, t } from "./words.js";
 
 const COLOURS = 6; // of names, in group.css
@@ -107,29 +106,6 @@ export class Group {
     }
   }
 
-  // ---- memories
-
-  /** Whether a line of the chat is another character's, whose memories are in another bank. */
-  isForeign(line) {
-    const own = this.members.find(({ bank }) => bank === route.bank);
-    return line.role === "assistant" && line.speaker !== own?.name;
-  }
-
-  /** The memories of a reply that is stored in another bank. */
-  async loadContext(line) {
-    const member = this.memberNamed(line.speaker); // undefined: the member has left
-    const original = member && (await findCopies(line)).find(({ bank }) => bank === member.bank)?.line;
-    if (!original?.memories) return NO_MEMORIES;
-    return this.contextOf(member, await get(bankPath(`/lines/${original.seq}/evidence`, member.bank)));
-  }
-
-  /** Memories as they are shown: those of another bank are quoted, without actions. */
-  contextOf(member, context) {
-    if (member.bank === route.bank) return context;
-    const lines = normalizeHits(context.hits).map((hit) => hit.line);
-    return { ...NO_MEMORIES, question: context.question, shared: lines.length ? [{ bank: member.bank, lines }] : [] };
-  }
-
   // ---- drawing
 
   /** Show who speaks: the portrait, and the name in the member's colour. */
@@ -172,8 +148,6 @@ export class Group {
     if (focused !== false) [...this.bar.children].find((child) => child.dataset.name === focused)?.focus();
   }
 }
-
-const NO_MEMORIES = { hits: [], lines: [], kept: [], others: {}, corrections: {}, corrects: {}, forgotten: 0, shared: [] };
 
 /** Where a text names someone; -1 if it does not. */
 function positionOf(name, text) {

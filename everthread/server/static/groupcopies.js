@@ -1,6 +1,6 @@
 // What the banks of a group have in common: each has the lines that were said while its character took part.
 
-import { bankPath, get, remove } from "./api.js";
+import { bankPath, remove } from "./api.js";
 import { askChoice, confirmForget } from "./dialogs.js";
 import { route } from "./router.js";
 import { joinList, t } from "./words.js";
@@ -8,9 +8,6 @@ import { joinList, t } from "./words.js";
 /** The members of a group other than the one whose bank is shown. group: of a state, or of a session's metadata. */
 export const othersIn = (group) =>
   (Array.isArray(group) ? group : []).filter(({ bank, name }) => bank && name && bank !== route.bank);
-
-/** A line and its copies in the banks in which it was heard: [{bank, name, line}, …], this bank's first. */
-export const findCopies = async (line) => (await get(bankPath(`/lines/${line.seq}/copies`))).items;
 
 /** What a question about forgetting adds. */
 export const alsoForgets = (others) => (others.length ? ` ${t("group.forget_too", { names: namesOf(others) })}` : "");

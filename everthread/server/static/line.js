@@ -165,13 +165,14 @@ export function lineActions(line, { last, chat }) {
 const copyMessage = async (line) =>
   showNotice((await copyText(line.text)) ? t("line.copied") : t("line.not_copied"));
 
-/** The button that shows what a reply was given; null for a reply that was given nothing. */
-export function memoriesButton(line, chat, prompt = chat.promptOf(line)) {
+/** The button that shows what a reply was given; null for a reply that was given nothing. isStored: whether that is stored,
+ * in a group perhaps in another bank. */
+export function memoriesButton(line, chat, prompt = chat.promptOf(line), isStored = line.memories || chat.isGroup) {
   if (line.memories === 0) return null;
   const label = line.memories ? memoryCount(line.memories) : t("line.memories");
   return button(label, () => chat.inspect(line, prompt), {
     class: "link recall-link",
-    title: line.memories ? t("line.given") : t("line.would_recall"),
+    title: t(isStored ? "line.given" : "line.would_recall"),
     "aria-pressed": String(chat.inspected === line.seq),
   });
 }

@@ -1,35 +1,42 @@
-// Changes to one stored line, from wherever it is shown: pin, correct, forget.
+// Changes to one stored line, from wherever it is shown: pin, correct, forget. bank: of the line.
 
 import { bankPath, patch, put, remove } from "./api.js";
 import { emit } from "./events.js";
+import { findCopies } from "./evidence.js";
 import { loadOverlays } from "./lazy.js";
 import { showNotice } from "./notices.js";
 import { route } from "./router.js";
 import { t } from "./words.js";
 
-export async function togglePin(line, pinned) {
-  const { items } = await (pinned ? remove : put)(bankPath(`/pins/${line.seq}`));
-  emit("pins", items);
+export async function togglePin(line, pinned, bank = route.bank) {
+  const { items } = await (pinned ? remove : put)(bankPath(`/pins/${line.seq}`, bank));
+  emit(bank === route.bank ? "pins" : "other-pins", items);
 }
 
 /** Forget a line after a question. more: a sentence that the question adds. */
-export async function forgetLine(line, more) {
-  const { askForget, showReceipt, findCopies, alsoForgets, forgetCopies } = await loadOverlays();
-  const copies = await findCopies(line);
-  const others = alsoForgets(copies.filter(({ bank }) => bank !== route.bank));
+export async function forgetLine(line, more, bank = route.bank) {
+  const { askForget, showReceipt, alsoForgets, forgetCopies } = await loadOverlays();
+  const copies = await findCopies(line, bank);
+  const others = alsoForgets(copies.filter((copy) => copy.bank !== bank));
   if (!(await askForget(t("change.forget_question"), t("change.forget_effect") + others + more, line))) return;
   const receipts = await forgetCopies(copies);
-  if (receipts.has(route.bank)) emit("forgotten", new Set([line.seq]));
-  for (const receipt of [...receipts.values()].slice(0, 1)) await showReceipt(receipt);
+  emit("forgotten", new Set(seqsHere(copies, receipts)));
+  const [receipt] = receipts.values();
+  if (receipt) await showReceipt(receipt);
 }
 
-export async function correctLine(line) {
-  const { editText, changeEach, CORRECTING, findCopies } = await loadOverlays();
+export async function correctLine(line, bank = route.bank) {
+  const { editText, changeEach, CORRECTING } = await loadOverlays();
   const text = await editText(t("change.correct"), line, t("change.correct_hint"));
   if (text === null || text === line.text) return;
+  const copies = await findCopies(line, bank);
   const correct = ({ bank, line: copy }) => patch(bankPath(`/lines/${copy.seq}`, bank), { text });
-  const corrected = (await changeEach(await findCopies(line), correct, CORRECTING)).get(route.bank);
-  if (!corrected) return;
-  emit("corrected", { old: line.seq, line: corrected });
+  const corrected = await changeEach(copies, correct, CORRECTING);
+  if (!corrected.size) return;
+  emit("corrected", { old: seqsHere(copies, corrected)[0], line: corrected.get(route.bank) });
   showNotice(t("change.corrected"));
 }
+
+/** The seqs of the changed copies that are in the bank that is shown. */
+const seqsHere = (copies, changed) =>
+  copies.filter(({ bank }) => bank === route.bank && changed.has(bank)).map(({ line }) => line.seq);

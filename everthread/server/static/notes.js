@@ -14,6 +14,7 @@ export class NotesPanel {
       this.hasModel = Boolean(model);
       this.setText(notes ?? "");
     });
+    on("bank", () => ((this.text = ""), this.onChange())); // without unsaved edits
     on(
       "forgotten",
       withErrors(async () => this.setText((await get(bankPath("/notes"))).text)),

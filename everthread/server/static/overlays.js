@@ -3,7 +3,7 @@
 export { findAllowedBank, openBanks } from "./banks.js";
 export { importCard, isCard, openGallery } from "./characters.js";
 export { askChoice, askForget, askKey, confirmForget, editText, showReceipt } from "./dialogs.js";
-export { alsoForgets, changeEach, CORRECTING, findCopies, forgetCopies } from "./groupcopies.js";
+export { alsoForgets, changeEach, CORRECTING, forgetCopies } from "./groupcopies.js";
 export { editParticipants } from "./groupforms.js";
 export { openKeys } from "./keys.js";
 export { openSessionOptions } from "./sessionoptions.js";

@@ -29,7 +29,8 @@ export class PinnedPanel {
   }
 
   show(panel) {
-    const version = `${this.chat.state?.session} ${this.chat.state?.lines.length}`;
+    const { bank, session, lines } = this.chat.state ?? {};
+    const version = `${bank} ${session} ${lines?.length}`;
     if (version !== this.version) ((this.version = version), this.read());
     fill(
       panel,

@@ -8,8 +8,9 @@ import { joinList, t } from "./words.js";
 
 const MAX_TEXT_CHARS = 40_000; // of a part
 
-/** The picture of a prompt; null if its sizes are not known. seq: of the reply; null until it is stored. */
-export function promptPicture(context, seq) {
+/** The picture of a prompt; null if its sizes are not known. context.seq: none until the reply is stored. */
+export function promptPicture(context) {
+  const { bank, seq } = context;
   const sizes = Object.entries(context.prompt ?? {});
   if (!sizes.length) return null;
   const total = sizes.reduce((sum, [, tokens]) => sum + tokens, 0);
@@ -18,7 +19,7 @@ export function promptPicture(context, seq) {
   const load = withErrors(async () => {
     if (!seq) return;
     if (seq < 0) return void rows.forEach(({ text }) => fill(text, note(t("prompt.unsaved"))));
-    context.promptRead ??= get(bankPath(`/lines/${seq}/prompt`)); // a promise, so that it is read once
+    context.promptRead ??= get(bankPath(`/lines/${seq}/prompt`, bank)); // a promise, so that it is read once
     const prompt = await context.promptRead.catch((error) => {
       context.promptRead = null; // the next attempt reads it again
       throw error;

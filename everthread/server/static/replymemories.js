@@ -1,57 +1,84 @@
 // What one reply was given from memory: a card for each memory, quoted in full, with the reasons why it was found.
 
-import { bufferPath, get, put } from "./api.js";
+import { bankPath, bufferPath, get, put } from "./api.js";
 import { dateTime, longDate } from "./dates.js";
-import { button, h, icon, textElement } from "./dom.js";
+import { button, fill, h, icon, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { mergeHits, withCorrection, withoutLines } from "./evidence.js";
+import { mergeHits, readEvidence, withCorrection, withoutLines } from "./evidence.js";
 import { memoryCount, quotedText } from "./line.js";
-import { showNotice, withErrors } from "./notices.js";
+import { showError, showNotice, withErrors } from "./notices.js";
 import { reasonsInWords } from "./reasons.js";
 import { relevanceDetails } from "./relevance.js";
 import { promptPicture } from "./promptpicture.js";
 import { rerender } from "./rerender.js";
 import { hashOf, route } from "./router.js";
-import { sharedMemories } from "./sharedmemories.js";
 import { toolbar } from "./toolbar.js";
 import { parts, t } from "./words.js";
+
+const characters = new Map(); // promises of the names of banks' characters, by the banks' ids
 
 export class ReplyMemoriesPanel {
   constructor(chat) {
     this.chat = chat;
     this.context = null;
     this.of = null; // the seq of the reply
+    this.otherPins = new Set(); // of the context's bank, where another one is shown
     this.onChange = () => {};
     on("context", (detail) => ((this.of = detail?.of ?? null), this.setContext(detail?.context ?? null)));
     on("pins", () => this.onChange());
-    on("forgotten", (seqs) => this.context && this.setContext(withoutLines(this.context, seqs)));
-    on("corrected", ({ old, line }) => this.context && this.setContext(withCorrection(this.context, old, line)));
+    on("other-pins", (lines) => ((this.otherPins = new Set(lines.map(({ seq }) => seq))), this.onChange()));
+    on("forgotten", (seqs) => (seqs.has(this.of) ? this.setContext(null) : this.update((context) => withoutLines(context, seqs))));
+    on("corrected", ({ old, line }) => this.update((context) => withCorrection(context, old, line)));
+    on("bank", (bank) => ((this.of = null), this.context?.bank !== bank && this.setContext(null)));
+  }
+
+  /** Whether the memories are of another character than the chat's. */
+  get isOther() {
+    return this.context.bank !== route.bank;
   }
 
   setContext(context) {
     this.context = context;
     this.onChange();
+    if (context && this.isOther) this.readPins().catch(showError);
+  }
+
+  async readPins() {
+    const { bank } = this.context;
+    const { items } = await get(bankPath("/pins", bank));
+    if (bank === this.context?.bank) emit("other-pins", items);
+  }
+
+  /** Show what a change has made of the memories. Those of another bank are read again. */
+  async update(change) {
+    const { context } = this;
+    if (!context) return;
+    if (!this.isOther) return this.setContext(change(context));
+    const { bank, seq, question } = context;
+    const read = seq && (await readEvidence(bank, seq).catch(() => null)); // the reply may be gone there
+    if (context === this.context) this.setContext(read && { ...read, question });
   }
 
   /** Show the memories of the latest reply, unless some are shown. */
   async showLatest() {
     const { chat } = this;
-    const { state } = chat;
+    const { place, state } = chat;
     if (this.context || !state || route.view !== "talk") return;
     const reply = state.lines.findLast(({ role, answer }) => role === "assistant" || answer?.line);
     const prompt = reply?.role === "assistant" ? chat.promptOf(reply) : reply;
     const context = prompt && (await chat.loadContext(reply, prompt));
-    if (context && !this.context && chat.state.session === state.session) chat.selectReply(reply.seq, context);
+    if (context && !this.context && chat.place === place) chat.selectReply(reply.seq, context);
   }
 
   show(panel) {
     const { context } = this;
-    rerender(panel, context ? [this.memories(), sharedMemories(context.shared), promptPicture(context, this.of)] : emptyPanel());
+    rerender(panel, context ? [this.memories(), sharedMemories(context.shared), promptPicture(context)] : emptyPanel());
   }
 
   memories() {
     const { hits, kept, recalledAgain, corrects } = this.context;
     return [
+      this.isOther && bankHeading(this.context.bank),
       h("p", { class: "small" }, summaryOf(this.context, this.sawEarlier())),
       recalledAgain && h("p", { class: "small" }, t("memory.recalled_again")),
       hits.length > 0 &&
@@ -74,15 +101,15 @@ export class ReplyMemoriesPanel {
   card({ hits, passage }) {
     const [hit] = hits;
     const { line } = hit;
-    const { corrections, question } = this.context;
+    const { corrections, question, bank } = this.context;
     const current = corrections[line.seq] ?? line;
     const isLine = hit.kind === "line" && line.seq > 0; // general knowledge is not a line of the bank
-    const pinned = isLine && this.chat.pins.has(current.seq);
+    const pinned = isLine && (this.isOther ? this.otherPins : this.chat.pins).has(current.seq);
     const around = passage.filter((other) => other.seq !== line.seq);
     return h(
       "li",
       { class: `hit${pinned ? " pinned" : ""}`, "data-card": `${hit.kind} ${line.seq}` },
-      h("header", { class: "byline" }, whenLink(line), pinned && pinMark()),
+      h("header", { class: "byline" }, whenLink(line, bank), pinned && pinMark()),
       textElement("blockquote", line.text, { class: "match", title: dateTime(line.said_at) }),
       changeNote(hit, corrections),
       textElement("p", reasonsInWords(hit, question).join(" · "), { class: "small why" }),
@@ -95,8 +122,8 @@ export class ReplyMemoriesPanel {
 
   actions(line, pinned) {
     const actions = [
-      ...lineChanges(line, pinned, this.chat),
-      button(t("memory.keep"), () => keepInContext(line, this.chat.state.session), {
+      ...lineChanges(line, pinned, this.chat, this.context.bank),
+      !this.isOther && button(t("memory.keep"), () => keepInContext(line, this.chat.state.session), {
         class: "link",
         title: t("memory.keep_hint"),
       }),
@@ -105,14 +132,14 @@ export class ReplyMemoriesPanel {
   }
 }
 
-export const lineChanges = (line, pinned, chat) => [
-  button(pinned ? t("memory.pinned") : t("memory.pin"), () => chat.togglePin(line), {
+export const lineChanges = (line, pinned, chat, bank) => [
+  button(pinned ? t("memory.pinned") : t("memory.pin"), () => chat.togglePin(line, pinned, bank), {
     class: "link",
     "aria-pressed": String(pinned),
     title: t("memory.pin_hint"),
   }),
-  button(t("memory.correct"), () => chat.correctLine(line), { class: "link" }),
-  button(t("memory.forget"), () => chat.forgetLine(line), { class: "link" }),
+  button(t("memory.correct"), () => chat.correctLine(line, bank), { class: "link" }),
+  button(t("memory.forget"), () => chat.forgetLine(line, bank), { class: "link" }),
 ];
 
 /** How many memories a reply was given, and where those are that are not shown. */
@@ -128,6 +155,26 @@ function summaryOf({ hits, corrects, forgotten, others, shared, unsaved }, sawEa
   return parts.join(" · ") || (shared.length ? "" : t(sawEarlier ? "memory.none_earlier" : "memory.none"));
 }
 
+/** The memories from the chats with other characters: quoted, without actions. shared: the banks, each with its lines. */
+const sharedMemories = (shared) =>
+  shared.map(({ bank, lines }) => [
+    bankHeading(bank),
+    lines.length
+      ? h("ol", { class: "hits" }, lines.map((line) => sharedMemory(line, bank)))
+      : h("p", { class: "small" }, t("memory.forgotten_there")),
+  ]);
+
+const sharedMemory = (line, bank) =>
+  h("li", { class: "hit" }, h("header", { class: "byline" }, whenLink(line, bank)), neighbours([line]), changeNote({ kind: "line", line }, {}));
+
+function bankHeading(bank) {
+  const heading = h("h2", { dir: "auto" }, t("memory.of_bank", { bank }));
+  if (!characters.has(bank)) characters.set(bank, get(bankPath("/character", bank)));
+  const named = ({ nickname, name }) => fill(heading, t("memory.of_character", { name: nickname || name }));
+  characters.get(bank).then(named, () => null); // the id remains
+  return heading;
+}
+
 const emptyPanel = () =>
   h(
     "div",
@@ -136,8 +183,8 @@ const emptyPanel = () =>
     h("p", { class: "small" }, t("memory.choose")),
   );
 
-export const whenLink = (line) => {
-  const href = hashOf({ view: "read", session: line.session, seq: line.seq });
+export const whenLink = (line, bank) => {
+  const href = hashOf({ bank, view: "read", session: line.session, seq: line.seq });
   return h("a", { href, title: t("memory.open") }, longDate(line.said_at));
 };
 

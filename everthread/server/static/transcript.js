@@ -128,13 +128,18 @@ export class TranscriptView {
   actions(line) {
     const pinned = this.chat.pins.has(line.seq);
     return [
-      line.memories > 0 && !line.answer && memoriesButton(line, this.chat, this.promptOf(line)),
+      (line.memories ?? this.isHeard(line)) > 0 && !line.answer && memoriesButton(line, this.chat, this.promptOf(line), true),
       lineButton(line, "edit", t("transcript.correct"), () => this.chat.correctLine(line)),
       lineButton(line, "pin", pinned ? t("line.unpin") : t("transcript.pin"), () => this.chat.togglePin(line), {
         "aria-pressed": String(pinned),
       }),
       lineButton(line, "forget", t("line.forget"), () => this.chat.forgetLine(line)),
     ];
+  }
+
+  /** Whether a line without memories of its own may be another character's reply. */
+  isHeard(line) {
+    return Boolean(line.role === "assistant" && this.session?.metadata.heard_by && this.promptOf(line));
   }
 
   promptOf(line) {
