@@ -236,7 +236,10 @@ def open_session(
 
 
 def find_resumable(last: Session | None, at: datetime) -> str | None:
-    """Return the name of the current session if it was not ended and has a line of the last hour."""
+    """Return the name of the current session if it was not ended and has a line of the last hour.
+
+    An older session is never resumed instead, even if it is open: the person has left it for the current one.
+    """
     return last.id if last and is_open(last) and at - last.last_at <= SESSION_GAP else None
 
 
@@ -255,14 +258,10 @@ def is_open(session: Session) -> bool:
 
 
 def current_session(sessions: list[Session], at: datetime) -> Session | None:
-    """Return the session in which something was said last.
+    """Return the session in which something was said last, ended or not, by the times of its lines.
 
-    Of the sessions of the last hour, an open one is preferred to an ended one, and then the one with the newest line,
-    since a clock may be set back a little. Sessions more than an hour in the future come from a wrong clock and are
-    ignored.
+    A correction counts as said when the corrected line was. Sessions more than an hour in the future come from a wrong
+    clock and are ignored.
     """
     past = [session for session in sessions if session.last_at - at <= SESSION_GAP]
-    recent = [session for session in past if at - session.last_at <= SESSION_GAP]
-    if recent:
-        return max(recent, key=lambda session: (is_open(session), session.last_seq))
     return max(past, key=lambda session: (session.last_at, session.last_seq), default=None)

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from everthread import Filter, Memory, NewLine
 from everthread.chat.chat import Chat
-from everthread.chat.conversation import Conversation
+from everthread.chat.conversation import Conversation, open_session
 from everthread.errors import BadLine, BadQuery, NotFound
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import ScriptedLLM
@@ -204,3 +204,29 @@ def test_incognito_a_reply_has_no_alternative_but_itself(memory: Memory) -> None
         list(chat.reply("Say something."))
         list(chat.regenerate())
         assert [line.text for line in chat.alternatives()] == ["Two."]
+
+
+def say_in_two_sessions(memory: Memory) -> None:
+    """Store a line in the session "older", and ten minutes later one in "newer"."""
+    memory.observe("My sister Mia moved to Lisbon.", said_at=NOON - timedelta(minutes=20), session="older")
+    memory.observe("My brother Ben sails.", said_at=NOON - timedelta(minutes=10), session="newer")
+
+
+def resumed(memory: Memory) -> str:
+    """Return the session that is opened at noon."""
+    return open_session(memory, None, NOON, incognito=False, resume=True)[0].session
+
+
+def test_an_older_open_session_is_not_resumed_after_a_newer_one_was_ended(memory: Memory) -> None:
+    say_in_two_sessions(memory)
+    assert resumed(memory) == "newer"
+    memory.end("newer", NOON)
+    assert resumed(memory) not in ("older", "newer")
+    memory.observe("She likes it there.", said_at=NOON, session="older")
+    assert resumed(memory) == "older"
+
+
+def test_a_correction_in_an_older_session_does_not_make_it_the_one_to_resume(memory: Memory) -> None:
+    say_in_two_sessions(memory)
+    memory.correct(1, "My sister Mia moved to Porto.")
+    assert resumed(memory) == "newer"

@@ -212,7 +212,9 @@ def test_after_an_end_the_next_message_starts_a_chat_although_an_older_one_is_op
     page.get_by_role("button", name="End chat").click()
     page.get_by_role("button", name="Remember it").click()
     expect(page.locator("#notices")).to_contain_text("Your next message starts a new chat.")
+    page.goto(f"{url}/#/ended")  # the current chat, which has no name in the address
     page.reload()
+    expect(page.locator(".welcome")).to_contain_text("New chat with")
     say_and_wait(page, "A third subject.")
     expect(page.locator(".from-person .line-text")).to_have_text("A third subject.")
 

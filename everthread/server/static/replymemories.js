@@ -17,6 +17,8 @@ import { parts, t } from "./words.js";
 
 const characters = new Map(); // promises of the names of banks' characters, by the banks' ids
 
+const MIN_SHARE = 0.25; // of the best memory's relevance, for a memory that is shown at once
+
 export class ReplyMemoriesPanel {
   constructor(chat) {
     this.chat = chat;
@@ -81,13 +83,19 @@ export class ReplyMemoriesPanel {
       this.isOther && bankHeading(this.context.bank),
       h("p", { class: "small" }, summaryOf(this.context, this.sawEarlier())),
       recalledAgain && h("p", { class: "small" }, t("memory.recalled_again")),
-      hits.length > 0 &&
-        h(
-          "ol",
-          { class: "hits" },
-          mergeHits(hits, corrects ?? {}).map((card) => this.card(card)),
-        ),
+      this.cards(mergeHits(hits, corrects ?? {})),
       kept.length > 0 && [h("h2", {}, t("memory.kept")), neighbours(kept)],
+    ];
+  }
+
+  /** The cards, and folded those that are much less relevant than the best one. */
+  cards(cards) {
+    const bound = MIN_SHARE * Math.max(...cards.map(relevanceOf));
+    const list = (shown) => shown.length > 0 && h("ol", { class: "hits" }, shown.map((card) => this.card(card)));
+    const weak = cards.filter((card) => relevanceOf(card) < bound);
+    return [
+      list(cards.filter((card) => !weak.includes(card))),
+      weak.length > 0 && h("details", { "data-card": "weak" }, h("summary", {}, t("memory.weak", { count: weak.length })), list(weak)),
     ];
   }
 
@@ -141,6 +149,8 @@ export const lineChanges = (line, pinned, chat, bank) => [
   button(t("memory.correct"), () => chat.correctLine(line, bank), { class: "link" }),
   button(t("memory.forget"), () => chat.forgetLine(line, bank), { class: "link" }),
 ];
+
+const relevanceOf = ({ hits }) => Math.max(...hits.map(({ relevance }) => relevance));
 
 /** How many memories a reply was given, and where those are that are not shown. */
 function summaryOf({ hits, corrects, forgotten, others, shared, unsaved }, sawEarlier) {

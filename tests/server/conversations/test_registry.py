@@ -251,6 +251,19 @@ def test_ending_another_conversation_keeps_the_incognito_one_current(store: SQLi
     registry.close()
 
 
+def test_after_an_end_the_current_conversation_is_a_new_one_although_an_older_one_is_open(store: SQLiteStore) -> None:
+    registry, memory = open_registry(store, ScriptedLLM(["Yes."] * 3))
+    say(registry, memory, "Hello", "older")
+    say(registry, memory, "Hello again", "newer")
+    with registry.use(memory, "newer") as chat:
+        chat.end(True)
+    state = registry.get_state(memory, CURRENT)
+    assert state.lines == []
+    say(registry, memory, "Good morning", CURRENT)
+    assert registry.get_state(memory, CURRENT).session == state.session
+    registry.close()
+
+
 def test_a_summary_in_progress_does_not_recreate_a_forgotten_bank(store: SQLiteStore) -> None:
     with llm.llm_server("Hello.", Reply('{"text": "They said hello."}', first=2.0)) as server:
         registry, memory = open_registry(store, OpenAICompatible(server.url, "m"))
