@@ -66,6 +66,24 @@ def test_the_percentage_of_a_memory_is_explained(page: Page, url: str, scheme: L
     check_accessibility(page)
 
 
+def test_memories_that_are_much_less_relevant_than_the_best_one_are_folded(page: Page, url: str) -> None:
+    said = ["My sister Mia moved to Lisbon.", "I have a cat.", "I'm allergic to nuts.", "I like rooibos.", "I ski."]
+    for number, text in enumerate(said):
+        add_past_lines(url, "folded", text, session=f"session {number}")
+    visit(page, url, "folded")
+    say_and_wait(page, "Where does Mia live?")
+    reply = web.get(f"{url}/api/v1/banks/folded/chat/current").json()["lines"][-1]["seq"]
+    hits = web.get(f"{url}/api/v1/banks/folded/lines/{reply}/evidence").json()["hits"]
+    weak = [hit["line"]["text"] for hit in hits if hit["relevance"] < 0.25 * hits[0]["relevance"]]
+    assert 0 < len(weak) < len(hits)
+    folded = page.locator("#panel details", has_text="less relevant memor").locator(".match")
+    expect(folded).to_have_text(weak)
+    expect(folded.first).to_be_hidden()
+    page.get_by_text(re.compile(f"^{len(weak)} less relevant memor")).click()
+    expect(folded.first).to_be_visible()
+    expect(page.locator(".hit .match")).to_have_text([hit["line"]["text"] for hit in hits])
+
+
 def test_a_percentage_that_is_no_probability_is_explained_as_what_it_is(page: Page, url: str) -> None:
     add_past_lines(url, "cosines", "The blue bicycle stands in the cellar.", "It has a bell.")
     web.put(f"{url}/api/v1/banks/cosines/recipe", json={"name": "membot"}).raise_for_status()

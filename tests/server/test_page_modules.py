@@ -81,3 +81,11 @@ def test_no_script_knows_metadata_keys_or_labels_of_the_library() -> None:
 def test_no_word_of_a_language_is_a_role_or_a_class() -> None:
     found = [name for name, source in SOURCES.items() if re.search(r"\b(role|class|type|href): t\(", source)]
     assert found == []
+
+
+def test_strings_of_several_lines_are_lists_of_words() -> None:
+    for path in FILES:
+        if path.suffix == ".js":
+            rows = path.read_text(encoding="utf-8").splitlines()
+            edges = [row for row in rows if row.count("`") % 2 and "= /[" not in row]  # not a regular expression
+            assert all("`.split(/" in row for row in edges[1::2]), f"{path.name} is served without indentation"
