@@ -1,7 +1,8 @@
 """Finds the speakers that a question calls by another form of their name. Pure.
 
-People are often not called as their account is: by a short form (Mel, Johnny), a middle or family name, or in another
-spelling (Johnathan for Jonathan). A form counts only if it fits one speaker alone.
+People are often not called as their account is: by a short form (Mel, Johnny), a middle or family name, a word of the
+account (the_real_kate, kateWalsh84), or in another spelling (Johnathan for Jonathan). A form counts only if it fits one
+speaker alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ MIN_STEM = 3  # letters
 MIN_SPELLING = 5  # letters of a name that may be misspelt; shorter names differ too little from each other
 LEAST_SIMILARITY = 0.85  # of two spellings of one name, from 0 to 1
 # Danny and Charlie; not Marie and Mary, whose stem would be that of Martin.
+_WORDS = re.compile(r"[A-ZÀ-Þ]?[^\W\d_A-ZÀ-Þ]{2,}|[A-ZÀ-Þ]{3,}")  # of an account: "kate", "Walsh", "KATE"
 _DIMINUTIVE = re.compile(r"(\w{2,}(\w))\2(?:y|ie|i)|(\w{4,})(?:y|ie|i)")
 
 
@@ -29,7 +31,7 @@ def find_nicknames(words: Iterable[str], speakers: Sequence[str]) -> dict[str, s
     Returns:
         The speakers by folded word; without the first names of speakers.
     """
-    parts = {name: normalize(name).split() for name in speakers}
+    parts = {name: _split(name) for name in speakers}
     first_names = {each[0] for each in parts.values() if each}
     found = {}
     for word in map(normalize, words):
@@ -45,8 +47,15 @@ def find_nicknames(words: Iterable[str], speakers: Sequence[str]) -> dict[str, s
     return found
 
 
+def _split(name: str) -> list[str]:
+    """Return the parts of a name, and then the words of those that are written together."""
+    parts = normalize(name).split()
+    words = [normalize(word) for word in _WORDS.findall(name) if len(word) >= MIN_STEM]
+    return [*parts, *(word for word in words if word not in parts)]
+
+
 def _is_part(word: str, parts: Sequence[str]) -> bool:
-    """Return whether a word is a middle or a family name."""
+    """Return whether a word is a middle or a family name, or is in the account."""
     return word in parts[1:]
 
 

@@ -26,6 +26,18 @@ def test_another_form_of_a_name_means_its_speaker(word: str, speaker: str) -> No
     assert list(find_nicknames([word], FRIENDS).values()) == [speaker]
 
 
+@pytest.mark.parametrize(
+    "account", ["kate.w84", "the_real_kate", "xKateWalsh", "walsh-kate", "84kate", "KATE_W", "Mrs Walsh (Kate)"]
+)
+def test_a_word_of_an_account_means_its_speaker(account: str) -> None:
+    assert find_nicknames(["Kate"], (account, "ben")) == {"kate": account}
+    assert find_nicknames(["Kate"], (account, "kate_o")) == {}
+
+
+def test_a_first_name_is_not_taken_for_a_word_of_another_account() -> None:
+    assert find_nicknames(["Kate"], ("Kate", "kate.w84")) == {}
+
+
 @pytest.mark.parametrize("word", ["Pe", "Penn", "Danny", "Lisbon", "Nathan", ""])
 def test_other_words_mean_no_speaker(word: str) -> None:
     assert find_nicknames([word], FRIENDS) == {}
