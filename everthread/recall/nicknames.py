@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
-from everthread.text.analyzer import normalize
+from everthread.text.analyzer import fold, normalize
+from everthread.text.word_lists import load_word_lists
 
+_SHORT_FORMS: dict[str, list[str]] = load_word_lists(__file__)["all"]
 MIN_STEM = 3  # letters
 MIN_SPELLING = 5  # letters of a name that may be misspelt; shorter names differ too little from each other
 LEAST_SIMILARITY = 0.85  # of two spellings of one name, from 0 to 1
@@ -45,6 +47,19 @@ def find_nicknames(words: Iterable[str], speakers: Sequence[str]) -> dict[str, s
                     found[word] = named[0]
                 break
     return found
+
+
+def find_short_form(word: str, speakers: Sequence[str]) -> str | None:
+    """Return the one speaker whose first name has this short form, which begins otherwise: Bill for William.
+
+    Bill may be another person. So this is for a name that no line contains.
+    """
+    named = [name for name in speakers if _is_short_form(fold(word), map(fold, _split(name)))]
+    return named[0] if len(named) == 1 else None
+
+
+def _is_short_form(word: str, parts: Iterable[str]) -> bool:
+    return any(word in _SHORT_FORMS.get(part, ()) for part in parts)
 
 
 def _split(name: str) -> list[str]:

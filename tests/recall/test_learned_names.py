@@ -130,3 +130,12 @@ def test_of_a_text_with_many_names_only_a_few_are_looked_up(tmp_path: Path) -> N
             memory.observe(f"Call me {name}.", speaker="kayaker42")
         question = f"Who are {', '.join(names)}?"
         assert list(learn_names(memory.store, "many", question, TWO)) == ["aa", "bb", "cc", "dd"]
+
+
+def test_a_short_form_is_the_speakers_unless_the_lines_speak_of_another_person(store: Store) -> None:
+    with Memory.open("a", store=store, embedder=HashEmbedder(16)) as memory:
+        memory.observe("I planted leeks.", speaker="William")
+        memory.observe("Lovely!", speaker="Ana")
+        assert learn_names(store, memory.bank, "What did Bill plant?", ["William", "Ana"]) == {"bill": "William"}
+        memory.observe("My neighbour Bill planted beans.", speaker="Ana")
+        assert learn_names(store, memory.bank, "What did Bill plant?", ["William", "Ana"]) == {}

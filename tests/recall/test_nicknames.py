@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from everthread.recall.nicknames import find_nicknames
+from everthread.recall import nicknames
+from everthread.recall.nicknames import find_nicknames, find_short_form
 from everthread.recall.query_parsing import parse_query
+from everthread.text.analyzer import normalize
+from everthread.text.word_lists import load_word_lists
 from everthread.types import now
 
 FRIENDS = ("Penelope", "Gregory Ashworth Hale", "Danny", "Jonathan")
@@ -70,3 +73,19 @@ def test_an_ordinary_word_in_lower_case_is_no_nickname() -> None:
 @pytest.mark.parametrize("text", ["What did we do in May 2024?", "Where were we on 5 Jan?"])
 def test_months_are_no_nicknames(text: str) -> None:
     assert not parse_query(text, ("Maya", "Janet", "Marcus"), now()).mentioned_speakers
+
+
+def test_a_short_form_that_begins_otherwise_is_known_by_a_table() -> None:
+    assert find_short_form("Bill", ("William", "Ana")) == "William"
+    assert find_short_form("Peggy", ("margaret.h", "Ana")) == "margaret.h"
+    assert find_short_form("Concha", ("Concepción Ruiz", "Ana")) == "Concepción Ruiz"
+    assert find_short_form("Kate", ("Catherine", "Katherine")) is None
+    assert find_short_form("Lisbon", ("William", "Ana")) is None
+
+
+def test_the_table_has_no_form_that_begins_as_its_name_does() -> None:
+    lists = load_word_lists(nicknames.__file__)["all"]
+    found = {name: [form for form in forms if find_nicknames([form], [name])] for name, forms in lists.items()}
+    assert {name: forms for name, forms in found.items() if forms} == {}
+    assert list(lists) == sorted(lists)
+    assert all(normalize(form) == form for forms in (lists, *lists.values()) for form in forms)
