@@ -17,7 +17,7 @@ from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.page_helpers import check_accessibility, say_and_wait, visit
+from server.page_helpers import PHONE, check_accessibility, say_and_wait, visit
 
 SPACING_S = 5
 AT_END = """text => { const box = document.getElementById('lines');
@@ -110,6 +110,26 @@ def test_every_way_into_a_chat_leads_to_where_the_reader_expects_to_be(page: Pag
     assert page.evaluate(TOP_LINE) == seq
     page.locator("#session-list a").first.click()  # the chat that is shown
     expect_end(page, "New 29 of the garden.")
+
+
+def test_back_on_a_phone_leads_to_the_list_from_which_a_chat_was_opened(page: Page, long_url: str) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    visit(page, long_url, "long")
+    expect_end(page, "New 29 of the garden.")
+    page.locator("#lines").evaluate("box => (box.scrollTop = 200)")
+    page.wait_for_function("() => history.state?.top")
+    seq = page.evaluate(TOP_LINE)
+    page.click("#views [data-to=sessions]")
+    page.locator("#session-list a", has_text="Old 0 of the garden.").click()
+    expect(page.locator(".transcript-head")).to_be_in_viewport(ratio=1)
+    page.go_back()
+    expect(page.locator(".column:visible")).to_have_id("sessions")
+    page.reload()
+    expect(page.locator(".column:visible")).to_have_id("sessions")
+    page.wait_for_selector("html[data-ready]")
+    page.click("#views [data-to=chat]")
+    expect(page.locator(f"[data-seq='{seq}']")).to_be_in_viewport()
+    assert page.evaluate(TOP_LINE) == seq
 
 
 def test_back_leads_from_another_bank_to_the_one_that_an_address_without_a_bank_showed(page: Page, url: str) -> None:
