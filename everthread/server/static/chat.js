@@ -365,7 +365,7 @@ export class ChatView {
       const question = this.state.lines.findLast((line) => line.role === "user")?.text;
       pending.quotes = !Object.keys(data.prompt).length;
       pending.context = arrivingContext(data, question, this.isGroup ? this.group.replying.bank : route.bank);
-      emit("context", { context: pending.context, of: null });
+      if (route.view === "talk") emit("context", { context: pending.context, of: null });
     } else if (name === "piece" && pending.quotes) return; // the page has words of its own for it
     else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
     else if (name === "question") noteQuestion(pending, data);
@@ -402,7 +402,7 @@ export class ChatView {
     if (ending) return void this.onConversationEnd(ending);
     this.unclear = unclear;
     this.setState(state);
-    if (line && context) this.selectReply(line.seq, context);
+    if (line && context && route.view === "talk") this.selectReply(line.seq, context);
     if (problem) showError(new Problem(problem));
     else if (done?.refused) showNotice(t("chat.refused"));
     emit("sessions-changed");
