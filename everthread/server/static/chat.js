@@ -190,13 +190,16 @@ export class ChatView {
   }
 
   setState(state) {
+    const leftIncognito = this.state?.incognito && !state.incognito;
+    if (leftIncognito) this.transient = null;
     this.state = state;
     state.bank = route.bank;
     this.stateOf = `${route.bank}/${shownSession()}`;
     if (state.incognito && !this.assumesIncognito)
       saveIncognitoSessions(route.bank, [...getIncognitoSessions(route.bank), shownSession()]);
     if (this.discarded?.session !== state.session) this.discarded = null;
-    if (this.inspected && route.view === "talk" && !state.lines.some((line) => line.seq === this.inspected)) {
+    const leftReply = this.inspected && route.view === "talk" && !state.lines.some((line) => line.seq === this.inspected);
+    if (leftIncognito || leftReply) {
       this.inspected = null;
       emit("context", null);
     }
