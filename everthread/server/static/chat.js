@@ -1,6 +1,6 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
-import { bankPath, chatPath, get, hasChats, post, Problem, readEvents, request } from "./api.js";
+import { chatPath, get, hasChats, post, Problem, readEvents, request } from "./api.js";
 import { storedAnswer, textOf } from "./answers.js";
 import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
