@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hardship import PATIENCE, llm, web
 from hardship.loopback import serve_app
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
@@ -17,12 +17,16 @@ from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.page_helpers import check_accessibility, say_and_wait, visit
+from server.page_helpers import DESKTOP, PHONE, check_accessibility, say_and_wait, visit
 
 SPACING_S = 5
 AT_END = """text => { const box = document.getElementById('lines');
     return [...box.querySelectorAll('.line-text')].at(-1)?.textContent === text &&
         box.scrollHeight - box.scrollTop - box.clientHeight < 2 }"""
+ROWS = """nodes => nodes.map(node => { const range = document.createRange();
+    range.selectNodeContents(node.matches('.tag') ? node : node.firstChild);
+    return new Set([...range.getClientRects()].map(rect => rect.top)).size })"""
+SHOW_NOTICE = "import('/static/notices.js').then(({ showNotice }) => showNotice('It is done.'))"
 TOP_LINE = """() => { const box = document.getElementById('lines'), top = box.getBoundingClientRect().top;
     const isShown = line => line.getBoundingClientRect().bottom > top + 1;
     return [...box.querySelectorAll('.line')].find(isShown).dataset.seq }"""
@@ -110,6 +114,52 @@ def test_every_way_into_a_chat_leads_to_where_the_reader_expects_to_be(page: Pag
     assert page.evaluate(TOP_LINE) == seq
     page.locator("#session-list a").first.click()  # the chat that is shown
     expect_end(page, "New 29 of the garden.")
+
+
+def test_back_on_a_phone_leads_to_the_list_from_which_a_chat_was_opened(page: Page, long_url: str) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    visit(page, long_url, "long")
+    expect_end(page, "New 29 of the garden.")
+    page.locator("#lines").evaluate("box => (box.scrollTop = 200)")
+    page.wait_for_function("() => history.state?.top")
+    seq = page.evaluate(TOP_LINE)
+    page.click("#views [data-to=sessions]")
+    page.locator("#session-list a", has_text="Old 0 of the garden.").click()
+    expect(page.locator(".transcript-head")).to_be_in_viewport(ratio=1)
+    page.go_back()
+    expect(page.locator(".column:visible")).to_have_id("sessions")
+    page.reload()
+    expect(page.locator(".column:visible")).to_have_id("sessions")
+    page.wait_for_selector("html[data-ready]")
+    page.click("#views [data-to=chat]")
+    expect(page.locator(f"[data-seq='{seq}']")).to_be_in_viewport()
+    assert page.evaluate(TOP_LINE) == seq
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_a_notice_covers_neither_the_last_message_nor_the_message_box(
+    page: Page, long_url: str, size: ViewportSize
+) -> None:
+    page.set_viewport_size(size)
+    visit(page, long_url, "long")
+    expect_end(page, "New 29 of the garden.")
+    page.evaluate(SHOW_NOTICE)
+    expect_end(page, "New 29 of the garden.")
+    line, notice, composer = (
+        page.locator(each).last.evaluate("each => each.getBoundingClientRect().toJSON()")
+        for each in (".line", "#notices > div", "#composer")
+    )
+    assert line["bottom"] <= notice["top"] < notice["bottom"] <= composer["top"]
+
+
+def test_a_row_of_the_list_of_chats_is_broken_neither_within_a_tag_nor_after_its_time(page: Page, url: str) -> None:
+    add_chat(url, "rows", "garden", 12, ended=timedelta(minutes=90))
+    tags = {"metadata": {"tags": ["journeys", "photography", "the sea in winter"]}}
+    web.patch(f"{url}/api/v1/banks/rows/sessions/garden", json=tags).raise_for_status()
+    visit(page, url, "rows")
+    parts = page.locator("#session-list li :is(.tag, .small)")
+    expect(parts).to_have_count(4)
+    assert parts.evaluate_all(ROWS) == [1] * 4
 
 
 def test_back_leads_from_another_bank_to_the_one_that_an_address_without_a_bank_showed(page: Page, url: str) -> None:

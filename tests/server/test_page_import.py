@@ -74,6 +74,7 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
     for again in (False, True):
         dialog = drop(page, whatsapp())
         expect(dialog).to_contain_text("1 chat · 2 messages")
+        expect(dialog.locator(".contents p", has_text="2024")).to_have_text("3 May 2024")  # not from then to then
         expect(dialog.get_by_label("Who are you?")).to_have_value("Nora")  # the file is named after the other
         if not again:
             check_accessibility(page)

@@ -107,6 +107,31 @@ def test_turning_incognito_off_asks_nothing(page: Page, url: str) -> None:
     assert "Said openly." in lines(url, "off")
 
 
+def test_an_answer_without_a_model_leaves_with_incognito(page: Page, url_without_model: str) -> None:
+    add_past_lines(url_without_model, "leaves", "The blue bicycle stands in the cellar.")
+    visit(page, url_without_model, "leaves")
+    page.get_by_label("Incognito").click()
+    say(page, "Where does the blue bicycle stand?")
+    expect(page.locator(".recalled")).to_contain_text("cellar")
+    expect(page.locator(".hit")).to_contain_text("cellar")
+    expect(page.locator("#send")).to_have_text("Send")
+    page.get_by_label("Incognito").click()
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator(".line")).to_have_count(0)
+    expect(page.locator(".hit")).to_have_count(0)
+
+
+def test_a_message_sent_while_incognito_is_turned_on_is_not_saved(page: Page, url: str) -> None:
+    visit(page, url, "quickly")
+    turning_on = HeldRoute(page, "**/incognito")
+    page.get_by_label("Incognito").click()
+    say(page, SECRET)
+    expect(page.locator(".sending")).to_be_visible()
+    turning_on.release()
+    expect(page.locator(".unsaved")).to_have_count(2)
+    assert lines(url, "quickly") == []
+
+
 def test_incognito_of_one_chat_leaves_others_unaffected(page: Page, url: str) -> None:
     visit(page, url, "both")
     say_and_wait(page, "Said openly.")

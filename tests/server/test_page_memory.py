@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from everthread.recall import time_overview
 from everthread.recall.features import SIGNALS
 from everthread.recipes.default import Default
-from server.page_helpers import add_past_lines, check_accessibility, say, say_and_wait, visit
+from server.page_helpers import PHONE, add_past_lines, check_accessibility, say, say_and_wait, visit
 
 
 def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> None:
@@ -41,6 +41,43 @@ def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> Non
     expect(page.locator("#lines .transcript-head")).to_be_visible()
     page.get_by_role("button", name="Back to current chat").click()
     expect(page.locator("#lines")).to_contain_text("Where did my sister Mia move?")
+
+
+def test_an_earlier_chat_empties_the_memory_column_until_the_reader_is_back(page: Page, url: str) -> None:
+    add_past_lines(url, "emptied", "The blue bicycle stands in the cellar.")
+    visit(page, url, "emptied")
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    say_and_wait(page, "Thanks.")
+    page.get_by_role("button", name="1 memory").click()
+    hit = page.locator(".hit", has_text="cellar")
+    expect(hit).to_be_visible()
+    page.locator("#session-list a", has_text="The blue bicycle").last.click()
+    expect(page.locator(".transcript-head")).to_be_visible()
+    expect(hit).to_have_count(0)
+    page.go_back()
+    expect(hit).to_be_visible()
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.click("#views [data-to=memory]")
+    hit.locator("a").click()
+    expect(page.locator(".transcript-head")).to_be_visible()
+    page.go_back()
+    expect(page.locator(".column:visible")).to_have_id("memory")
+    expect(hit).to_be_visible()
+
+
+def test_the_memories_of_a_reply_that_arrives_are_not_shown_beside_an_earlier_chat(page: Page, url: str) -> None:
+    add_past_lines(url, "arrives", "The blue bicycle stands in the cellar.")
+    visit(page, url, "arrives")
+    say(page, "Where does the blue bicycle stand? Tell me slowly.")
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    hit = page.locator(".hit", has_text="cellar")
+    expect(hit).to_be_visible()
+    page.locator("#session-list a", has_text="The blue bicycle").last.click()
+    expect(hit).to_have_count(0)
+    expect(page.locator("#send")).to_have_text("Send")  # the reply is complete
+    expect(hit).to_have_count(0)
+    page.go_back()
+    expect(hit).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

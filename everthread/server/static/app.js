@@ -16,11 +16,6 @@ import { dropOpening, getOpening, getPref, setPref } from "./prefs.js";
 import { applyHash, hashOf, navigate, route } from "./router.js";
 import { t } from "./words.js";
 
-const VIEWS = [
-  ["sessions", t("view.sessions"), "sessions"],
-  ["chat", t("view.chat"), "chat"],
-  ["memory", t("view.memory"), "memory"],
-];
 const SIDES = { sessions: "navigation", memory: "complementary" }; // the columns beside the chat, and their roles
 const NARROW = matchMedia("(max-width: 64rem)"); // as in responsive.css
 const SESSIONS_PATH = "/sessions?limit=50&archived=false";
@@ -88,7 +83,7 @@ const showRoute = withErrors(async () => {
 async function openRoute() {
   byId("composer").hidden = route.view !== "talk";
   if (listedBank !== route.bank) showBank(route.bank);
-  showView("chat");
+  showView(history.state?.column ?? "chat");
   const bankReady = ensureBank();
   const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
   if (isDemoBank(route.bank)) bankReady.then(loadDemo).then(({ openDemo }) => openDemo()).catch(showError);
@@ -96,7 +91,7 @@ async function openRoute() {
   else await chat.open(bankReady).catch(showUnlessForbidden);
   performance.mark("read");
   await lists;
-  if (!NARROW.matches) emit("column-opened", "memory");
+  if (!NARROW.matches || document.body.dataset.view === "memory") emit("column-opened", "memory");
 }
 
 /** Show an earlier conversation. The chat's state is read as well: the header shows its character. */
@@ -149,8 +144,9 @@ async function ensureBank() {
   }
 }
 
-/** Where a narrow window shows one column at a time, show this one, as the main one. */
+/** Where a narrow window shows one column at a time, show this one, as the main one. "Back" returns to it. */
 function showView(name) {
+  history.replaceState({ ...history.state, column: name }, "");
   document.body.dataset.view = name;
   for (const link of byId("views").children) link.toggleAttribute("aria-current", link.dataset.to === name);
   for (const [id, role] of Object.entries(SIDES)) byId(id).role = NARROW.matches && id === name ? "main" : role;
@@ -266,7 +262,7 @@ on(
 onClick("open-settings", ({ openSettings }) => openSettings(serverInfo, chat));
 fill(
   byId("views"),
-  VIEWS.map(([name, label, image]) => button([icon(image), label], () => (showView(name), emit("column-opened", name)), { "data-to": name })),
+  ["sessions", "chat", "memory"].map((name) => button([icon(name), t(`view.${name}`)], () => (showView(name), emit("column-opened", name)), { "data-to": name })),
 );
 
 /** Skip to where one writes, or to what one reads: an address in the link would name a bank. */

@@ -1,6 +1,6 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
-import { bankPath, chatPath, get, hasChats, post, Problem, readEvents, request } from "./api.js";
+import { chatPath, get, hasChats, post, Problem, readEvents, request } from "./api.js";
 import { storedAnswer, textOf } from "./answers.js";
 import { homeOf } from "./banknames.js";
 import { byId } from "./dom.js";
@@ -190,13 +190,16 @@ export class ChatView {
   }
 
   setState(state) {
+    const leftIncognito = this.state?.incognito && !state.incognito;
+    if (leftIncognito) this.transient = null;
     this.state = state;
     state.bank = route.bank;
     this.stateOf = `${route.bank}/${shownSession()}`;
     if (state.incognito && !this.assumesIncognito)
       saveIncognitoSessions(route.bank, [...getIncognitoSessions(route.bank), shownSession()]);
     if (this.discarded?.session !== state.session) this.discarded = null;
-    if (this.inspected && route.view === "talk" && !state.lines.some((line) => line.seq === this.inspected)) {
+    const leftReply = this.inspected && route.view === "talk" && !state.lines.some((line) => line.seq === this.inspected);
+    if (leftIncognito || leftReply) {
       this.inspected = null;
       emit("context", null);
     }
@@ -365,7 +368,7 @@ export class ChatView {
       const question = this.state.lines.findLast((line) => line.role === "user")?.text;
       pending.quotes = !Object.keys(data.prompt).length;
       pending.context = arrivingContext(data, question, this.isGroup ? this.group.replying.bank : route.bank);
-      emit("context", { context: pending.context, of: null });
+      if (route.view === "talk") emit("context", { context: pending.context, of: null });
     } else if (name === "piece" && pending.quotes) return; // the page has words of its own for it
     else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
     else if (name === "question") noteQuestion(pending, data);
@@ -402,7 +405,7 @@ export class ChatView {
     if (ending) return void this.onConversationEnd(ending);
     this.unclear = unclear;
     this.setState(state);
-    if (line && context) this.selectReply(line.seq, context);
+    if (line && context && route.view === "talk") this.selectReply(line.seq, context);
     if (problem) showError(new Problem(problem));
     else if (done?.refused) showNotice(t("chat.refused"));
     emit("sessions-changed");

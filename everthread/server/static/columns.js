@@ -19,7 +19,6 @@ export function createColumns(chat) {
   if (created) return created;
   created = { memory: new MemoryColumn(chat), sessions: new SessionList() };
   chat.replayEvents();
-  if (document.body.dataset.view === "memory") created.memory.replies.showLatest();
   return created;
 }
 

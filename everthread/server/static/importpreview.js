@@ -75,10 +75,11 @@ function summary({ contents, name }, isOne) {
 /** How much there is, and from when to when. */
 function size({ conversations, messages, units, first_at, last_at }) {
   const counts = [t("count.chats", { count: conversations.length }), t("count.messages", { count: messages })];
+  const [first, last] = [first_at, last_at].map(longDate);
   if (units) counts.push(t("import.units", { count: units }));
   return [
     h("p", {}, counts.join(" · ")),
-    first_at && h("p", {}, t("import.span", { first: longDate(first_at), last: longDate(last_at) })),
+    first_at && h("p", {}, first === last ? first : t("import.span", { first, last })),
   ];
 }
 

@@ -11,7 +11,8 @@ import { t } from "./words.js";
 /** Turn incognito on or off. Turning it off discards what was said in it. */
 export const setIncognito = withErrors(async (chat, enabled) => {
   const lost = !enabled && chat.state.lines.some((line) => line.seq < 0);
-  const state = await post(chatPath("/incognito", shownSession()), { on: enabled });
+  chat.loading = post(chatPath("/incognito", shownSession()), { on: enabled }); // a message waits for it
+  const state = await chat.loading;
   if (!enabled) chat.leaveIncognito();
   chat.setState(state);
   if (lost) showNotice(t("incognito.lost"));

@@ -61,12 +61,13 @@ export class ReplyMemoriesPanel {
     if (context === this.context) this.setContext(read && { ...read, question });
   }
 
-  /** Show the memories of the latest reply, unless some are shown. */
+  /** Show the memories of the reply that was chosen or of the latest one, unless some are shown. */
   async showLatest() {
     const { chat } = this;
     const { place, state } = chat;
     if (this.context || !state || route.view !== "talk") return;
-    const reply = state.lines.findLast(({ role, answer }) => role === "assistant" || answer?.line);
+    const isChosen = ({ role, seq, answer }) => (chat.inspected ? seq === chat.inspected : role === "assistant" || answer?.line);
+    const reply = state.lines.findLast(isChosen);
     const prompt = reply?.role === "assistant" ? chat.promptOf(reply) : reply;
     const context = prompt && (await chat.loadContext(reply, prompt));
     if (context && !this.context && chat.place === place) chat.selectReply(reply.seq, context);

@@ -15,7 +15,7 @@ export class ScrollFollower {
     this.scheduled = false;
     this.lastTop = 0; // only scrolling up stops following: text may also grow before the scroll event arrives
     box.addEventListener("scroll", () => this.onScroll());
-    new ResizeObserver(() => this.onGrow()).observe(box);
+    new ResizeObserver(() => this.onResize()).observe(box);
     new MutationObserver(() => this.onGrow()).observe(box, { childList: true, subtree: true });
     on("route", () => (this.place = null));
   }
@@ -25,15 +25,26 @@ export class ScrollFollower {
   arrive(target, extend) {
     this.place = location.hash;
     this.extend = extend;
+    this.target = target;
     this.follows = target === null;
     if (this.follows) return this.scrollToEnd();
     this.following = false;
-    target.scrollIntoView({ block: "start" });
-    return this.onScroll();
+    return this.onResize();
+  }
+
+  /** Scroll to where the reader arrives once the box is shown, and keep to the end if it follows. */
+  onResize() {
+    if (this.target && this.box.clientHeight) {
+      this.target.scrollIntoView({ block: "start" });
+      this.target = null;
+      this.onScroll();
+    }
+    this.onGrow();
   }
 
   onScroll() {
     const { scrollTop, scrollHeight, clientHeight } = this.box;
+    if (!clientHeight) return; // another column is shown
     const below = scrollHeight - scrollTop - clientHeight;
     this.following = this.follows && (below < NEAR_END_PX || (this.following && scrollTop >= this.lastTop));
     this.lastTop = scrollTop;
@@ -46,9 +57,9 @@ export class ScrollFollower {
 
   /** Save the line at the top of the box, which "back" and a reload return to. */
   save() {
-    if (this.place !== location.hash) return;
+    if (this.place !== location.hash || !this.box.clientHeight) return;
     const top = this.following || (!this.follows && !this.box.scrollTop) ? null : Number(this.topLine()?.dataset.seq) || null;
-    if ((history.state?.top ?? null) !== top) history.replaceState(top && { top }, "");
+    if ((history.state?.top ?? null) !== top) history.replaceState({ ...history.state, top }, "");
   }
 
   topLine() {

@@ -159,7 +159,7 @@ function sessionItem(session) {
       { class: "session", href, ...currentProps(shown) },
       groupPortraits(session),
       textElement("span", nameOf(session), { class: "preview" }),
-      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${t("count.messages", { count: session.lines }).replaceAll(" ", "\u00a0")}`, tagsOf(session).map(tag)),
+      h("span", { class: "small" }, `${shortDate(session.last_at)} · ${t("count.messages", { count: session.lines })} `, tagsOf(session).map(tag)),
     ),
     optionsButton(session),
   );
