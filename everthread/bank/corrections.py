@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX, META_UNDATED
+from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX, META_RECALLED, META_UNDATED
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import LineStore, Store, UnitStore
 from everthread.stores.errors import missing_line_error
@@ -19,7 +19,7 @@ from everthread.types import Filter, JSONValue, Line, NewLine, NewUnit, Unit
 def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
     """Build the line that replaces another with a new text, by the same speaker at the same time.
 
-    Metadata about the old text, such as the positions of its quotes, is dropped.
+    Metadata about the old text, such as the positions of its quotes, is dropped. What was recalled for it is kept.
 
     Args:
         store: the store of the bank.
@@ -36,8 +36,7 @@ def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str 
         raise missing_line_error(bank, seq)
     old = lines[0]
     metadata = {**keep_source_metadata(old), META_CORRECTS: old.metadata.get(META_CORRECTS, seq)}
-    if META_UNDATED in old.metadata:
-        metadata[META_UNDATED] = old.metadata[META_UNDATED]
+    metadata |= {name: old.metadata[name] for name in (META_UNDATED, META_RECALLED) if name in old.metadata}
     return NewLine(text, old.speaker, old.role, old.said_at, old.session, metadata, old.parent, source_key(old) or key)
 
 

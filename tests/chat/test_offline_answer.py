@@ -140,6 +140,13 @@ def test_an_answer_quotes_the_correction_of_its_line(asked: Chat) -> None:
     assert (answer.source, answer.is_corrected, answer.is_sure) == (again, True, True)
 
 
+def test_a_corrected_line_keeps_its_answer(asked: Chat) -> None:
+    told, question = asked.memory.correct(2, "Mia moved to Porto."), asked.memory.correct(3, "What's my cat called?")
+    asked.refresh()
+    answers = asked.offline_answers()
+    assert (answers[told.seq].kind, answers[question.seq].source) == ("remembered", asked.lines[0])
+
+
 def test_an_answer_whose_line_was_forgotten_remains_without_it(asked: Chat) -> None:
     asked.forget(1)
     assert asked.offline_answers()[3] == OfflineAnswer("quote", None)
