@@ -56,6 +56,10 @@ def test_an_earlier_chat_empties_the_memory_column_until_the_reader_is_back(page
     expect(hit).to_have_count(0)
     page.go_back()
     expect(hit).to_be_visible()
+    hit.locator("a").click()
+    expect(page.locator(".line.target")).to_contain_text("cellar")
+    expect(hit).to_be_visible()  # the reader follows it
+    page.go_back()
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     page.click("#views [data-to=memory]")
     hit.locator("a").click()

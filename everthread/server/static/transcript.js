@@ -43,7 +43,6 @@ export class TranscriptView {
     const [info, lines] = await Promise.all([readSession(session), readFrom(session, top ?? seq)]);
     if (route.view !== "read" || route.session !== session) return;
     Object.assign(this, { session: info, lines, complete: new Set() });
-    if (!lines.some(({ seq }) => seq === this.chat.inspected)) emit("context", null);
     this.elements.clear();
     this.box.replaceChildren();
     this.render();
