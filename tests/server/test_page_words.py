@@ -10,7 +10,6 @@ import tree_sitter_javascript
 from tree_sitter import Language, Node, Parser
 
 from everthread import errors
-from everthread.factory import RECIPES, open_recipe
 from everthread.server.page_languages import DEFAULT_LANGUAGE, Text, read_languages
 from everthread.server.problems import to_kebab_case
 from everthread.transfer.services.registry import SERVICES, WHATSAPP
@@ -276,11 +275,6 @@ def test_a_problem_that_a_person_may_meet_has_a_text() -> None:
     kinds = kinds_of_problems()
     assert {"forbidden", "bank-busy", "bad-line"} < kinds
     assert {kind for kind in kinds if f"problem.{kind}" not in ENGLISH} == SHOWN_AS_SENT | OF_PROGRAMS | ELSEWHERE
-
-
-def test_each_recipe_is_described_as_in_the_library() -> None:
-    described = {key: text for key, text in ENGLISH.items() if key.startswith("recipe.")}
-    assert described == {f"recipe.{name}": open_recipe(name).description for name in RECIPES}
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
