@@ -102,13 +102,13 @@ def test_a_box_can_be_ticked_and_a_missing_number_is_refused(page: Page, url: st
 def test_an_error_of_the_server_is_shown_next_to_the_field(tab: Page, url: str) -> None:
     visit(tab, url, "refused")
     web.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
-    detail = "invalid window: got overlap=2, evict=8, window_max=2"
+    text = "The overlap must be less than the lines that leave, and these less than the full window."
     tab.click("#open-settings")
     tab.get_by_text("Options of the recipe character").click()
     full = tab.get_by_label("Full window", exact=True)
     full.fill("2")
     full.press("Tab")
-    expect(tab.locator(".option", has=full).get_by_role("alert")).to_contain_text(detail)
+    expect(tab.locator(".option", has=full).get_by_role("alert")).to_contain_text(text)
 
 
 def test_the_model_of_notes_and_summaries_is_chosen_in_the_settings_and_saved_with_the_bank(
