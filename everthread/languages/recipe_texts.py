@@ -24,11 +24,13 @@ class RecipeTexts:
     Attributes:
         names: the names of options.
         choices: the names of their values.
+        terminal: the words around them in the terminal.
         recipes: the description of each recipe, and the meanings of its options.
     """
 
     names: Table
     choices: Table
+    terminal: Table
     recipes: Mapping[str, Table]
 
     def describe(self, recipe: str, description: str) -> str:
@@ -53,4 +55,4 @@ class RecipeTexts:
 def load_recipe_texts(language: str = DEFAULT_LANGUAGE) -> RecipeTexts:
     """Load the texts of a language, which must be one of `config.LANGUAGES`."""
     tables = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    return RecipeTexts(tables.pop("names"), tables.pop("choices"), tables)
+    return RecipeTexts(tables.pop("names"), tables.pop("choices"), tables.pop("terminal"), tables)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from everthread.config import LANGUAGES
@@ -24,6 +26,14 @@ def test_every_option_and_choice_has_a_name(language: str) -> None:
     for declared in OPTIONS.values():
         names = [texts.name(option) for option in declared]
         assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_words_of_the_terminal_have_the_placeholders_of_the_english_ones(language: str) -> None:
+    words, english = (load_recipe_texts(each).terminal for each in (language, "en"))
+    assert words.keys() == english.keys()
+    for name, text in words.items():
+        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", english[name]))
 
 
 @pytest.mark.parametrize("language", [language for language in LANGUAGES if language != "en"])
