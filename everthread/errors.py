@@ -22,7 +22,8 @@
         └── ScribeFailed                 a model's answer can't be parsed; the job stays queued
 
 A message names the problem, the value and the remedy. An error stores a file's path and the name of an option in
-fields, because the command line, REST and Python each write them in their own way.
+fields, because the command line, REST and Python each write them in their own way. One that people cause by what they
+type has a reason as well, for which the page has a text in their language.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 FLAGS = frozenset({"force"})  # options that are on or off
@@ -50,13 +51,24 @@ class EverthreadError(Exception):
         where: the place in that file, such as "line 3".
         remedy: what to do; {option} is replaced by the option.
         option: the option that the remedy names.
+        reason: what is wrong, as a key of texts in other languages, such as "same-name".
+        values: what the placeholders of those texts stand for.
     """
 
     def __init__(
-        self, message: str = "", *, path: Path | str | None = None, where: str = "", remedy: str = "", option: str = ""
+        self,
+        message: str = "",
+        *,
+        path: Path | str | None = None,
+        where: str = "",
+        remedy: str = "",
+        option: str = "",
+        reason: str = "",
+        values: Mapping[str, str | int] | None = None,
     ) -> None:
         super().__init__(message)
         self.message, self.path, self.where, self.remedy, self.option = message, path, where, remedy, option
+        self.reason, self.values = reason, values or {}
 
     def __str__(self) -> str:
         return self.render()

@@ -57,6 +57,15 @@ def test_python_the_command_line_and_rest_write_path_and_option_differently() ->
     assert build_error_document(FORMATLESS)["detail"] == "a.txt: this looks like JSON; name it with ?format= (b)"
 
 
+def test_a_reason_and_its_values_reach_the_client() -> None:
+    error = BadInput("a name has 201 characters", reason="long-name", values={"limit": 200})
+    document = build_error_document(error)
+    assert (document["reason"], document["values"]) == ("long-name", {"limit": 200})
+    again = build_error(422, document, "http://x")
+    assert (str(again), again.reason, again.values) == (str(error), "long-name", {"limit": 200})
+    assert "reason" not in build_error_document(BadInput("something else"))
+
+
 def test_a_boolean_option_is_written_without_a_value_to_fill_in() -> None:
     error = BadInput("it exists", remedy="replace it with {option}", option="force")
     assert str(error) == "it exists; replace it with force=True"

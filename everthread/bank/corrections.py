@@ -89,7 +89,9 @@ def build_note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]
     latest = max(sessions, key=lambda session: session.last_seq, default=None)
     last = None if latest is None else list(store.lines(bank, Filter(session=latest.id)))[-1]
     if last is None:
-        raise BadInput(f"bank {bank!r} has no line yet, and notes derive from lines; store a line first")
+        raise BadInput(
+            f"bank {bank!r} has no line yet, and notes derive from lines; store a line first", reason="nothing-said"
+        )
     metadata = {META_BY_HAND: True, META_NOTED_TO: 0}
     return NewUnit("note", text, last.seq, last.seq, last.said_at, metadata=metadata, sources=(last.seq,)), None
 

@@ -100,11 +100,14 @@ def _check_text(text: str, metadata: Metadata) -> str:
         return text
     if not text.strip():
         raise BadLine(
-            f"text is empty: {text!r}; a line needs at least one character that is not blank, or metadata and no text"
+            f"text is empty: {text!r}; a line needs at least one character that is not blank, or metadata and no text",
+            reason="blank-text",
         )
     if len(text) > MAX_TEXT_CHARS:
         raise BadLine(
-            f"text has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are allowed in a line; import it in parts"
+            f"text has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are allowed in a line; import it in parts",
+            reason="long-text",
+            values={"limit": MAX_TEXT_CHARS},
         )
     return text
 

@@ -174,9 +174,15 @@ def check_unit(new: NewUnit) -> NewUnit:
     if check_name(new.kind, "a unit's kind") == "line":
         raise BadInput("a unit's kind can't be 'line'; store lines with observe")
     if not isinstance(new.text, str) or not new.text.strip():
-        raise BadInput(f"a unit's text must have a character that is not blank, got {shortly(new.text)}")
+        raise BadInput(
+            f"a unit's text must have a character that is not blank, got {shortly(new.text)}", reason="blank-text"
+        )
     if len(new.text) > MAX_TEXT_CHARS:
-        raise BadInput(f"a unit's text has {len(new.text):,} characters; at most {MAX_TEXT_CHARS:,} are allowed")
+        raise BadInput(
+            f"a unit's text has {len(new.text):,} characters; at most {MAX_TEXT_CHARS:,} are allowed",
+            reason="long-text",
+            values={"limit": MAX_TEXT_CHARS},
+        )
     if (new.first_seq, new.last_seq) != NO_LINES:
         check_span(new.first_seq, new.last_seq, "a unit")
     if outside := [seq for seq in new.sources if type(seq) is not int or not new.first_seq <= seq <= new.last_seq]:
@@ -207,7 +213,11 @@ def check_title(title: str | None) -> str | None:
     if not isinstance(title, str):
         raise BadInput(f"invalid title: got {shortly(title)}, expected a str")
     if len(title) > MAX_TITLE_CHARS:
-        raise BadInput(f"invalid title: it has {len(title):,} characters, expected at most {MAX_TITLE_CHARS:,}")
+        raise BadInput(
+            f"invalid title: it has {len(title):,} characters, expected at most {MAX_TITLE_CHARS:,}",
+            reason="long-title",
+            values={"limit": MAX_TITLE_CHARS},
+        )
     return check_storable(" ".join(title.split()), "a title", BadInput)
 
 

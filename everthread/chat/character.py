@@ -50,7 +50,9 @@ class Character:
             if is_same_name(getattr(self, name), self.person):
                 raise BadInput(
                     f"{name} {getattr(self, name)!r} is the user's name too, so speakers could not be distinguished; "
-                    "give one of them another name"
+                    "give one of them another name",
+                    reason="same-name",
+                    values={"name": getattr(self, name)},
                 )
         if not isinstance(self.card, Mapping):
             raise BadInput(f"card must be a mapping, got {shortly(self.card)}")
@@ -93,15 +95,23 @@ def _check_text(name: str, text: object) -> None:
     if not isinstance(text, str):
         raise BadInput(f"{name} must be text, got {shortly(text)}")
     if len(text) > MAX_FIELD_CHARS:
-        raise BadInput(f"{name} has {len(text):,} characters; at most {MAX_FIELD_CHARS:,} are allowed, so shorten it")
+        raise BadInput(
+            f"{name} has {len(text):,} characters; at most {MAX_FIELD_CHARS:,} are allowed, so shorten it",
+            reason="long-text",
+            values={"limit": MAX_FIELD_CHARS},
+        )
     _check_storable(text, name)
 
 
 def _check_name(name: str, text: str) -> None:
     if not text.strip():
-        raise BadInput(f"{name} must be text that is not blank, got {text!r}")
+        raise BadInput(f"{name} must be text that is not blank, got {text!r}", reason="blank-name")
     if len(text) > MAX_NAME_CHARS:
-        raise BadInput(f"{name} {text[:40]!r}… has {len(text)} characters; at most {MAX_NAME_CHARS} are allowed")
+        raise BadInput(
+            f"{name} {text[:40]!r}… has {len(text)} characters; at most {MAX_NAME_CHARS} are allowed",
+            reason="long-name",
+            values={"limit": MAX_NAME_CHARS},
+        )
     if text.splitlines() != [text]:
         raise BadInput(f"{name} {shortly(text)} has a line break; write it on one line")
 

@@ -50,7 +50,9 @@ class Listeners:
             if remember_policy(memory.settings()) is False or (memory.bank == own and chat.incognito):
                 raise BadInput(
                     f"{_name(memory)} is not to remember this conversation, so it can't be in a group; turn off "
-                    f"incognito, or set `remember` of bank {memory.bank!r} to always or ask"
+                    f"incognito, or set `remember` of bank {memory.bank!r} to always or ask",
+                    reason="group-incognito",
+                    values={"name": _name(memory)},
                 )
 
     def _check_names(self) -> None:
@@ -58,7 +60,11 @@ class Listeners:
             if one.bank == other.bank:
                 raise BadInput(f"the group has bank {one.bank!r} twice; name each bank once")
             if is_same_name(_name(one), _name(other)):
-                raise BadInput(f"two characters of the group are named {_name(one)!r}; rename one of them")
+                raise BadInput(
+                    f"two characters of the group are named {_name(one)!r}; rename one of them",
+                    reason="group-names",
+                    values={"name": _name(one)},
+                )
 
     @property
     def names(self) -> list[str]:

@@ -49,7 +49,11 @@ def add(memory: Memory, seq: int) -> list[Line]:
         if seq in seqs:
             return value
         if len(seqs) >= MAX_PINS:
-            raise BadInput(f"{MAX_PINS} lines are pinned already, the most that are allowed; unpin one of them first")
+            raise BadInput(
+                f"{MAX_PINS} lines are pinned already, the most that are allowed; unpin one of them first",
+                reason="many-pins",
+                values={"limit": MAX_PINS},
+            )
         return sorted([*seqs, seq])
 
     memory.store.update_setting(memory.bank, SETTING_PINNED, add_pin)

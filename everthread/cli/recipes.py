@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from everthread import factory
 from everthread.cli.common import json_option, show_json
 from everthread.cli.main import open_store
 from everthread.cli.refusals import refusals
+from everthread.languages.recipe_texts import load_recipe_texts
+from everthread.languages.terminal_language import find_language
 from everthread.recipes import options
 from everthread.recipes.base import Recipe
+from everthread.recipes.options import Option
 from everthread.recipes.saved_recipe import SavedRecipe
 
 bank_option = click.option("-b", "--bank", help="Show the values of this bank.")
@@ -41,10 +46,10 @@ def recipes(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
     if as_json:
         show_json(descriptions)
         return
-    click.echo("\n".join(f"{name:<12} {description}" for name, description in descriptions.items()))
-    click.echo(
-        "(the options of a recipe: everthread recipes NAME; to chat with it: everthread chat --recipe NAME)", err=True
-    )
+    texts = load_recipe_texts(find_language())
+    rows = (f"{name:<12} {texts.describe(name, description)}" for name, description in descriptions.items())
+    click.echo("\n".join(rows))
+    click.echo(texts.terminal["hint"], err=True)
 
 
 recipes.add_command(refusals)
@@ -75,10 +80,23 @@ def _show(recipe: Recipe, as_json: bool) -> None:
     if as_json:
         show_json({"name": recipe.name, "about": recipe.description, "options": options.describe_options(recipe)})
         return
-    values = options.read_values(recipe)
+    texts, values = load_recipe_texts(find_language()), options.read_values(recipe)
     rows = [
-        f"\n{name} = {options.as_text(values[name])}\n    {option.limits.meaning}\n"
-        f"    {option.expected.capitalize()}; default: {options.as_text(option.default) or 'empty'}"
+        f"\n{name} = {options.as_text(values[name])}\n"
+        f"    {texts.name(name)}: {texts.explain(recipe.name, name, option.limits.meaning)}\n"
+        f"    {_describe_values(option, texts.terminal)}"
         for name, option in options.options(recipe).items()
     ]
-    click.echo("\n".join([f"{recipe.name}: {recipe.description}", *rows]))
+    click.echo("\n".join([f"{recipe.name}: {texts.describe(recipe.name, recipe.description)}", *rows]))
+
+
+def _describe_values(option: Option, words: Mapping[str, str]) -> str:
+    """Describe the values that an option accepts, and its default."""
+    low, high, choices = option.limits.low, option.limits.high, option.limits.choices
+    expected = words["one_of"].format(choices=", ".join(choices)) if choices else words[option.type]
+    if option.type in ("int", "float") and (low is not None or high is not None):
+        kind = "at_most" if low is None else "at_least" if high is None else "from_to"
+        expected = words[kind].format(kind=expected, low=f"{low or 0:g}", high=f"{high or 0:g}")
+    if option.optional:
+        expected = words["or_none"].format(expected=expected)
+    return words["default"].format(expected=expected, value=options.as_text(option.default) or words["empty"])

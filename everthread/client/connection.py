@@ -227,11 +227,19 @@ def build_error(status: int, document: Mapping[str, Any], url: str) -> Everthrea
     kind_by_name = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
     default = BadInput if status < 500 else StoreError
     kind = kind_by_name or ERRORS_BY_STATUS.get(status, default)
-    if issubclass(kind, errors.ModelError) or not isinstance(document.get("message"), str):
+    if issubclass(kind, errors.ModelError):
         return kind(detail)
-    parts = {name: str(document.get(name) or "") for name in ("where", "remedy", "option")}
-    path = document.get("path")
-    return kind(document["message"], path=None if path is None else str(path), **parts)
+    message, path, values = (document.get(name) for name in ("message", "path", "values"))
+    where, remedy, option, reason = (str(document.get(name) or "") for name in ("where", "remedy", "option", "reason"))
+    return kind(
+        message if isinstance(message, str) else detail,
+        path=None if path is None else str(path),
+        where=where,
+        remedy=remedy,
+        option=option,
+        reason=reason,
+        values=values if isinstance(values, dict) else None,
+    )
 
 
 def _encode_body(body: object) -> FileBody | None:

@@ -262,7 +262,8 @@ def check_remote(recipe: HasOptions, values: Mapping[str, object]) -> None:
             expected = ", ".join(map(repr, dict.fromkeys((*safe, current[name]))))
             raise BadInput(
                 f"invalid {name}: {shortly(values[name])}; a request may set it to one of {expected}; only the "
-                "server's configuration may set other values"
+                "server's configuration may set other values",
+                reason="server-only",
             )
 
 

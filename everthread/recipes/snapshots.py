@@ -80,7 +80,8 @@ class Snapshots(Recipe):
         if not 0 <= self.overlap < self.evict < self.window_max:
             raise BadInput(
                 f"invalid window: got overlap={self.overlap}, evict={self.evict}, window_max={self.window_max}; "
-                "expected 0 <= overlap < evict < window_max"
+                "expected 0 <= overlap < evict < window_max",
+                reason="window-order",
             )
 
     def count_evicted_lines(self, costs: Sequence[int], limit: int) -> int:

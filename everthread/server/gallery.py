@@ -77,7 +77,11 @@ class Gallery:
     def check_room(self, added: Iterable[str] = ("",)) -> None:
         """Raise BadInput if a member has too many characters for these to be added."""
         if self._own is not None and len({*character_library.list_names(self._own), *added}) > MAX_OWN_CHARACTERS:
-            raise BadInput(f"you have {MAX_OWN_CHARACTERS} characters of your own, the most allowed; remove one first")
+            raise BadInput(
+                f"you have {MAX_OWN_CHARACTERS} characters of your own, the most allowed; remove one first",
+                reason="many-characters",
+                values={"limit": MAX_OWN_CHARACTERS},
+            )
 
 
 def own_folder(account: Account) -> Path:

@@ -12,8 +12,11 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Depends, Request
+
+from everthread.config import LANGUAGES
 
 FOLDER = Path(__file__).parent / "static" / "languages"
 DEFAULT_LANGUAGE = "en"
@@ -82,6 +85,14 @@ def choose_language(request: Request, codes: Mapping[str, object]) -> str:
     chosen = request.cookies.get(COOKIE, "")
     accepted = parse_accept_language(request.headers.get("accept-language", ""))
     return next((code for code in (chosen, *accepted) if code in codes), DEFAULT_LANGUAGE)
+
+
+def _choose_for_response(request: Request) -> str:
+    """Return the language of the person, that of the page."""
+    return choose_language(request, dict.fromkeys(LANGUAGES))
+
+
+ResponseLanguage = Annotated[str, Depends(_choose_for_response)]
 
 
 def parse_accept_language(header: str) -> list[str]:

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
+from operator import itemgetter
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -96,7 +97,9 @@ def build_error_document(error: errors.EverthreadError) -> dict[str, object]:
         return build_document(get_status(error), name, error.public)
     fields = {"path": None if error.path is None else to_file_name(error.path), "where": error.where}
     fields |= {"message": error.message, "remedy": error.remedy, "option": error.option}
-    parts = {field: value for field, value in fields.items() if value} if error.path or error.option else {}
+    parts: dict[str, object] = dict(filter(itemgetter(1), fields.items())) if error.path or error.option else {}
+    if error.reason:
+        parts |= {"reason": error.reason, "values": error.values}
     return build_document(get_status(error), name, error.render(render_parameter, to_file_name), **parts)
 
 

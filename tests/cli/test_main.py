@@ -1221,9 +1221,22 @@ def test_the_list_of_recipes_names_the_commands_that_take_one(cli: Cli) -> None:
     assert "everthread chat --recipe NAME" in listed.stderr
 
 
-def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: Cli) -> None:
+def test_recipes_and_their_options_are_described_in_the_terminals_language(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVERTHREAD_LANGUAGE", "de")
+    listed, shown = cli("recipes"), cli("recipes", "goodai").stdout
+    assert "emi          wie Emi: die eine Antwort" in listed.stdout
+    assert "(die Optionen eines Rezepts: everthread recipes NAME;" in listed.stderr
+    assert "capacity = 50000\n    Stücke im Gedächtnis: Höchstzahl der Stücke; die ältesten werden entfernt.\n" in shown
+    assert "    Eine ganze Zahl ab 1; Voreinstellung: 50000\n" in shown
+    assert "    Eines von sentence, line, paragraph, section, none; Voreinstellung: " in shown
+    assert [cli("recipes", name).exit_code for name in RECIPES] == [0] * len(RECIPES)
+
+
+def test_the_options_of_a_recipe_are_listed_with_name_meaning_range_and_default(cli: Cli) -> None:
     shown = cli("recipes", "packabby").stdout
-    assert "threshold = none\n    Minimum cosine of a recalled summary" in shown
+    assert "threshold = none\n    Minimum similarity: Minimum cosine of a recalled summary" in shown
     assert "A number from -1 to 1, or none; default: none" in shown
     output = parse_output(cli("recipes", "emi", "--json"))
     assert output["name"] == "emi"

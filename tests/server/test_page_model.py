@@ -5,6 +5,7 @@ from __future__ import annotations
 from hardship import PATIENCE, llm, web
 from playwright.sync_api import Page, Route, expect
 
+from everthread.server.page_languages import COOKIE
 from server.page_helpers import PHONE, check_accessibility, say, say_and_wait, visit
 
 KEY = "sk-very-secret"
@@ -178,6 +179,15 @@ def test_a_sentence_is_not_taken_for_a_name(page: Page, url_without_model: str) 
     expect(card).to_contain_text("2 of 3")
     character = web.get(f"{url_without_model}/api/v1/banks/sentence/character").json()
     assert character["person"] == "Nora J. van-Dyk"
+
+
+def test_a_name_that_is_the_characters_is_refused_in_the_pages_language(tab: Page, url_without_model: str) -> None:
+    tab.context.add_cookies([{"name": COOKIE, "value": "de", "url": url_without_model}])
+    visit(tab, url_without_model, "same name")
+    field = tab.get_by_label("Wie soll ich dich nennen?")
+    field.fill("Ever")
+    field.press("Enter")
+    expect(tab.locator("#notices")).to_contain_text("Die Figur kann nicht heißen wie du: Ever.")
 
 
 def test_every_first_step_can_be_left_out_for_good(page: Page, url_without_model: str) -> None:

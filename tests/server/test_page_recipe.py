@@ -6,6 +6,7 @@ from typing import Any
 from hardship import web
 from playwright.sync_api import Page, expect
 
+from everthread.server.page_languages import COOKIE
 from server.page_helpers import check_accessibility, say, visit
 
 
@@ -43,26 +44,41 @@ def test_an_option_is_saved_at_once_and_errors_appear_next_to_its_field(page: Pa
     page.click("#open-settings")
     page.get_by_label("Recipe").select_option("packabby")
     page.get_by_text("Options of the recipe packabby").click()
-    threshold = page.get_by_label("threshold", exact=True)
+    threshold = page.get_by_label("Minimum similarity", exact=True)
     field = page.locator(".option", has=threshold)
     expect(field).to_contain_text("Minimum cosine of a recalled summary. From -1 to 1.")
     threshold.fill("0.3")
     threshold.press("Tab")
-    expect(page.get_by_label("Reset threshold")).to_be_visible()
+    expect(page.get_by_label("Reset Minimum similarity")).to_be_visible()
     assert stored_recipe(url, "options")["changed"] == {"threshold": 0.3}
-    page.get_by_label("decoys", exact=True).fill("They met.\nThey left.")
-    page.get_by_label("decoys", exact=True).press("Tab")
-    expect(page.get_by_label("Reset decoys")).to_be_visible()
+    page.get_by_label("Generic texts", exact=True).fill("They met.\nThey left.")
+    page.get_by_label("Generic texts", exact=True).press("Tab")
+    expect(page.get_by_label("Reset Generic texts")).to_be_visible()
     assert stored_recipe(url, "options")["changed"] == {"threshold": 0.3, "decoys": ["They met.", "They left."]}
     threshold.fill("5")
     threshold.press("Tab")
     expect(field.get_by_role("alert")).to_contain_text("less than or equal to 1. From -1 to 1.")
     assert stored_recipe(url, "options")["changed"]["threshold"] == 0.3
     check_accessibility(page)
-    page.get_by_label("Reset threshold").click()
+    page.get_by_label("Reset Minimum similarity").click()
     expect(threshold).to_have_value("")
     expect(field.get_by_role("alert")).to_be_empty()
     assert stored_recipe(url, "options")["changed"] == {"decoys": ["They met.", "They left."]}
+
+
+def test_options_have_the_names_and_meanings_of_the_pages_language(page: Page, url: str) -> None:
+    visit(page, url, "named")
+    page.context.add_cookies([{"name": COOKIE, "value": "de", "url": url}])
+    page.reload()
+    page.click("#open-settings")
+    page.get_by_label("Rezept").select_option("goodai")
+    page.get_by_text("Optionen des Rezepts goodai").click()
+    unit = page.get_by_role("combobox", name="Erweiterung")
+    expect(unit.locator("option")).to_have_text(["Satz", "Nachricht", "Absatz", "Abschnitt", "keine"])
+    expect(page.locator(".option", has=unit)).to_contain_text("Einheit des Textes, zu der ein gefundenes Stück")
+    unit.select_option("section")
+    expect(page.get_by_label("Erweiterung zurücksetzen")).to_be_visible()
+    assert stored_recipe(url, "named")["changed"] == {"expansion": "section"}
 
 
 def test_a_box_can_be_ticked_and_a_missing_number_is_refused(page: Page, url: str) -> None:
@@ -70,10 +86,10 @@ def test_a_box_can_be_ticked_and_a_missing_number_is_refused(page: Page, url: st
     page.click("#open-settings")
     page.get_by_label("Recipe").select_option("emi")
     page.get_by_text("Options of the recipe emi").click()
-    page.get_by_label("include user", exact=True).check()
-    expect(page.get_by_label("Reset include_user")).to_be_visible()
-    top = page.get_by_label("top", exact=True)
-    one, other = (box.bounding_box() for box in (page.get_by_label("include user", exact=True), top))
+    page.get_by_label("Person's lines, too", exact=True).check()
+    expect(page.get_by_label("Reset Person's lines, too")).to_be_visible()
+    top = page.get_by_label("Keywords of a text", exact=True)
+    one, other = (box.bounding_box() for box in (page.get_by_label("Person's lines, too", exact=True), top))
     assert one is not None
     assert other is not None
     assert abs(one["x"] - other["x"]) < 10
@@ -86,13 +102,13 @@ def test_a_box_can_be_ticked_and_a_missing_number_is_refused(page: Page, url: st
 def test_an_error_of_the_server_is_shown_next_to_the_field(tab: Page, url: str) -> None:
     visit(tab, url, "refused")
     web.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
-    detail = "invalid window: got overlap=2, evict=8, window_max=2"
+    text = "The overlap must be less than the lines that leave, and these less than the full window."
     tab.click("#open-settings")
     tab.get_by_text("Options of the recipe character").click()
-    full = tab.get_by_label("window max", exact=True)
+    full = tab.get_by_label("Full window", exact=True)
     full.fill("2")
     full.press("Tab")
-    expect(tab.locator(".option", has=full).get_by_role("alert")).to_contain_text(detail)
+    expect(tab.locator(".option", has=full).get_by_role("alert")).to_contain_text(text)
 
 
 def test_the_model_of_notes_and_summaries_is_chosen_in_the_settings_and_saved_with_the_bank(

@@ -4,18 +4,20 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import tree_sitter_javascript
 from tree_sitter import Language, Node, Parser
 
+import everthread
 from everthread import errors
-from everthread.factory import RECIPES, open_recipe
 from everthread.server.page_languages import DEFAULT_LANGUAGE, Text, read_languages
 from everthread.server.problems import to_kebab_case
 from everthread.transfer.services.registry import SERVICES, WHATSAPP
 from server.page_helpers import FILES, FOLDER
 
+PACKAGE = Path(everthread.__file__).parent
 PARSER = Parser(Language(tree_sitter_javascript.language()))
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FILES}
 SCRIPTS = {name: source for name, source in SOURCES.items() if name.endswith(".js")}
@@ -23,10 +25,10 @@ LANGUAGES = {code: language.texts for code, language in read_languages().items()
 ENGLISH = LANGUAGES[DEFAULT_LANGUAGE]
 TRANSLATIONS = sorted(LANGUAGES.keys() - {DEFAULT_LANGUAGE})
 
+REASON = re.compile(r'\breason="([a-z-]+)"(?:,\s*values=\{([^}]*)\})?')
 RAISED = re.compile(r'(?:Problem|build_(?:document|response))\(\s*[\w.]+,\s*"([a-z-]+)"')
 # Problems without a text of the page: those of which only the server's detail names the invalid value,
 SHOWN_AS_SENT = {
-    "bad-bank-id",
     "bad-file",
     "bad-input",
     "bad-line",
@@ -278,9 +280,13 @@ def test_a_problem_that_a_person_may_meet_has_a_text() -> None:
     assert {kind for kind in kinds if f"problem.{kind}" not in ENGLISH} == SHOWN_AS_SENT | OF_PROGRAMS | ELSEWHERE
 
 
-def test_each_recipe_is_described_as_in_the_library() -> None:
-    described = {key: text for key, text in ENGLISH.items() if key.startswith("recipe.")}
-    assert described == {f"recipe.{name}": open_recipe(name).description for name in RECIPES}
+def test_each_reason_of_a_problem_has_a_text_with_its_values() -> None:
+    found = [match for path in PACKAGE.rglob("*.py") for match in REASON.findall(path.read_text(encoding="utf-8"))]
+    values = {reason: set(re.findall(r'"(\w+)":', given)) for reason, given in found}
+    assert {"same-name": {"name"}, "password-length": {"least", "most"}}.items() <= values.items()
+    texts = {key.removeprefix("problem."): text for key, text in ENGLISH.items() if key.startswith("problem.")}
+    kinds = kinds_of_problems() | {key for key in texts if key.startswith("model-")}
+    assert {key: placeholders_in(text) for key, text in texts.items() if key not in kinds} == values
 
 
 @pytest.mark.parametrize("code", LANGUAGES)

@@ -433,7 +433,9 @@ class ConversationRegistry:
         if llm is not None and options.max_tokens is not None and options.max_tokens > llm.context // 2:
             raise BadInput(
                 f"invalid max_tokens: got {options.max_tokens}, expected at most {llm.context // 2}, half of the "
-                f"{llm.context} tokens that {llm.name} has for prompt and reply"
+                f"{llm.context} tokens that {llm.name} has for prompt and reply",
+                reason="reply-length",
+                values={"limit": llm.context // 2},
             )
         return llm
 

@@ -101,12 +101,13 @@ class AccountStore:
         if unexpected:
             raise BadInput(
                 f"there is a bank {unexpected[0]!r} already, which an account {name!r} would own; give it that bank on "
-                "purpose (--bank), or choose another name"
+                "purpose (--bank), or choose another name",
+                reason="account-banks",
             )
         owned = list(dict.fromkeys([name, *given]))
         with self._file.write() as db:
             if db.execute("SELECT 1 FROM account WHERE name = ?", (name,)).fetchone():
-                raise BadInput(f"there is an account {name!r}; choose another name")
+                raise BadInput(f"there is an account {name!r}; choose another name", reason="account-exists")
             _check_owners(db, name, owned)
             id_, today = secrets.token_hex(ID_BYTES), now().date().isoformat()
             row = (id_, name, password_hash, is_administrator, json.dumps(owned), today)
@@ -219,11 +220,12 @@ def normalize_name(name: str) -> str:
     folded = fold_name(name)
     if NAME_PATTERN.fullmatch(folded) and (size := len(folded.encode())) > MAX_NAME_BYTES:
         raise BadInput(
-            f"invalid name of an account: {name[:60]!r} has {size} bytes in UTF-8, expected at most {MAX_NAME_BYTES}"
+            f"invalid name of an account: {name[:60]!r} has {size} bytes in UTF-8, expected at most {MAX_NAME_BYTES}",
+            reason="account-name",
         )
     if not NAME_PATTERN.fullmatch(folded):
         expected = "1 to 60 letters, digits and . _ @ + -, beginning with a letter or a digit"
-        raise BadInput(f"invalid name of an account: got {name[:60]!r}, expected {expected}")
+        raise BadInput(f"invalid name of an account: got {name[:60]!r}, expected {expected}", reason="account-name")
     return folded
 
 
@@ -247,4 +249,7 @@ def _check_owners(db: sqlite3.Connection, name: str, banks: Sequence[str]) -> No
     for owner, owned in db.execute("SELECT name, banks FROM account WHERE name != ?", (name,)):
         for bank in banks:
             if any(covers(own, bank) or covers(bank, own) for own in json.loads(owned)):
-                raise BadInput(f"the bank {bank!r} belongs to the account {owner!r}; choose another bank or name")
+                raise BadInput(
+                    f"the bank {bank!r} belongs to the account {owner!r}; choose another bank or name",
+                    reason="account-banks",
+                )

@@ -41,7 +41,9 @@ class Passwords:
         if not MIN_CHARS <= len(normalized) <= MAX_CHARS:
             raise BadInput(
                 f"invalid password: got {len(normalized)} characters, expected {MIN_CHARS} to {MAX_CHARS}; "
-                "several words are easy to remember"
+                "several words are easy to remember",
+                reason="password-length",
+                values={"least": MIN_CHARS, "most": MAX_CHARS},
             )
         return normalized
 

@@ -11,7 +11,6 @@ from starlette.responses import StreamingResponse
 from everthread.bank.settings import recall_from
 from everthread.chat.chat import Chat
 from everthread.chat.listeners import Listeners
-from everthread.config import LANGUAGES
 from everthread.memory import Memory
 from everthread.server import path_segments, problems
 from everthread.server.chat_schemas import (
@@ -30,7 +29,7 @@ from everthread.server.chat_schemas import (
 from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry, GroupAct, Permit
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.idempotency import Idempotency, IdempotentRequest
-from everthread.server.page_languages import choose_language
+from everthread.server.page_languages import ResponseLanguage
 from everthread.server.permissions import (
     ChatLazyMemory,
     ChatMemory,
@@ -54,12 +53,6 @@ STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _choose_language(request: Request) -> str:
-    """Return the language of the person, that of the page."""
-    return choose_language(request, dict.fromkeys(LANGUAGES))
-
-
-Language = Annotated[str, Depends(_choose_language)]
 Session = Annotated[path_segments.PathSegment, Path(description="A session's name, or `current` for the running one.")]
 
 
@@ -78,7 +71,7 @@ def state(
     memory: ChatMemory,
     session: Session,
     conversations: Conversations,
-    language: Language,
+    language: ResponseLanguage,
     last: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Only the last lines, this many.")] = None,
 ) -> StateView:
     """Get the state of the conversation."""
@@ -93,7 +86,7 @@ async def reply(
     conversations: Conversations,
     body: ReplyBody,
     idempotency: Idempotency,
-    language: Language,
+    language: ResponseLanguage,
 ) -> EventResponse:
     """Say something and get a reply. The line is stored before the response begins.
 

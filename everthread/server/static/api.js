@@ -10,12 +10,13 @@ const underWay = new Map(); // the path of each request that has no response yet
 let promptForKey = async () => null;
 
 /** An error from the server's problem document (RFC 9457); kind is its type without the prefix. Its message is in the
- * page's words, if there are any for its kind; `detail` is the server's. */
+ * page's words, if there are any for its reason or its kind; `detail` is the server's. */
 export class Problem extends Error {
   constructor(document) {
-    const { option, where, message, remedy, detail, title } = document;
+    const { option, where, message, remedy, detail, title, values } = document;
     const kind = (document.type ?? "").replace("urn:everthread:", "");
-    super(hasText(`problem.${kind}`) ? t(`problem.${kind}`) : detail || title || t("error.refused"));
+    const key = `problem.${document.reason ?? kind}`;
+    super(hasText(key) ? t(key, values) : detail || title || t("error.refused"));
     this.kind = kind;
     this.detail = detail;
     this.option = option ?? null; // with which the server would do it

@@ -3,7 +3,7 @@
 import { bankPath, get, patch, put } from "./api.js";
 import { button, fill, h, select } from "./dom.js";
 import { withErrors } from "./notices.js";
-import { hasText, t } from "./words.js";
+import { t } from "./words.js";
 
 export function recipeSettings(serverInfo) {
   const box = h("div", { class: "recipe" });
@@ -13,7 +13,7 @@ export function recipeSettings(serverInfo) {
     fill(
       box,
       recipeSelect(await all, serverInfo, current, draw),
-      h("p", { class: "small" }, describe(current)),
+      h("p", { class: "small" }, current.about),
       optionFields(current, draw),
     );
   });
@@ -21,11 +21,8 @@ export function recipeSettings(serverInfo) {
   return box;
 }
 
-/** What a recipe does: in the words of the page, or as the server describes one of its own. */
-const describe = ({ name, about }) => (hasText(`recipe.${name}`) ? t(`recipe.${name}`) : about);
-
 function recipeSelect(all, serverInfo, current, draw) {
-  const choices = [["", t("settings.server_default_is", { name: serverInfo.recipe })], ...all.map((recipe) => [recipe.name, `${recipe.name}: ${describe(recipe)}`])];
+  const choices = [["", t("settings.server_default_is", { name: serverInfo.recipe })], ...all.map((recipe) => [recipe.name, `${recipe.name}: ${recipe.about}`])];
   const setRecipe = withErrors(async (name) => {
     draw(await put(bankPath("/recipe"), { name: name || null }));
   });
@@ -58,7 +55,7 @@ function optionField(option, current, draw) {
       message.textContent = error.message;
     }
   };
-  const reset = button(t("settings.reset"), () => save(option.usual), { class: "link", "aria-label": t("settings.reset_recipe_option", { option: option.name }) });
+  const reset = button(t("settings.reset"), () => save(option.usual), { class: "link", "aria-label": t("settings.reset_recipe_option", { option: option.title }) });
   const show = () => {
     writeValue(control, option);
     reset.hidden = isEqual(option.value, option.usual);
@@ -71,7 +68,7 @@ function optionField(option, current, draw) {
   return h(
     "div",
     { class: "option" },
-    h("label", { class: "row" }, h("span", {}, option.name.replaceAll("_", " ")), control),
+    h("label", { class: "row" }, h("span", {}, option.title), control),
     h("p", { class: "small" }, option.meaning, rangeHint(option), " ", reset, " ", message),
   );
 }
@@ -83,7 +80,7 @@ function optionInput(option) {
     return h(
       "select",
       {},
-      option.choices.map((choice) => h("option", { value: choice }, choice)),
+      option.choices.map((choice, index) => h("option", { value: choice }, option.choice_titles[index])),
     );
   if (option.type === "str") return h("input", { dir: "auto", autocomplete: "off" });
   const { low, high } = option;

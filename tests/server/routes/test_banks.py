@@ -91,4 +91,6 @@ def test_an_invalid_character_is_rejected(api_with_lines: TestClient, body: dict
 
 def test_a_character_with_the_persons_name_is_rejected(api_with_lines: TestClient) -> None:
     assert kind(api_with_lines.put(f"{BANK}/character", json={"name": "Ann", "person": "ann"}), 422) == "bad-input"
-    assert kind(api_with_lines.patch(f"{BANK}/character", json={"person": "Ever"}), 422) == "bad-input"
+    refused = api_with_lines.patch(f"{BANK}/character", json={"person": "Ever"})
+    assert kind(refused, 422) == "bad-input"
+    assert (refused.json()["reason"], refused.json()["values"]) == ("same-name", {"name": "Ever"})
