@@ -19,7 +19,8 @@ from everthread.types import Filter, JSONValue, Line, NewLine, NewUnit, Unit
 def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
     """Build the line that replaces another with a new text, by the same speaker at the same time.
 
-    Metadata about the old text, such as the positions of its quotes, is dropped. What was recalled for it is kept.
+    Metadata about the old text, such as the positions of its quotes, is dropped. The evidence of
+    what was recalled for it stays.
 
     Args:
         store: the store of the bank.

@@ -1,4 +1,4 @@
-"""Where runs of tokens are cut into chunks."""
+"""The places where runs of tokens are cut into chunks."""
 
 from __future__ import annotations
 
