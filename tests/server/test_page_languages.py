@@ -137,6 +137,7 @@ def test_the_language_changes_in_the_settings_without_losing_what_is_typed(page:
     page.get_by_label("Language").select_option("fr")
     expect(page.locator("html")).to_have_attribute("lang", "fr")
     expect(page.locator("#message")).to_have_value("J'aime la mer.")
+    page.locator("#views button").nth(1).click()
     page.evaluate(RECORD_TEXTS)
     page.press("#message", "Enter")
     expect(page.locator(".recall-only .line-text")).to_have_text("Je m’en souviendrai.")
