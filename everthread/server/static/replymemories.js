@@ -31,7 +31,8 @@ export class ReplyMemoriesPanel {
     on("other-pins", (lines) => ((this.otherPins = new Set(lines.map(({ seq }) => seq))), this.onChange()));
     on("forgotten", (seqs) => (seqs.has(this.of) ? this.setContext(null) : this.update((context) => withoutLines(context, seqs))));
     on("corrected", ({ old, line }) => this.update((context) => withCorrection(context, old, line)));
-    const leaves = ({ view, seq }) => view === "read" && !this.context?.hits.some(({ line }) => line.seq === seq);
+    const leaves = ({ view, bank, seq }) =>
+      view === "read" && !(this.context?.bank === bank && this.context.hits.some(({ line }) => line.seq === seq));
     on("route", (place) => leaves(place) && this.setContext(null)); // not where the reader follows a memory
     on("bank", (bank) => ((this.of = null), this.context?.bank !== bank && this.setContext(null)));
   }
