@@ -136,6 +136,7 @@ def test_messages_and_their_memories_are_read_changed_and_forgotten(page: Page, 
     keyboard.close(dialog, "Forget")
     keyboard.press("Enter")
     keyboard.choose("Forget it")
+    expect(page.get_by_role("button", name="Done")).to_be_visible()  # Tab would go on in the page until then
     keyboard.choose("Done")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("#panel :focus")).to_have_count(1)
