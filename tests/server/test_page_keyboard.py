@@ -168,6 +168,7 @@ def test_chats_are_kept_in_order_continued_ended_and_forgotten(page: Page, url: 
     keyboard.close(question, "Delete")
     keyboard.press("Enter")
     keyboard.choose("Forget it all")
+    expect(page.get_by_role("button", name="Done")).to_be_visible()
     keyboard.choose("Done")
     expect(chats.filter(has_text="The blue")).to_have_count(0)
     keyboard.expect_at("Options for chat: I planted")  # the chat that is now in its place
