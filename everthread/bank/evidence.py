@@ -24,7 +24,7 @@ DECIMALS = 4  # of a measurement; the page shows three
 
 
 def build_metadata(
-    context: Context, answer: Line | FoundUnit | None = None, prompt: JSONValue = None
+    context: Context, answer: Line | FoundUnit | None = None, prompt: JSONValue = None, kind: str | None = None
 ) -> dict[str, JSONValue]:
     """Build the metadata of a reply that was given this context.
 
@@ -32,12 +32,14 @@ def build_metadata(
         context: the context.
         answer: the line that answers without a model; the metadata are then those of the user's line.
         prompt: the record of the whole prompt (`chat.prompt_record`).
+        kind: what the answer says (`chat.offline_answer`).
     """
     shown = {line.seq for hit in context.hits for line in hit.passage}
     optional: dict[str, JSONValue] = {
         "hits": [_record_hit(hit) for hit in context.hits if hit.seq > 0],
         "kept": [line.seq for line in context.lines if line.seq > 0 and line.seq not in shown],
         "answer": answer.seq if isinstance(answer, Line) and answer.seq in _own_seqs(context) else None,
+        "kind": kind,
         "others": {other.bank: len(other.hits) for other in context.others if other.hits},
         "shared": {other.bank: _record_lines(other.lines) for other in context.others if other.lines},
         "prompt": prompt,

@@ -6,11 +6,11 @@ the quoted line as it is by then.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from everthread.bank.line_versions import find_versions
+from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.common.keys import META_CORRECTS
 from everthread.stores import evidence as records
 from everthread.stores.base import Store
@@ -45,7 +45,7 @@ class OfflineAnswer:
 
 
 def select_memories(context: Context, message: str) -> Context:
-    """Return the memories that are shown with the answer to a message.
+    """Return the memories that are shown with the answer to a message. They have no text, which is for a prompt.
 
     A message that asks nothing and hardly concerns what is remembered is shown no memory; any other those that are not
     much less relevant than the best one, without lines that only ask.
@@ -62,12 +62,21 @@ def select_memories(context: Context, message: str) -> Context:
 
 
 def _keep_hits(context: Context, shown: Sequence[Hit]) -> Context:
-    """Return a context without its other hits, and without the lines of their passages."""
-    hits = tuple(hit for hit in context.hits if hit in shown)
-    dropped = {line.seq for hit in context.hits if hit not in shown for line in hit.passage}
-    dropped -= {line.seq for hit in hits for line in hit.passage}
-    sources = tuple(each for each in context.sources if not (isinstance(each, Line) and each.seq in dropped))
-    return replace(context, hits=hits, sources=sources)
+    """Return a context without its other hits, what is only in their passages, and its text."""
+    hits = tuple(hit for hit in context.hits if any(hit is each for each in shown))
+    dropped = [hit for hit in context.hits if not any(hit is each for each in shown)]
+    gone = _list_sources(dropped) - _list_sources(hits)
+    sources = tuple(source for source in context.sources if _identify(source) not in gone)
+    return replace(context, text="", tokens=0, hits=hits, sources=sources)
+
+
+def _list_sources(hits: Iterable[Hit]) -> set[Hashable]:
+    """Return what hits and their passages consist of."""
+    return {_identify(source) for hit in hits for source in (hit.source, *hit.passage)}
+
+
+def _identify(source: Line | FoundUnit) -> Hashable:
+    return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
 
 
 def choose_answer(context: Context, message: Line | None, incognito: bool) -> OfflineAnswer:
@@ -117,14 +126,15 @@ def read_answers(store: Store, bank: str, lines: Iterable[Line]) -> dict[int, Of
     recorded = [line for line in lines if line.role == "user" and records.get_record(line.metadata) is not None]
     seqs = {seq for line in recorded if (seq := records.get_answer(line.metadata)) is not None}
     sources = {line.seq: line for line in store.get(bank, sorted(seqs))}
-    sources |= {seq: line for seq in seqs - sources.keys() if (line := _find_version(store, bank, seq)) is not None}
+    sources |= _find_versions(store, bank, seqs - sources.keys())
     answers = ((line.seq, _read_answer(line, sources)) for line in recorded)
     return {seq: answer for seq, answer in answers if answer is not None}
 
 
-def _read_answer(line: Line, sources: dict[int, Line]) -> OfflineAnswer | None:
-    if not records.count_memories(line.metadata):
-        return OfflineAnswer(_name_kind(line.text, incognito=line.seq < 0))
+def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | None:
+    kind = (records.get_record(line.metadata) or {}).get("kind")
+    if kind in ("nothing", "remembered", "listening"):
+        return OfflineAnswer(kind)
     if not records.has_answer(line.metadata):
         return None  # it quoted a unit or a line of another bank, which is not recorded
     seq = records.get_answer(line.metadata)
@@ -134,10 +144,11 @@ def _read_answer(line: Line, sources: dict[int, Line]) -> OfflineAnswer | None:
     return OfflineAnswer("quote", source, records.is_answer_sure(line.metadata), is_corrected)
 
 
-def _find_version(store: Store, bank: str, seq: int) -> Line | None:
-    """Return the current version of a line that was corrected, or said again; None if it was discarded."""
-    versions = store.get(bank, find_versions(store, bank, [seq]))
-    return versions[-1] if versions else None
+def _find_versions(store: Store, bank: str, seqs: Collection[int]) -> dict[int, Line]:
+    """Return the current versions of lines that were corrected or said again, by the numbers of the old ones."""
+    groups = group_versions(store, bank, read_recorded(store, bank, seqs))
+    current = {seq: [line for line in groups[seq] if line.retracted_at is None] for seq in groups.keys() & seqs}
+    return {seq: max(lines, key=lambda line: line.seq) for seq, lines in current.items() if lines}
 
 
 def name_speech(source: Line | FoundUnit, names: Collection[str]) -> Speech:

@@ -32,7 +32,7 @@ from everthread.chat.reply_filter import ReplyFilter
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.static_reply import build_static_reply
 from everthread.chat.window import DEFAULT_CONTEXT, REPLY_RESERVE_TOKENS, TokenBudget, Window
-from everthread.common.keys import META_OFFERED, META_RECALLED, SETTING_CHARACTER, SETTING_DEMO, SETTING_SAMPLE
+from everthread.common.keys import META_OFFERED, SETTING_CHARACTER, SETTING_DEMO, SETTING_SAMPLE
 from everthread.errors import StoreUnavailable
 from everthread.languages.wording import Wording
 from everthread.llms.base import LLM
@@ -239,8 +239,8 @@ class Responder:
         found = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
         recalled = offline_answer.select_memories(found, heard)
         answer = offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
-        if newest is not None and newest.role == "user" and META_RECALLED not in newest.metadata:
-            self._conversation.record(newest, evidence.build_metadata(recalled, answer.source))
+        if newest is not None and newest.role == "user":
+            self._conversation.record(newest, evidence.build_metadata(recalled, answer.source, kind=answer.kind))
         near = self._find_near_misses(newest) if newest is not None and answer.kind == "nothing" else []
         today = newest.said_at.date() if newest else None
         text = offline_reply.render(answer, self.person_names, self.words, today, near)

@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from everthread.chat import offline_reply
 from everthread.chat.chat import Chat
+from everthread.chat.offline_answer import read_answers
 from everthread.chat.reply import Reply
 from everthread.cli.wrapping import wrap
 from everthread.errors import (
@@ -164,8 +165,8 @@ def resumed_text(chat: Chat) -> str:
         return ""
     began = chat.words.moment(chat.lines[0].said_at.astimezone())
     rows = [chat.words("terminal.resuming", moment=began, number=len(chat.lines))]
-    answers, names = chat.offline_answers(), chat.person_names
-    shown = chat.lines[-RESUMED_LINES:]
+    shown, names = chat.lines[-RESUMED_LINES:], chat.person_names
+    answers = read_answers(chat.memory.store, chat.memory.bank, shown)
     for line, following in zip_longest(shown, shown[1:]):
         rows.append(f"  {line.speaker}: {shorten(line.text, MAX_RESUMED_CHARS)}")
         if line.seq in answers and (following is None or following.role == "user"):

@@ -113,9 +113,12 @@ def build_lines(store: Store, bank: str, lines: Sequence[Line], names: Collectio
         lines: the lines.
         names: the names under which the lines of the person are stored.
     """
-    answers = {seq: AnswerView.build(answer, names) for seq, answer in read_answers(store, bank, lines).items()}
+    answers = read_answers(store, bank, lines)
     views = [LineView.model_validate(line) for line in lines]
-    return [view.model_copy(update={"answer": answers.get(view.seq)}) for view in views]
+    for view in views:
+        if (answer := answers.get(view.seq)) is not None:
+            view.answer = AnswerView.build(answer, names)
+    return views
 
 
 class Page(View, Generic[Item]):

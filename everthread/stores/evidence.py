@@ -7,8 +7,8 @@ It is part of the reply's metadata and contains no text: numbers of lines, ids o
         {"seq": 12, "passage": [11, 12, 13], "score": 2.1, "relevance": 0.7, "signals": {"cosine": 0.6}},
         {"kind": "summary", "id": 4, "written": 1714983600000000, "span": [1, 9], "score": …}]}
 
-A chat without a model records it with the user's line, and has "answer": the number of the quoted line, or null once
-that was forgotten.
+A chat without a model records it with the user's line. Then "kind" is what the answer says, and "answer" the number of
+the quoted line, or null once that was forgotten.
 
 "memories" counts the passages as they were; hits whose passages overlap are one. "forgotten" counts the hits and kept
 lines that were removed since. "shared" has the numbers of other banks' lines with their times, because a bank can be

@@ -9,43 +9,57 @@ from everthread.text.line_features import is_in_question_order
 from everthread.text.sentences import split_sentences
 from everthread.text.word_lists import alternation, load_word_lists
 
-MARKS = ("?", "？", "؟")
 MAX_CHARS = 200  # of a question without a mark; a longer sentence describes something
 
+_MARKED = re.compile(r"[?？؟][^\w?？؟]*$")  # also before a quotation mark or an emoji
+_WORD = re.compile(r"\w")
 _CLAUSE = r"[^,，、;；:：\n]*"  # a sentence with another clause may be a statement: "Where I live, it rains."
+_LISTS = load_word_lists(__file__)
 
 
 def _list_forms(lists: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
     """Yield regular expressions of sentences that ask something."""
     for words in lists.values():
-        for name in ("questions", "requests"):
-            if name in words:
-                yield rf"{alternation(words[name])}(?!\w){_CLAUSE}"
-        if "anywhere" in words:
-            yield rf"{_CLAUSE}{alternation(words['anywhere'])}{_CLAUSE}"
+        without = rf"(?!.*{alternation(words['without'])})" if "without" in words else ""
+        if "verbs" in words:
+            yield rf"{alternation(words['question_words'])} {alternation(words['verbs'])}(?!\w){_CLAUSE}"
+        if "beginnings" in words:
+            yield rf"{alternation(words['beginnings'])}(?!\w){_CLAUSE}"
+        if "inside" in words:
+            yield rf"{without}{_CLAUSE}{alternation(words['inside'])}{_CLAUSE}"
         if "endings" in words:
-            yield rf"{_CLAUSE}{alternation(words['endings'])}"
+            yield rf"{without}{_CLAUSE}{alternation(words['endings'])}"
 
 
-_FORM = re.compile(alternation(_list_forms(load_word_lists(__file__))))
+_FORM = re.compile(alternation(_list_forms(_LISTS)))
+_NO_QUESTION = re.compile(rf"{alternation(_LISTS['en']['not_before'])}(?!\w)")
 
 
 def is_question(text: str) -> bool:
-    """Return whether a message asks something, which its last sentence does."""
-    if text.rstrip().endswith(MARKS):
-        return True
-    sentences = split_sentences(text)
-    return bool(sentences) and _asks(sentences[-1])
+    """Return whether a message asks something: its last sentence has a question mark, or the form of a question.
+
+    The forms are those that hardly any statement has, so some questions without a mark are not recognised.
+    """
+    return _is_marked(text) or any(map(_has_form, _split(text)[-1:]))
 
 
 def is_question_only(text: str) -> bool:
-    """Return whether a text only asks: each of its sentences does."""
-    sentences = split_sentences(text)
-    return bool(sentences) and all(map(_asks, sentences))
+    """Return whether a text only asks: each of its sentences has a question mark."""
+    sentences = _split(text)
+    return bool(sentences) and all(map(_is_marked, sentences))
 
 
-def _asks(sentence: str) -> bool:
-    if sentence.endswith(MARKS):
-        return True
+def _split(text: str) -> list[str]:
+    """Return the sentences of a text that have words."""
+    return [sentence for sentence in split_sentences(text) if _WORD.search(sentence)]
+
+
+def _is_marked(text: str) -> bool:
+    return _MARKED.search(text) is not None
+
+
+def _has_form(sentence: str) -> bool:
     plain = sentence.rstrip(".。!！…").lower()
-    return len(plain) <= MAX_CHARS and (is_in_question_order(plain) or _FORM.fullmatch(plain) is not None)
+    if len(plain) > MAX_CHARS:
+        return False
+    return _FORM.fullmatch(plain) is not None or (is_in_question_order(plain) and _NO_QUESTION.match(plain) is None)

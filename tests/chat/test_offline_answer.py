@@ -38,7 +38,7 @@ def hit(seq: int, text: str, relevance: float, *neighbours: Line) -> Hit:
 
 def context(*hits: Hit, of_message: float = 0.9, others: tuple[Context, ...] = ()) -> Context:
     sources = tuple({each.seq: each for found in hits for each in found.passage}.values())
-    return Context("", 0, sources, hits, (), of_message, others=others)
+    return Context("text", 9, sources, hits, (), of_message, others=others)
 
 
 TEA = hit(1, "I like tea.", 0.6)
@@ -70,10 +70,11 @@ def test_memories_that_are_much_less_relevant_than_the_best_one_are_left_out_wit
     kept = select_memories(context(best, weak), "Do I like tea?")
     assert kept.hits == (best,)
     assert [each.seq for each in kept.lines] == [4, 5]
+    assert (kept.text, kept.tokens) == ("", 0), "no prompt is made of it"
 
 
 def test_a_line_that_only_asks_is_left_out_unless_there_is_nothing_else() -> None:
-    asked = hit(2, "where is the tea", 0.9)
+    asked = hit(2, "Where is the tea?", 0.9)
     assert select_memories(context(asked, TEA), "What do I drink?").hits == (TEA,)
     assert select_memories(context(asked), "What do I drink?").hits == (asked,)
 
@@ -81,7 +82,7 @@ def test_a_line_that_only_asks_is_left_out_unless_there_is_nothing_else() -> Non
 def test_the_best_memory_of_all_banks_sets_what_is_left_out() -> None:
     other = context(hit(9, "Tea is at four.", 0.9))
     kept = select_memories(context(hit(1, "It rained.", 0.1), others=(other,)), "When is tea?")
-    assert (kept.hits, kept.others) == ((), (other,))
+    assert (kept.hits, kept.others[0].hits) == ((), other.hits)
 
 
 @pytest.mark.parametrize("relevance", [SURE_RELEVANCE, SURE_RELEVANCE - 0.01])
@@ -138,6 +139,23 @@ def test_an_answer_quotes_the_correction_of_its_line(asked: Chat) -> None:
     again = asked.memory.correct(corrected.seq, "I have a cat called Mimi.")
     answer = asked.offline_answers()[3]
     assert (answer.source, answer.is_corrected, answer.is_sure) == (again, True, True)
+
+
+def test_a_question_that_is_answered_again_has_the_later_answer(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
+        "".join(chat.reply("Where does Mia live?"))
+        assert chat.offline_answers()[1].kind == "nothing"
+        source = memory.observe("Mia lives in Lisbon.", speaker="user", session="other", said_at=NOON)
+        assert "Lisbon" in "".join(chat.answer())
+        assert chat.offline_answers()[1].source == source
+
+
+def test_an_unanswered_question_that_is_corrected_to_a_statement_keeps_what_was_said(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
+        "".join(chat.reply("Where does Mia live?"))
+        corrected = memory.correct(1, "Mia lives in Rome.")
+        chat.refresh()
+        assert chat.offline_answers() == {corrected.seq: OfflineAnswer("nothing")}
 
 
 def test_a_corrected_line_keeps_its_answer(asked: Chat) -> None:

@@ -41,7 +41,7 @@ def test_a_memory_of_the_same_day_is_quoted_without_its_date() -> None:
 
 
 def test_only_a_line_without_a_statement_is_quoted_as_a_question() -> None:
-    assert render(quote("where is the tea"), NAMES, WORDS, TODAY).startswith("Today you asked me:")
+    assert render(quote("Where is the tea?"), NAMES, WORDS, TODAY).startswith("Today you asked me:")
     assert render(quote("I like tea. Do you?"), NAMES, WORDS, TODAY).startswith("Today you told me:")
 
 
