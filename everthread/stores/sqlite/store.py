@@ -505,9 +505,9 @@ class SQLiteStore(Store):
             first = int(np.searchsorted(pending, after, "right"))
             return self._get(db, pending[first : first + limit].tolist())
 
-    def token_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, bytes]]:
+    def texts_with_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, str, bytes | None]]:
         with self._bank(bank).file.read_once() as db:
-            return token_codes.read(db, model, scheme, seqs)
+            return token_codes.read_with_texts(db, model, scheme, seqs)
 
     def lines_without_tokens(
         self, bank: str, model: str, scheme: str, limit: int, after: int = 0, roles: Collection[Role] = ROLES
