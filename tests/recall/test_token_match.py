@@ -152,6 +152,20 @@ def test_forgotten_and_retracted_lines_have_no_codes(store: Store) -> None:
     assert store.check("alice") == []
 
 
+def test_a_line_without_codes_is_read_with_its_text_alone(store: Store) -> None:
+    memory = opened(store)
+    memory.observe(LINES[0])
+    memory.observe("So did I.", role="assistant")
+    memory.observe(LINES[1])
+    memory.retract(3)
+    for scheme, is_coded in ((SCHEME, True), ("another", False)):
+        read = store.texts_with_codes("alice", memory.embedder.name, scheme, ALL)
+        assert sorted((seq, text, codes is not None) for seq, text, codes in read) == [
+            (1, LINES[0], is_coded),
+            (2, "So did I.", False),
+        ]
+
+
 def test_codes_of_another_scheme_are_replaced(store: Store) -> None:
     memory = opened(store)
     line = memory.observe(LINES[0])
