@@ -21,7 +21,7 @@ A question comes in (recall, context); a function calls those that are indented 
             recall.candidates       find_candidates                  finds lines with similar meaning or words
               embedders.encoder     Encoder.try_embed_question       embeds it, once its words are read
             recall.features         compute_signals                  computes the signals of each candidate
-          recall.reader             BankReader.compare_words         compares its words with those of the best lines
+          recall.reader             BankReader.measure_best          reads the best lines, and compares their words
           recall.features           weighted_sum                     combines them into a score
           recall.relevance          collect_evidence                 collects evidence that the bank can answer
           recall.relevance          estimate_relevance               turns scores into probabilities

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from everthread.bench.synthetic import FUNCTION_WORDS
 from everthread.embedders.base import Embedder
-from everthread.embedders.shapes import embed_texts_with_tokens
+from everthread.embedders.shapes import embed_question_with_tokens, embed_texts_with_tokens
 from everthread.embedders.token_vectors import DIMENSIONS as TOKEN_DIMENSIONS
-from everthread.embedders.token_vectors import MAX_TOKENS, QuestionTokens, TokenEmbedder, encode_signs
+from everthread.embedders.token_vectors import MAX_TOKENS, QuestionTokens, encode_signs
 from everthread.types import TokenCodes, Vector, Vectors
 
 DIMENSIONS = 384  # dimensions of the vectors, as of the default model
@@ -54,10 +54,7 @@ class BulkEmbedder:
         return self.project(texts), [self._codes[_buckets(_content_words(text))] for text in texts]
 
     def embed_query_with_tokens(self, text: str) -> tuple[Vector, QuestionTokens]:
-        if isinstance(self._real, TokenEmbedder):
-            self._real.embed_query_with_tokens(text)
-        else:
-            self._real.embed_query(text)
+        embed_question_with_tokens(self._real, text)
         words = _content_words(text)
         tokens = QuestionTokens(self.token_scheme, words, self._tokens[_buckets(words)])
         return np.asarray(self.project([text])[0], np.float32), tokens

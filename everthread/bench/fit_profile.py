@@ -26,7 +26,7 @@ from everthread.bench.run import replace_names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
-from everthread.recall import relevance, token_match
+from everthread.recall import relevance
 from everthread.recall.types import Query
 from everthread.recipes.default import FRIENDS_ORDER_ONLY
 
@@ -386,11 +386,7 @@ def _foreign_texts(
 
 def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     candidates, signals = bank.reader.measure_candidates(Query(text))
-    signals = bank.reader.measure_statements(candidates, signals)
-    unmatched = token_match.UNKNOWN_UNMATCHED
-    if "token_match" in names:
-        words = bank.reader.compare_words(candidates, signals)
-        signals, unmatched = signals | {"token_match": words.match}, words.unmatched
+    signals, unmatched = bank.reader.measure_best(candidates, signals, names)
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
     evidence = relevance.collect_evidence(candidates, signals, np.zeros(len(matrix), np.float32), unmatched)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from everthread.embedders.base import Embedder
-from everthread.embedders.token_vectors import QuestionTokens, TokenEmbedder
+from everthread.embedders.token_vectors import QuestionTokens, gives_tokens
 from everthread.errors import ModelError
 from everthread.types import TokenCodes, Vector, Vectors
 
@@ -29,7 +29,7 @@ def embed_texts_with_tokens(embedder: Embedder, texts: Sequence[str]) -> tuple[V
     Raises:
         ModelError: the embedder returned vectors of another shape, NaN or infinity.
     """
-    if not (isinstance(embedder, TokenEmbedder) and embedder.token_scheme):
+    if not gives_tokens(embedder):
         return embed_texts(embedder, texts), []
     vectors, codes = embedder.embed_with_tokens(texts)
     return _check_texts(embedder, np.asarray(vectors, np.float32), len(texts)), codes
@@ -64,7 +64,7 @@ def embed_question_with_tokens(embedder: Embedder, text: str) -> tuple[Vector, Q
     Raises:
         ModelError: the embedder returned a vector of another shape, NaN or infinity.
     """
-    if not (isinstance(embedder, TokenEmbedder) and embedder.token_scheme):
+    if not gives_tokens(embedder):
         return embed_question(embedder, text), None
     vector, tokens = embedder.embed_query_with_tokens(text)
     return _check_question(embedder, np.asarray(vector, np.float32)), tokens

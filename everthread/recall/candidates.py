@@ -56,7 +56,8 @@ class Candidates:
         seqs: (C,) the numbers of the candidates.
         row_indexes: (C,) the index of each candidate among the rows.
         rows: (R,) the columns of the rows.
-        cosine: (R,) the cosine of each row to the query; NaN for a line without a vector.
+        cosine: (R,) the cosine to the query of each candidate and of the rows beside it; NaN for other rows, and for a
+            line without a vector.
         postings: the records of the query's terms.
         corpus: the statistics of the bank.
         parsed: the parsed query.
@@ -127,8 +128,9 @@ def find_candidates(
     if exclude is not None:
         seqs = seqs[~is_member(seqs, exclude)]
     rows = store.scoring_rows(bank, add_windows(seqs, last), visible)
-    row_indexes = np.flatnonzero(is_member(rows.seq, seqs))
-    cosine = _read_cosines(store, bank, model, embed(), rows.seq, exclude)
+    is_candidate = is_member(rows.seq, seqs)
+    row_indexes = np.flatnonzero(is_candidate)
+    cosine = _read_cosines(store, bank, model, embed(), rows.seq, is_candidate, exclude)
     return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, parsed, allowed, diet_seqs)
 
 
@@ -181,13 +183,25 @@ def _union(one: Postings, other: Postings) -> Postings:
 
 
 def _read_cosines(
-    store: Store, bank: str, model: str, vector: Vector | None, seqs: Seqs, exclude: Seqs | None
+    store: Store,
+    bank: str,
+    model: str,
+    vector: Vector | None,
+    seqs: Seqs,
+    is_candidate: npt.NDArray[np.bool_],
+    exclude: Seqs | None,
 ) -> Floats:
-    """Read (R,) the cosines of lines to a query; NaN for excluded lines and for those without a vector."""
-    if vector is None:
-        return np.full(len(seqs), np.nan, np.float32)
-    cosine = store.cosines(bank, model, vector, seqs)
-    return cosine if exclude is None else np.where(is_member(seqs, exclude), np.float32(np.nan), cosine)
+    """Read (R,) the cosines of candidates and adjacent rows to a query; NaN for other rows, which no signal needs, for
+    excluded lines and for those without a vector."""
+    cosine = np.full(len(seqs), np.nan, np.float32)
+    if vector is not None:
+        is_needed = is_candidate.copy()
+        is_needed[1:] |= is_candidate[:-1]
+        is_needed[:-1] |= is_candidate[1:]
+        if exclude is not None:
+            is_needed &= ~is_member(seqs, exclude)
+        cosine[is_needed] = store.cosines(bank, model, vector, seqs[is_needed])
+    return cosine
 
 
 def _drop_after(last: int, posting: Postings) -> Postings:

@@ -20,12 +20,13 @@ from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
 from everthread.recall import features, passages, statements, time_overview, token_match, unit_search
-from everthread.recall.candidates import DENSE_CANDIDATES, NO_SEQS, Candidates, find_candidates
+from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
 from everthread.recall.learned_names import learn_names
 from everthread.recall.query_parsing import ParsedQuery, parse_query
-from everthread.recall.token_match import WordComparison
+from everthread.recall.token_match import WeightedTokens
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
+from everthread.stores.arrays import is_member, union
 from everthread.stores.base import CorpusStats, Store, UnitKey
 from everthread.text import refusal_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
@@ -176,23 +177,46 @@ class BankReader:
             candidates = replace(candidates, cosine=cosine, tokens=question.tokens)
         return candidates, features.compute_signals(parsed, candidates)
 
-    def measure_statements(self, candidates: Candidates, signals: features.Signals) -> features.Signals:
-        """Read the texts of the best candidates, and return all signals: those measured before, and theirs."""
-        on_diets = np.flatnonzero(np.isin(candidates.seqs, candidates.diet_seqs))
-        chosen = statements.choose_lines(candidates.parsed, signals, on_diets)
-        seqs = candidates.seqs[chosen]
-        texts = dict(self.store.texts(self.bank, seqs)) if len(seqs) else {}
-        read = [texts.get(seq, "") for seq in seqs.tolist()]
-        return signals | statements.compute_signals(candidates.parsed, signals, chosen, read)
+    def measure_best(
+        self, candidates: Candidates, signals: features.Signals, names: Collection[str]
+    ) -> tuple[features.Signals, float]:
+        """Measure the signals that are read from the texts of the best candidates, and from the codes of their words.
 
-    def compare_words(self, candidates: Candidates, signals: features.Signals) -> WordComparison:
-        """Compare the words of the best candidates with those of the question (`token_match`)."""
-        question = token_match.weigh_tokens(candidates)
-        read, found = NO_SEQS, list[token_match.Codes]()
-        if question is not None:
-            read = candidates.seqs[statements.find_best(signals)]
-            found = self.store.token_codes(self.bank, self.encoder.name, question.scheme, read)
-        return token_match.compare_words(candidates, signals, question, read, found)
+        Args:
+            candidates: the candidates.
+            signals: their other signals.
+            names: the signals that are needed; for others nothing is read.
+
+        Returns:
+            All signals, and the share of the question's words that are unmatched (`WordComparison`).
+        """
+        parsed = candidates.parsed
+        needs_texts, needs_codes = statements.needs_texts(parsed, names), token_match.SIGNAL in names
+        if not (needs_texts or needs_codes):
+            return signals, token_match.UNKNOWN_UNMATCHED
+        best, with_texts = statements.find_best(signals), statements.NO_INDEXES
+        if needs_texts:
+            on_diets = np.flatnonzero(is_member(candidates.seqs, candidates.diet_seqs))
+            with_texts = statements.choose_lines(parsed, signals, best, on_diets)
+        question = token_match.weigh_tokens(candidates) if needs_codes else None
+        with_codes = statements.NO_INDEXES if question is None else best
+        read = self._read_best(candidates.seqs[union(with_texts, with_codes)], question)
+        if needs_texts:
+            texts = [read.get(seq, ("", None))[0] for seq in candidates.seqs[with_texts].tolist()]
+            signals = signals | statements.compute_signals(parsed, signals, with_texts, texts)
+        if not needs_codes:
+            return signals, token_match.UNKNOWN_UNMATCHED
+        codes = [read.get(seq, ("", None))[1] for seq in candidates.seqs[with_codes].tolist()]
+        words = token_match.compare_words(signals, question, with_codes, codes)
+        return signals | {token_match.SIGNAL: words.match}, words.unmatched
+
+    def _read_best(self, seqs: Seqs, question: WeightedTokens | None) -> dict[int, tuple[str, bytes | None]]:
+        """Read the texts of lines, and the codes that can be compared with a question's tokens, by number."""
+        if not len(seqs):
+            return {}
+        scheme = "" if question is None else question.scheme
+        rows = self.store.texts_with_codes(self.bank, self.encoder.name, scheme, seqs)
+        return {seq: (text, codes) for seq, text, codes in rows}
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.

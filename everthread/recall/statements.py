@@ -6,7 +6,7 @@ in banks of earlier versions, and after a change of the word lists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from everthread.recall.features import Signals, weighted_sum
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.recall.standing_facts import Fact, Request, find_fact
 from everthread.text.first_person import Person, find_person
+
+Indexes = npt.NDArray[np.intp]
 
 OF_PERSONS = (
     "first_person",  # the speaker signal, for a line in the first person
@@ -43,10 +45,13 @@ _ROUGH_WEIGHTS = {
 }
 
 
-def choose_lines(
-    parsed: ParsedQuery, signals: Signals, on_diets: npt.NDArray[np.intp] = NO_INDEXES
-) -> npt.NDArray[np.intp]:
-    """Return the indexes of the candidates to be read, ascending: of people's lines the best by a rough score.
+def needs_texts(parsed: ParsedQuery, names: Collection[str]) -> bool:
+    """Return whether one of the named signals is read from texts, and may not be 0 for this query."""
+    return any(name in names for name in (SIGNALS if parsed.request else OF_PERSONS))
+
+
+def choose_lines(parsed: ParsedQuery, signals: Signals, best: Indexes, on_diets: Indexes = NO_INDEXES) -> Indexes:
+    """Return the indexes of the candidates whose texts are read, ascending: the best, and people's lines about diets.
 
     None is read for a query whose signals of texts are all 0: it neither asks what happened, nor names one speaker, nor
     requests advice.
@@ -54,15 +59,15 @@ def choose_lines(
     Args:
         parsed: the parsed query.
         signals: the signals of all candidates.
-        on_diets: the indexes of the candidates with a word of diets, if the query requests food; people's are read.
+        best: the indexes of the best candidates (`find_best`).
+        on_diets: the indexes of the candidates with a word of diets, if the query requests food.
     """
     if not parsed.asks_what_happened and not parsed.request and not signals["speaker"].any():
         return NO_INDEXES
-    best = find_best(signals)
     return np.union1d(best, on_diets[signals["person"][on_diets] > 0]) if len(on_diets) else best
 
 
-def find_best(signals: Signals) -> npt.NDArray[np.intp]:
+def find_best(signals: Signals) -> Indexes:
     """Return the indexes of the best MAX_READ_LINES candidates by a rough score, ascending; of people's lines only."""
     by_people = np.flatnonzero(signals["person"])
     if len(by_people) <= MAX_READ_LINES:
@@ -71,9 +76,7 @@ def find_best(signals: Signals) -> npt.NDArray[np.intp]:
     return np.sort(by_people[np.argpartition(rough, -MAX_READ_LINES)[-MAX_READ_LINES:]])
 
 
-def compute_signals(
-    parsed: ParsedQuery, signals: Signals, chosen: npt.NDArray[np.intp], texts: Sequence[str]
-) -> Signals:
+def compute_signals(parsed: ParsedQuery, signals: Signals, chosen: Indexes, texts: Sequence[str]) -> Signals:
     """Compute the signals that are read from texts.
 
     Args:
@@ -95,7 +98,7 @@ def compute_signals(
 
 
 def _find_standing(
-    parsed: ParsedQuery, signals: Signals, chosen: npt.NDArray[np.intp], texts: Sequence[str]
+    parsed: ParsedQuery, signals: Signals, chosen: Indexes, texts: Sequence[str]
 ) -> npt.NDArray[np.float32]:
     """Return (C,) the signal of lines that say what lasts and bear on a request for advice.
 

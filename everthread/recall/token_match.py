@@ -22,11 +22,10 @@ from everthread.recall.candidates import Candidates
 from everthread.recall.features import Signals
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
-from everthread.types import Seqs
 
 Floats = npt.NDArray[np.float32]
 
-Codes = tuple[int, bytes]  # a line's number and its codes, row by row
+SIGNAL = "token_match"  # the name of the signal
 
 # The value that the other signals let expect, by least squares on the lines of conversations among friends.
 EXPECTED = {"cosine": 0.548, "share": 0.3875}
@@ -82,7 +81,8 @@ def weigh_tokens(candidates: Candidates) -> WeightedTokens | None:
         found = [term for term in terms(word) if term not in candidates.parsed.speaker_terms]
         return max((idf(postings[term].df, lines) if term in postings else common for term in found), default=0.0)
 
-    weights = np.array([weigh(word) for word in tokens.words], np.float32)
+    weight_by_word = {word: weigh(word) for word in set(tokens.words)}
+    weights = np.array([weight_by_word[word] for word in tokens.words], np.float32)
     if not weights.any():
         return None
     chosen = np.flatnonzero(weights)
@@ -90,28 +90,28 @@ def weigh_tokens(candidates: Candidates) -> WeightedTokens | None:
 
 
 def compare_words(
-    candidates: Candidates, signals: Signals, question: WeightedTokens | None, read: Seqs, found: Sequence[Codes]
+    signals: Signals, question: WeightedTokens | None, best: npt.NDArray[np.intp], codes: Sequence[bytes | None]
 ) -> WordComparison:
     """Compare the words of the best candidates with those of the question.
 
     Args:
-        candidates: the candidates.
-        signals: their other signals.
+        signals: the other signals of the candidates.
         question: the tokens of the question; None if it has none.
-        read: the numbers of the lines whose codes were read.
-        found: numbers and codes, row by row, of those that have codes.
+        best: the indexes of the best candidates.
+        codes: their codes, row by row; None for a line that has none.
     """
-    match = np.zeros(len(candidates.seqs), np.float32)  # (C,)
-    compared = [(seq, codes) for seq, codes in found if codes]
-    if question is None or not compared:
+    match = np.zeros(len(signals["cosine"]), np.float32)  # (C,)
+    compared = best[[bool(of_line) for of_line in codes]]
+    if question is None or not len(compared):
         return WordComparison(match, UNKNOWN_UNMATCHED)
     row_bytes = question.vectors.shape[1] // 8
-    codes = np.frombuffer(b"".join(codes for _, codes in compared), np.uint8).reshape(-1, row_bytes)  # (T, B / 8)
-    starts = np.cumsum([0, *(len(codes) // row_bytes for _, codes in compared[:-1])])
-    nearest = np.maximum.reduceat(match_tokens(question.vectors, codes), starts, axis=1)  # (Q, lines)
-    indexes = np.searchsorted(candidates.seqs, [seq for seq, _ in compared])
-    expected = EXPECTED_BIAS + sum(weight * signals[name][indexes] for name, weight in EXPECTED.items())
-    match[indexes] = question.weights @ nearest - expected
-    has_most = len(found) >= MIN_CODED_SHARE * len(read)
+    found = [of_line for of_line in codes if of_line]
+    tokens = np.frombuffer(b"".join(found), np.uint8).reshape(-1, row_bytes)  # (T, B / 8)
+    counts = np.array(list(map(len, found))) // row_bytes  # of tokens
+    cosines = match_tokens(question.vectors, tokens)  # (Q, T)
+    nearest = np.maximum.reduceat(cosines, np.cumsum(counts) - counts, axis=1)  # (Q, lines)
+    expected = EXPECTED_BIAS + sum(weight * signals[name][compared] for name, weight in EXPECTED.items())
+    match[compared] = question.weights @ nearest - expected
+    has_most = len(best) - codes.count(None) >= MIN_CODED_SHARE * len(best)
     unmatched = float(question.weights @ (nearest.max(axis=1) < MATCHED_COSINE)) if has_most else UNKNOWN_UNMATCHED
     return WordComparison(match, unmatched)

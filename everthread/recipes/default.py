@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from everthread.recall import features, relevance, statements, time_overview, token_match
+from everthread.recall import features, relevance, statements, time_overview
 from everthread.recall.candidates import Candidates
 from everthread.recall.diversity import penalize_repeats
-from everthread.recall.query_parsing import ParsedQuery
 from everthread.recall.reader import BankReader
 from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import Reranker
@@ -40,11 +39,6 @@ class ScoringProfile:
     threshold: float
     order_only: frozenset[str] = frozenset()
     session_penalty: float = 0.0
-
-    def needs_texts(self, parsed: ParsedQuery) -> bool:
-        """Return whether a signal that is read from texts has a weight, and may not be 0 for this query."""
-        needed = statements.SIGNALS if parsed.request else statements.OF_PERSONS
-        return any(name in self.weights for name in needed)
 
 
 # The weight of lines that only ask or are small talk, set by hand: of 614 in the datasets, two answer a question. By
@@ -221,12 +215,7 @@ class Default(Recipe):
             query_relevance = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
             hit_relevances = np.full(len(scores), query_relevance)
         else:
-            if profile.needs_texts(candidates.parsed):
-                signals = reader.measure_statements(candidates, signals)
-            unmatched = token_match.UNKNOWN_UNMATCHED
-            if "token_match" in profile.weights:
-                words = reader.compare_words(candidates, signals)
-                signals, unmatched = signals | {"token_match": words.match}, words.unmatched
+            signals, unmatched = reader.measure_best(candidates, signals, profile.weights)
             scores = features.weighted_sum(signals, profile.weights)
             weights_for_evidence = relevance.evidence_weights(candidates.parsed, profile.weights, profile.order_only)
             evidence_scores = features.weighted_sum(signals, weights_for_evidence)

@@ -14,14 +14,14 @@ class TokenStore(Protocol):
     A bank has codes of one scheme of a model: the first ones of another scheme delete them.
     """
 
-    def token_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, bytes]]:
-        """Return numbers and codes, row by row, of those of these lines that have codes of this scheme, in any order.
+    def texts_with_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, str, bytes | None]]:
+        """Return what `texts` returns, and the codes of each line, row by row; None for a line without this scheme's.
 
         Args:
             bank: the bank.
             model: the name of the embedder.
             scheme: the scheme of the codes.
-            seqs: the lines, ascending.
+            seqs: the lines, ascending; at least one.
         """
 
     def lines_without_tokens(

@@ -100,7 +100,7 @@ def find_relative_times(folded: str, now: datetime) -> tuple[tuple[Time, ...], s
 
 def _read_sentence(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
     text = " ".join(sentence.split())
-    if not _QUESTION.search(text):
+    if not (_RELATIVE.search(text) and _QUESTION.search(text)):
         return (), text
     return _apply_rules(text, _PAST_RULES + _PRESENT_RULES if is_about_past(text) else _PAST_RULES, today)
 
@@ -249,6 +249,8 @@ _PAST_RULES = (
         lambda m, today: Span(today - _duration(m[1] or "a", m[2]), today + DAY),
     ),
 )
+# A text without any of these matches no rule here, which takes a twentieth of the time of trying them.
+_RELATIVE = re.compile(r"yesterday|last|past|ago|today|tonight|this|\bon ")
 # Times that are not over, or not only past: read if the question asks about the past.
 _PRESENT_RULES = (
     _relative("today", lambda m, today: day_ago(today, 0)),

@@ -18,6 +18,7 @@ from everthread.embedders.export import Quantise, export, main, read_source_conf
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.embedders.token_vectors import encode_signs, project
 from everthread.errors import ConfigError
+from everthread.recall.token_match import SIGNAL
 from everthread.recall.types import Query
 
 pytestmark = pytest.mark.filterwarnings("default")  # torch's exporter warns about itself
@@ -122,9 +123,10 @@ def test_a_bank_compares_the_words_of_an_export_with_texts(tmp_path: Path) -> No
     with Memory.open("alice", store=tmp_path / "banks", embedder=str(tmp_path / "out")) as memory:
         for text in ("The red boat sank.", "Nobody saw it at dawn."):
             memory.observe(text)
-        found = memory.reader.compare_words(*memory.reader.measure_candidates(Query("Which boat sank?")))
-    assert found.match.shape == (2,)
-    assert found.match.all()  # 0 is a line without codes
+        candidates, signals = memory.reader.measure_candidates(Query("Which boat sank?"))
+        match = memory.reader.measure_best(candidates, signals, [SIGNAL])[0][SIGNAL]
+    assert match.shape == (2,)
+    assert match.all()  # 0 is a line without codes
 
 
 def test_the_codes_of_two_projections_have_different_schemes(tmp_path: Path) -> None:

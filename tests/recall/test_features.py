@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from everthread.embedders.calibration import measure_calibration as scale_of
 from everthread.memory import Memory
-from everthread.recall import features
+from everthread.recall import features, statements
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query_parsing import ParsedQuery, parse_query
@@ -215,7 +215,7 @@ def test_every_signal_matches_its_definition(
         numbers = {int(line.session[1:]) for line in memory.lines(include_retracted=True)}
         query = f"{asked} {date}"
         found, signals = memory.reader.measure_candidates(Query(query))
-        got = memory.reader.measure_statements(found, signals)
+        got, _ = memory.reader.measure_best(found, signals, statements.SIGNALS)
         corpus = memory.store.corpus_stats("bank")
         naive = Naive(
             list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)

@@ -16,7 +16,8 @@ from recall.builders import BEGUN, open_filled
 
 
 def measure(memory: Memory, query: str) -> dict[str, list[float]]:
-    signals = memory.reader.measure_statements(*memory.reader.measure_candidates(Query(query)))
+    candidates, signals = memory.reader.measure_candidates(Query(query))
+    signals, _ = memory.reader.measure_best(candidates, signals, statements.SIGNALS)
     return {name: values.tolist() for name, values in signals.items()}
 
 
@@ -56,8 +57,10 @@ def test_only_the_best_lines_of_people_are_read_and_only_if_the_query_needs_them
     signals["person"][::2] = 1
     signals["cosine"] = np.linspace(1, 0, 300, dtype=np.float32)
     asking, greeting = (parse_query(text, [], BEGUN) for text in ("Where did we go?", "Good morning"))
-    assert statements.choose_lines(asking, signals).tolist() == list(range(0, 2 * MAX_READ_LINES, 2))
-    assert statements.choose_lines(greeting, signals).tolist() == []
+    best = statements.find_best(signals)
+    assert best.tolist() == list(range(0, 2 * MAX_READ_LINES, 2))
+    assert statements.choose_lines(asking, signals, best).tolist() == best.tolist()
+    assert statements.choose_lines(greeting, signals, best).tolist() == []
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])

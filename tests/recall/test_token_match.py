@@ -12,12 +12,13 @@ import pytest
 
 from everthread import Memory, NewLine
 from everthread.embedders.onnx import OnnxEmbedder
-from everthread.recall.token_match import UNKNOWN_UNMATCHED, WordComparison
+from everthread.recall.token_match import SIGNAL, UNKNOWN_UNMATCHED, WordComparison
 from everthread.recall.types import Query
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
+from everthread.types import Seqs
 
 LINES = ("I adopted a greyhound.", "The train to the coast was late.", "My printer has no more ink.")
 SCHEME = "signs-128"
@@ -39,12 +40,19 @@ def opened(store: Store, late_interaction: bool = True) -> Memory:
 
 
 def compare(memory: Memory, question: str) -> WordComparison:
-    return memory.reader.compare_words(*memory.reader.measure_candidates(Query(question)))
+    candidates, signals = memory.reader.measure_candidates(Query(question))
+    signals, unmatched = memory.reader.measure_best(candidates, signals, [SIGNAL])
+    return WordComparison(signals[SIGNAL], unmatched)
 
 
 def coded(memory: Memory) -> list[int]:
     seqs = memory.reader.measure_candidates(Query("greyhound"))[0].seqs
-    return sorted(seq for seq, _ in memory.store.token_codes("alice", memory.embedder.name, SCHEME, seqs))
+    return sorted(codes_by_seq(memory, SCHEME, seqs))
+
+
+def codes_by_seq(memory: Memory, scheme: str, seqs: Seqs = ALL) -> dict[int, bytes]:
+    read = memory.store.texts_with_codes("alice", memory.embedder.name, scheme, seqs)
+    return {seq: codes for seq, _, codes in read if codes is not None}
 
 
 def test_a_line_whose_word_is_near_to_one_of_the_question_matches_best(store: Store) -> None:
@@ -140,19 +148,33 @@ def test_forgotten_and_retracted_lines_have_no_codes(store: Store) -> None:
         memory.observe(text)
     memory.retract(1)
     memory.forget(seq=2)
-    assert [seq for seq, _ in store.token_codes("alice", memory.embedder.name, SCHEME, ALL)] == [3]
+    assert list(codes_by_seq(memory, SCHEME)) == [3]
     assert store.check("alice") == []
+
+
+def test_a_line_without_codes_is_read_with_its_text_alone(store: Store) -> None:
+    memory = opened(store)
+    memory.observe(LINES[0])
+    memory.observe("So did I.", role="assistant")
+    memory.observe(LINES[1])
+    memory.retract(3)
+    for scheme, is_coded in ((SCHEME, True), ("another", False)):
+        read = store.texts_with_codes("alice", memory.embedder.name, scheme, ALL)
+        assert sorted((seq, text, codes is not None) for seq, text, codes in read) == [
+            (1, LINES[0], is_coded),
+            (2, "So did I.", False),
+        ]
 
 
 def test_codes_of_another_scheme_are_replaced(store: Store) -> None:
     memory = opened(store)
     line = memory.observe(LINES[0])
-    ((_, codes),) = store.token_codes("alice", memory.embedder.name, SCHEME, ALL)
+    (codes,) = codes_by_seq(memory, SCHEME).values()
     assert len(codes) == 2 * 16
     tokens = memory.reader.encoder.embed([LINES[0]])[0].tokens
     assert tokens is not None
     store.put_vectors("alice", memory.embedder.name, {}, [line], {1: replace(tokens, scheme="later")})
-    assert store.token_codes("alice", memory.embedder.name, SCHEME, ALL) == []
-    assert store.token_codes("alice", memory.embedder.name, "later", ALL) == [(1, codes)]
+    assert codes_by_seq(memory, SCHEME) == {}
+    assert codes_by_seq(memory, "later") == {1: codes}
     store.drop_vectors("alice", keep="another model")
-    assert store.token_codes("alice", memory.embedder.name, "later", ALL) == []
+    assert codes_by_seq(memory, "later") == {}

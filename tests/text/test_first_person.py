@@ -17,6 +17,7 @@ from everthread.text.first_person import MAX_CHARS, Person, find_person
         "We have moved.",
         "Yesterday I finally met her.",
         "You know what? I won!",
+        "Yes—I… quickly\n“ran”\N{THUMBS UP SIGN}",
     ],
 )
 def test_a_text_describes_what_its_speaker_experienced(text: str) -> None:

@@ -552,8 +552,8 @@ class PostgresStore(Store):
     ) -> list[Line]:
         return self._read(bank, lambda db: bank_rows.lines_without_vectors(db, bank, model, dim, limit, after, roles))
 
-    def token_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, bytes]]:
-        return self._read(bank, lambda db: token_codes.read(db, bank, model, scheme, seqs))
+    def texts_with_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, str, bytes | None]]:
+        return self._read(bank, lambda db: token_codes.read_with_texts(db, bank, model, scheme, seqs))
 
     def lines_without_tokens(
         self, bank: str, model: str, scheme: str, limit: int, after: int = 0, roles: Collection[Role] = ROLES

@@ -93,10 +93,10 @@ class BankCache:
 
     def _find_model(self, db: sqlite3.Connection, model: str, dim: int) -> int | None:
         """Return the number of a model, if the bank has it; drop the vectors of models that no longer exist."""
-        existing = {number for (number,) in db.execute("SELECT number FROM model")}
-        self._dense = {number: cached for number, cached in self._dense.items() if number in existing}
-        self._units = {number: cached for number, cached in self._units.items() if number in existing}
-        return rows.find_model(db, model, dim)
+        models = {number: (name, size) for number, name, size in db.execute("SELECT number, name, dim FROM model")}
+        self._dense = {number: cached for number, cached in self._dense.items() if number in models}
+        self._units = {number: cached for number, cached in self._units.items() if number in models}
+        return next((number for number, key in models.items() if key == (model, dim)), None)
 
     def _stamp(self, db: sqlite3.Connection) -> int:
         created_at, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()

@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import ArrayPatch, find_positions, is_member, max_by_id, union
+from everthread.stores.arrays import ArrayPatch, is_member, max_by_id, union
 from everthread.types import Seqs, Vector, Vectors
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
@@ -74,7 +74,7 @@ class DenseIndex:
             query_codes = transpose_codes(sign_codes(np.atleast_2d(query)))  # (W, Q)
             distances = reduce(np.minimum, [hamming_distances(codes, code) for code in query_codes.T])  # (N,)
             distances = distances if allowed is None or is_gathered else distances[allowed]
-            ids = ids[distances <= np.partition(distances, k - 1)[k - 1]]
+            ids = ids[distances <= np.searchsorted(np.cumsum(np.bincount(distances)), k)]  # of the k-th nearest
         return union(ids)
 
     def cosines(self, query: Vector, ids: Seqs) -> npt.NDArray[np.float32]:
@@ -83,8 +83,10 @@ class DenseIndex:
         Needs `data`.
         """
         assert self.data is not None
-        rows = find_positions(self.ids, ids)
-        return max_by_id(ids, self.ids[rows], cosines(self.data[rows], query))
+        rows = np.flatnonzero(is_member(self.ids, ids))
+        data = self.data if len(rows) == len(self.ids) else np.take(self.data, rows, axis=0)  # faster than indexing
+        values, found = cosines(data, query), self.ids[rows]
+        return values if np.array_equal(found, ids) else max_by_id(ids, found, values)
 
 
 def cosines(data: npt.NDArray[np.float16], query: Vector) -> npt.NDArray[np.float32]:

@@ -26,20 +26,35 @@ class ColumnFilter:
 
 @dataclass(frozen=True, slots=True)
 class LineColumns:
-    """An immutable snapshot of a bank's lines without retracted ones: safe to read while the next one is built."""
+    """A snapshot of a bank's lines without retracted ones: safe to read while the next one is built."""
 
     seqs: Seqs  # (N,) ascending
     lines: npt.NDArray[np.void]  # (N,) of LINE_DTYPE
+    sessions: npt.NDArray[np.int64]  # (M, 4) as in ScoringRows, by number; 0 until `put_sessions`
 
     @classmethod
     def from_lines(cls, lines: npt.NDArray[np.void]) -> LineColumns:
         """Build a snapshot from lines, ascending by seq."""
-        return cls(lines["seq"].astype(np.int64), lines)
+        sessions = np.zeros((int(lines["session"].max(initial=0)) + 1, 4), np.int64)
+        return cls(lines["seq"].astype(np.int64), lines, sessions)
 
     def apply(self, patch: ArrayPatch, lines: npt.NDArray[np.void]) -> LineColumns:
         """Return the snapshot with a patch applied. Only the newest snapshot may be patched."""
         appended = LineColumns.from_lines(lines)
-        return LineColumns(patch.apply(self.seqs, appended.seqs), patch.apply(self.lines, appended.lines))
+        sessions = appended.sessions
+        if len(self.sessions) >= len(sessions):
+            sessions = self.sessions.copy()
+        else:
+            sessions[: len(self.sessions)] = self.sessions
+        for changed in (lines, *(self.lines[first:end] for first, end, _ in patch.edits)):
+            sessions[changed["session"]] = 0
+        return LineColumns(patch.apply(self.seqs, appended.seqs), patch.apply(self.lines, lines), sessions)
+
+    def put_sessions(self, rows: npt.NDArray[np.int64]) -> None:
+        """Keep (S, 4) rows of sessions that were read in the snapshot's state of the bank."""
+        numbers = rows[:, 0]
+        self.sessions[numbers, 1:] = rows[:, 1:]
+        self.sessions[numbers, 0] = numbers  # last: another thread takes a row that has its number for complete
 
     def select(self, seqs: Seqs) -> npt.NDArray[np.void]:
         """Return (R,) of `LINE_DTYPE` the given lines (ascending) that exist."""

@@ -73,12 +73,18 @@ def scoring_rows(db: sqlite3.Connection, columns: LineColumns, seqs: Seqs, withi
     numbers = distinct_small(lines["session"])
     if within is not None:
         return ScoringRows(lines, columns.session_rows(numbers, within))
-    sessions = db.execute(
-        """SELECT number, first_seq, last_seq, terms FROM session
-           WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number""",
+    if len(unread := numbers[columns.sessions[numbers, 0] == 0]):
+        columns.put_sessions(_read_sessions(db, unread))
+    return ScoringRows(lines, columns.sessions[numbers])
+
+
+def _read_sessions(db: sqlite3.Connection, numbers: Seqs) -> npt.NDArray[np.int64]:
+    """Read (S, 4) the number, first seq, last seq and terms of sessions."""
+    rows = db.execute(
+        "SELECT number, first_seq, last_seq, terms FROM json_each(?) CROSS JOIN session ON number = value",
         (json.dumps(numbers.tolist()),),
     ).fetchall()
-    return ScoringRows(lines, np.fromiter(chain.from_iterable(sessions), np.int64).reshape(-1, 4))
+    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, 4)
 
 
 def corpus_stats(db: sqlite3.Connection) -> CorpusStats:

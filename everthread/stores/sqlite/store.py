@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
@@ -102,7 +102,8 @@ _LINE, _FROM = LINE_COLUMNS, bank_rows.LINE_FROM
 class _Bank:
     """One open bank: its file and its cache.
 
-    The lock is acquired before a transaction begins, so that the cache is never newer than the connection's snapshot.
+    The cache is read before anything else in a transaction, which has its snapshot from the first read. As the lock is
+    acquired before, the cache is never newer than the snapshot.
     """
 
     def __init__(self, file: BankFile) -> None:
@@ -115,9 +116,8 @@ class _Bank:
         self, read: Callable[[BankCache, sqlite3.Connection], Cached]
     ) -> Iterator[tuple[sqlite3.Connection, Cached]]:
         """Yield a read connection, and what `read` returns from the cache, both of one snapshot of the bank."""
-        with FORK_GUARD, ExitStack() as stack:
+        with self.file.read_with_inode() as (inode, db):
             with self.lock:
-                inode, db = stack.enter_context(self.file.read_with_inode())
                 self.cache.use_file(inode)
                 cached = read(self.cache, db)
             yield db, cached
@@ -431,7 +431,8 @@ class SQLiteStore(Store):
         return [parse_line(row) for row in rows.fetchall()]
 
     def texts(self, bank: str, seqs: Seqs) -> list[tuple[int, str]]:
-        query = f"SELECT seq, text FROM line WHERE {LIVE} AND seq IN (SELECT value FROM json_each(?))"
+        # A join looks each line up at once; IN would sort the numbers first.
+        query = f"SELECT seq, text FROM json_each(?) CROSS JOIN line ON seq = value WHERE {LIVE}"
         with self._bank(bank).file.read_once() as db:
             return db.execute(query, (json.dumps(seqs.tolist()),)).fetchall()
 
@@ -469,11 +470,11 @@ class SQLiteStore(Store):
             db,
             index,
         ):
+            if index.data is not None:
+                return index.cosines(query, seqs)
             number = bank_rows.find_model(db, model, dim)
             if number is None:
                 return np.full(len(seqs), np.nan, np.float32)
-            if index.data is not None:
-                return index.cosines(query, seqs)
             piece_seqs, data = bank_rows.read_vectors(db, number, dim, index.ids[find_positions(index.ids, seqs)])
         return max_by_id(seqs, piece_seqs, dense_index.cosines(data, query))
 
@@ -505,9 +506,9 @@ class SQLiteStore(Store):
             first = int(np.searchsorted(pending, after, "right"))
             return self._get(db, pending[first : first + limit].tolist())
 
-    def token_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, bytes]]:
+    def texts_with_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, str, bytes | None]]:
         with self._bank(bank).file.read_once() as db:
-            return token_codes.read(db, model, scheme, seqs)
+            return token_codes.read_with_texts(db, model, scheme, seqs)
 
     def lines_without_tokens(
         self, bank: str, model: str, scheme: str, limit: int, after: int = 0, roles: Collection[Role] = ROLES

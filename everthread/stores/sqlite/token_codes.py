@@ -38,14 +38,13 @@ def find_scheme(db: sqlite3.Connection, model: str, scheme: str) -> int | None:
     return int(row[0]) if row else None
 
 
-def read(db: sqlite3.Connection, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, bytes]]:
-    """Return seqs and codes of those of these lines that have codes."""
-    if (number := find_scheme(db, model, scheme)) is None:
-        return []
-    first = number << SEQ_BITS
+def read_with_texts(db: sqlite3.Connection, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, str, bytes | None]]:
+    """Return seqs, texts and codes of those of these lines that are neither retracted nor wordless."""
     rows = db.execute(
-        "SELECT id - ?, data FROM token_code WHERE id IN (SELECT value FROM json_each(?))",
-        (first, json.dumps((seqs + first).tolist())),
+        f"""SELECT seq, text, data FROM json_each(?) CROSS JOIN line ON seq = value LEFT JOIN token_code
+            ON token_code.id = ((SELECT number FROM token_scheme WHERE model = ? AND name = ?) << {SEQ_BITS}) + seq
+            WHERE {LIVE}""",
+        (json.dumps(seqs.tolist()), model, scheme),
     )
     return rows.fetchall()
 

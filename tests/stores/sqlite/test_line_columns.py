@@ -41,6 +41,17 @@ def test_patching_a_snapshot_does_not_change_the_old_one() -> None:
     assert old.seqs.tolist() == old.lines["seq"].tolist() == [1, 2, 5, 6]
 
 
+def test_the_rows_of_sessions_stay_until_a_line_of_theirs_changes() -> None:
+    old = columns([11, 12, 21, 31])
+    old.put_sessions(np.array([[1, 11, 12, 20], [2, 21, 21, 10], [3, 31, 31, 10]]))
+    removed = old.apply(ArrayPatch([(1, 2, 0)]), lines([]))
+    assert removed.sessions[[1, 2, 3], 0].tolist() == [0, 2, 3]
+    grown = removed.apply(ArrayPatch([(3, 3, 2)]), lines([32, 41]))
+    assert grown.sessions[[1, 2, 3, 4], 0].tolist() == [0, 2, 0, 0]
+    assert grown.sessions[2].tolist() == [2, 21, 21, 10]
+    assert old.sessions[[1, 2, 3], 0].tolist() == [1, 2, 3]
+
+
 def test_times_are_compared_in_utc() -> None:
     snapshot = columns(list(range(1, 31)))
     assert snapshot.filter_seqs(ColumnFilter(since=29_000_000)).tolist() == [29, 30]

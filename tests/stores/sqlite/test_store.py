@@ -354,6 +354,30 @@ def test_statistics_within_lines_equal_those_of_a_bank_of_these_lines(tmp_path: 
         }
 
 
+def test_the_rows_of_sessions_follow_the_changes_of_another_process(tmp_path: Path) -> None:
+    lines = [NewLine(f"Word{n} again and again.", "Ann", said_at=NOON, session="abc"[n % 3]) for n in range(9)]
+
+    def read_sessions(store: SQLiteStore) -> list[list[int]]:
+        sessions: list[list[int]] = store.scoring_rows("alice", np.arange(1, 10)).sessions.tolist()
+        return sessions
+
+    with closing(SQLiteStore(tmp_path)) as store, closing(SQLiteStore(tmp_path)) as other:
+        Memory.open("alice", store=store, embedder=HashEmbedder()).observe_many(lines[:5])
+        elsewhere = Memory.open("alice", store=other, embedder=HashEmbedder())
+        seen = [read_sessions(store)]
+        changes = (
+            lambda: elsewhere.observe_many(lines[5:]),
+            lambda: elsewhere.retract(3),
+            lambda: elsewhere.forget(seq=5),
+        )
+        for change in changes:
+            change()
+            with closing(SQLiteStore(tmp_path)) as fresh:
+                assert read_sessions(store) == read_sessions(other) == read_sessions(fresh)
+            assert read_sessions(store) not in seen
+            seen.append(read_sessions(store))
+
+
 # ------------------------------------------------------------------------ lines without vectors
 
 
