@@ -19,7 +19,7 @@ from everthread.bench.first_facts import load_first_facts
 from everthread.bench.metrics import share
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.bench.run import foreign_questions
-from everthread.chat.offline_answer import find_source
+from everthread.chat.offline_answer import find_source, select_memories
 from everthread.chat.offline_reply import BUDGET_TOKENS, MIN_RELEVANCE
 from everthread.embedders.base import Embedder
 from everthread.memory import Memory
@@ -128,7 +128,7 @@ def _ask(memory: Memory, bank: _Bank) -> Iterator[Quote]:
     ids = {str(line.key): id for line, id in zip(bank.lines.lines, bank.lines.ids, strict=True)}
     known = [(question.text, question.gold) for question in bank.known]
     for text, gold in [*known, *((text, None) for text in bank.strange)]:
-        context = memory.context(text, BUDGET_TOKENS, min_relevance=MIN_RELEVANCE)
+        context = select_memories(memory.context(text, BUDGET_TOKENS, min_relevance=MIN_RELEVANCE), text)
         answer = find_source(context)
         holding = [hit.relevance for hit in context.hits if answer == hit.source or answer in hit.passage]
         is_right = gold is not None and isinstance(answer, Line) and ids[str(answer.key)] in gold

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import islice
 
 from everthread.recall.candidates import MAX_POSTINGS, sample_evenly
-from everthread.recall.nicknames import find_nicknames, find_short_form
+from everthread.recall.nicknames import find_nicknames, find_unused_name
 from everthread.recall.query_parsing import MAX_QUERY_CHARS, find_mentioned_speakers, find_names, split_messages
 from everthread.stores.base import Store
 from everthread.text.analyzer import normalize, split_words, terms
@@ -40,7 +40,7 @@ _END = r"\s*(?:[!?.…:;)]|$|[^\w\s,'’-])"  # also an emoji
 def learn_names(
     store: Store, bank: str, question: str, speakers: Sequence[str], visible: Seqs | None = None
 ) -> dict[str, str]:
-    """Find the names in a question that are a speaker's by the lines of the bank, or by a short form.
+    """Find the names in a question that are a speaker's by the lines of the bank, or by its account.
 
     Args:
         store: the store.
@@ -61,11 +61,11 @@ def learn_names(
 
 
 def _read_owner(store: Store, bank: str, name: str, speakers: Sequence[str], visible: Seqs | None) -> str | None:
-    """Return the speaker who is called by a name in the lines that contain it; without a line by its short form."""
+    """Return the speaker who is called by a name in the lines that contain it; without a line by the account."""
     read = store.postings(bank, terms(name), 1, MAX_POSTINGS, visible)
     seqs = next((posting.records["seq"] for posting in read.values()), None)
     if seqs is None or not len(seqs):
-        return find_short_form(name, speakers)
+        return find_unused_name(name, speakers)
     chosen = [int(seq) for seq in sample_evenly(seqs, MAX_READ_LINES)]
     before = [seq - 1 for seq in chosen] if len(speakers) > 2 else []
     lines = {line.seq: line for line in store.get(bank, sorted({*chosen, *before} - {0}))}

@@ -1,8 +1,7 @@
 """Finds the speakers that a question calls by another form of their name. Pure.
 
-People are often not called as their account is: by a short form (Mel, Johnny), a middle or family name, a word of the
-account (the_real_kate, kateWalsh84), or in another spelling (Johnathan for Jonathan). A form counts only if it fits one
-speaker alone.
+People are often not called as their account is: by a short form (Mel, Johnny), a middle or family name, or in another
+spelling (Johnathan for Jonathan). A form counts only if it fits one speaker alone.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ _SHORT_FORMS: dict[str, list[str]] = load_word_lists(__file__)["all"]
 MIN_STEM = 3  # letters
 MIN_SPELLING = 5  # letters of a name that may be misspelt; shorter names differ too little from each other
 LEAST_SIMILARITY = 0.85  # of two spellings of one name, from 0 to 1
+MAX_ACCOUNT_WORDS = 2  # of which each may be a name; an account of more is a phrase (john_in_paris)
+_ACCOUNT_WORD = re.compile(r"[A-ZÀ-Þ]?[^\W\d_A-ZÀ-Þ]+|[A-ZÀ-Þ]+")  # "kate", "Walsh", "KATE"
 # Danny and Charlie; not Marie and Mary, whose stem would be that of Martin.
-_WORDS = re.compile(r"[A-ZÀ-Þ]?[^\W\d_A-ZÀ-Þ]{2,}|[A-ZÀ-Þ]{3,}")  # of an account: "kate", "Walsh", "KATE"
 _DIMINUTIVE = re.compile(r"(\w{2,}(\w))\2(?:y|ie|i)|(\w{4,})(?:y|ie|i)")
 
 
@@ -33,7 +33,7 @@ def find_nicknames(words: Iterable[str], speakers: Sequence[str]) -> dict[str, s
     Returns:
         The speakers by folded word; without the first names of speakers.
     """
-    parts = {name: _split(name) for name in speakers}
+    parts = {name: normalize(name).split() for name in speakers}
     first_names = {each[0] for each in parts.values() if each}
     found = {}
     for word in map(normalize, words):
@@ -49,28 +49,32 @@ def find_nicknames(words: Iterable[str], speakers: Sequence[str]) -> dict[str, s
     return found
 
 
-def find_short_form(word: str, speakers: Sequence[str]) -> str | None:
-    """Return the one speaker whose first name has this short form, which begins otherwise: Bill for William.
+def find_unused_name(word: str, speakers: Sequence[str]) -> str | None:
+    """Return the one speaker whom a name means that no line contains.
 
-    Bill may be another person. So this is for a name that no line contains.
+    It is a word of the account (kate.w84, KateWalsh), or a short form that begins otherwise (Bill for William). Where
+    lines contain it, it may be another person's, or no person's.
     """
-    named = [name for name in speakers if _is_short_form(fold(word), map(fold, _split(name)))]
+    folded = fold(word)
+    named = [name for name in speakers if any(_is_called(folded, given) for given in _list_given_names(name))]
     return named[0] if len(named) == 1 else None
 
 
-def _is_short_form(word: str, parts: Iterable[str]) -> bool:
-    return any(word in _SHORT_FORMS.get(part, ()) for part in parts)
+def _is_called(word: str, given: str) -> bool:
+    return word == given or word in _SHORT_FORMS.get(given, ())
 
 
-def _split(name: str) -> list[str]:
-    """Return the parts of a name, and then the words of those that are written together."""
-    parts = normalize(name).split()
-    words = [normalize(word) for word in _WORDS.findall(name) if len(word) >= MIN_STEM]
-    return [*parts, *(word for word in words if word not in parts)]
+def _list_given_names(name: str) -> list[str]:
+    """Return the first name, or the words of an account of one part; in small letters without accents."""
+    first, *others = name.split() or [""]
+    words = [word for word in _ACCOUNT_WORD.findall(first) if len(word) > 1]
+    if others or len(words) > MAX_ACCOUNT_WORDS:
+        return [fold(first)]
+    return [fold(word) for word in words if len(word) >= MIN_STEM]
 
 
 def _is_part(word: str, parts: Sequence[str]) -> bool:
-    """Return whether a word is a middle or a family name, or is in the account."""
+    """Return whether a word is a middle or a family name."""
     return word in parts[1:]
 
 
