@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from everthread.bank.line_versions import group_versions, read_recorded
+from everthread.chat.goodbye import is_goodbye
 from everthread.common.keys import META_CORRECTS
 from everthread.stores import evidence as records
 from everthread.stores.base import Store
@@ -22,8 +23,8 @@ from everthread.types import Context, FoundUnit, Hit, Line
 STATED_RELEVANCE = 0.7  # of a message that asks nothing; one that is on a known subject mostly has more
 MIN_SHARE = 0.25  # of the best hit's relevance; a hit with less is hardly about the message
 
-# A quote of a memory; nothing is remembered; the message will be remembered; or it was only heard.
-AnswerKind = Literal["quote", "nothing", "remembered", "listening"]
+# A quote of a memory; nothing is remembered; the message will be remembered, or not; or it was only heard.
+AnswerKind = Literal["quote", "nothing", "remembered", "unsaved", "listening"]
 Speech = Literal["you_said", "you_asked", "i_said", "i_noted", "other_said"]
 
 
@@ -90,7 +91,9 @@ def _name_kind(message: str, incognito: bool) -> AnswerKind:
     """Return what is said to a message for which nothing is remembered."""
     if is_question(message):
         return "nothing"
-    return "listening" if incognito or is_small_talk(message) else "remembered"
+    if is_small_talk(message) or is_goodbye(message):
+        return "listening"
+    return "unsaved" if incognito else "remembered"
 
 
 def find_source(context: Context) -> Line | FoundUnit | None:
@@ -133,7 +136,7 @@ def read_answers(store: Store, bank: str, lines: Iterable[Line]) -> dict[int, Of
 
 def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | None:
     kind = (records.get_record(line.metadata) or {}).get("kind")
-    if kind in ("nothing", "remembered", "listening"):
+    if kind in ("nothing", "remembered", "unsaved", "listening"):
         return OfflineAnswer(kind)
     if not records.has_answer(line.metadata):
         return None  # it quoted a unit or a line of another bank, which is not recorded

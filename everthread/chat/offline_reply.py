@@ -16,6 +16,7 @@ from everthread.types import FoundUnit, Hit, Line
 BUDGET_TOKENS = 150  # of recalled lines: about six, as many as a person reads at a glance
 MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
 MAX_NEAR_MISSES = 3
+_TEXTS = {"remembered": "chat.will_remember", "unsaved": "chat.will_not_remember", "listening": "chat.listening"}
 
 
 def render(
@@ -38,7 +39,7 @@ def render(
     if answer.kind == "nothing":
         lines = [_quote(hit.source, names, words, today) for hit in near]
         return "\n".join([words("chat.closest"), *lines]) if lines else words("chat.nothing_found")
-    return words("chat.will_remember" if answer.kind == "remembered" else "chat.listening")
+    return words(_TEXTS[answer.kind])
 
 
 def choose_near_misses(hits: Sequence[Hit], newest: Line) -> list[Hit]:

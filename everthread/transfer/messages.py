@@ -21,7 +21,7 @@ _SENDER_FIELDS = frozenset(("role", "speaker", "name"))  # the first message has
 def read(
     path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
 ) -> Iterator[NewLine]:
-    """Yield the messages with text, in order, as one session.
+    """Yield the messages with text, in order, as one session. Those without a time are undated.
 
     The session is named after the file and the first message that is not the system's. See `jsonl.parse_objects` for
     the arguments.
@@ -35,7 +35,8 @@ def read(
     lines = list(jsonl.parse_objects(numbered, path, tz=tz, skipped=skipped, places=places))
     first = next((line for line in lines if line.role != "system"), None)
     session = make_session_id(path, hash_parts(first.key)) if first else None
-    yield from (replace(line, session=line.session or session) for line in lines)
+    for line in lines:
+        yield replace(line, session=line.session or session, undated=line.said_at is None)
 
 
 def _load_messages(path: Path) -> list[object]:

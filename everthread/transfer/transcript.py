@@ -57,7 +57,7 @@ _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 
 
 def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> Iterator[NewLine]:
-    """Yield the messages of a transcript as lines.
+    """Yield the messages of a transcript as lines, those before the first date as undated.
 
     A session is named after the file and its first message, for example "diary-3f9a2c01".
 
@@ -83,9 +83,9 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
         if is_first:
             session, name = message.session, make_session_id(path, key)
         role: Role = "assistant" if message.name in assistant else "user"
-        yield check_line(
-            NewLine(text, message.name, role, message.said_at, name, key=key), path, f"line {message.number}"
-        )
+        undated = message.said_at is None
+        line = NewLine(text, message.name, role, message.said_at, name, key=key, undated=undated)
+        yield check_line(line, path, f"line {message.number}")
 
 
 @dataclass(slots=True)

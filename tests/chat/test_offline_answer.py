@@ -106,9 +106,11 @@ def test_a_question_that_was_recalled_is_answered_by_what_was_said_next() -> Non
         ("Do I have a car?", False, "nothing"),
         ("Do I have a car?", True, "nothing"),
         ("I bought a car.", False, "remembered"),
-        ("I bought a car.", True, "listening"),
+        ("I bought a car.", True, "unsaved"),
         ("Thanks!", False, "listening"),
         ("Guten Morgen!", False, "listening"),
+        ("Ciao, see you tomorrow!", False, "listening"),
+        ("Thanks!", True, "listening"),
     ],
 )
 def test_what_is_said_where_nothing_is_remembered(message: str, incognito: bool, kind: str) -> None:

@@ -62,6 +62,7 @@ def test_lines_of_an_earlier_name_are_the_users_also_in_incognito_and_with_anoth
         (OfflineAnswer("quote"), "This answer quoted a message that is no longer remembered."),
         (OfflineAnswer("nothing"), "I remember nothing about that yet."),
         (OfflineAnswer("remembered"), "I'll remember that."),
+        (OfflineAnswer("unsaved"), "I won't remember that."),
         (OfflineAnswer("listening"), "I'm listening."),
     ],
 )

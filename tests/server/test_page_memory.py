@@ -289,7 +289,7 @@ def test_an_answer_without_a_model_follows_what_becomes_of_the_line_that_it_quot
     page.get_by_role("dialog").locator("textarea").fill("The blue bicycle stands in the garage.")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(answer.locator("blockquote")).to_have_text("The blue bicycle stands in the garage.")
-    expect(answer).to_contain_text("Corrected since.")
+    expect(answer).to_contain_text("You have corrected this.")
     page.locator(".hit").get_by_role("button", name="Forget").click()
     page.get_by_role("button", name="Forget it").click()
     page.get_by_role("button", name="Done").click()

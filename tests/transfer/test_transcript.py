@@ -49,6 +49,11 @@ def test_the_documented_sample_is_read(tmp_path: Path) -> None:
     assert lines[1].text == "I did.\nAll of them, even the fern: see https://example.org/fern"
 
 
+def test_messages_before_the_first_date_are_undated(tmp_path: Path) -> None:
+    lines = list(read(write_text(tmp_path, "Ann: Good morning.\n--- 2024-05-09 ---\nAnn: Good night.\n")))
+    assert [(line.undated, line.said_at) for line in lines] == [(True, None), (False, at(9))]
+
+
 def test_the_docstring_shows_what_is_tested() -> None:
     shown = [line.strip() for line in (transcript.__doc__ or "").splitlines()]
     assert all(line in shown for line in SAMPLE.splitlines()[:7])
