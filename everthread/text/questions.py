@@ -44,9 +44,9 @@ def is_question(text: str) -> bool:
 
 
 def is_question_only(text: str) -> bool:
-    """Return whether a text only asks: each of its sentences has a question mark."""
+    """Return whether a text only asks: each of its sentences has a question mark or the form of a question."""
     sentences = _split(text)
-    return bool(sentences) and all(map(_is_marked, sentences))
+    return bool(sentences) and all(_is_marked(sentence) or _has_form(sentence) for sentence in sentences)
 
 
 def _split(text: str) -> list[str]:

@@ -265,7 +265,7 @@ def test_the_memories_of_a_reply_in_a_group_are_those_of_its_speaker_with_all_th
     page.goto(f"{url}/#/gus%2Fcaptain/read/deck")
     expect(buttons).to_have_count(2)
     buttons.first.click()
-    expect(panel).to_contain_text("This reply was given no memories.")
+    expect(panel).to_contain_text("No memories were used for this reply.")
     buttons.last.click()
     hit.get_by_role("link").click()
     expect(page.locator(".line.target")).to_contain_text("stands in the cellar.")

@@ -32,7 +32,7 @@ def test_a_message_sent_at_once_is_answered_however_slow_the_server(page: Page, 
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     expect(page.locator(".from-person .line-text")).to_have_text([MIA])
     expect(page.locator("#message")).to_have_value("And one thing more.")
-    expect(page.locator("#panel")).to_contain_text("This reply was given no memories.")
+    expect(page.locator("#panel")).to_contain_text("No memories were used for this reply.")
     assert stored_texts(url, "early") == [MIA]
 
 
@@ -45,7 +45,7 @@ def test_a_message_sent_before_the_columns_are_loaded_is_answered_and_appears_in
     expect(page.locator("#tabs")).to_be_empty()
     held.release()
     page.wait_for_selector("html[data-ready]")
-    expect(page.locator("#panel")).to_contain_text("This reply was given no memories.")
+    expect(page.locator("#panel")).to_contain_text("No memories were used for this reply.")
     expect(page.locator("#session-list .preview")).to_have_text(MIA)
     say(page, "Where did she move?")
     expect(page.locator("#panel")).to_contain_text("Nothing was recalled from earlier chats.")
