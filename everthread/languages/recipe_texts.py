@@ -51,6 +51,9 @@ class RecipeTexts:
         return own.get(option) or shared.get(option, meaning)
 
 
+OWN_TEXTS = RecipeTexts({}, {}, {}, {})  # for a recipe of a user's own, whose options may have the same names
+
+
 @cache
 def load_recipe_texts(language: str = DEFAULT_LANGUAGE) -> RecipeTexts:
     """Load the texts of a language, which must be one of `config.LANGUAGES`."""

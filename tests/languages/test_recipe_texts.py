@@ -8,7 +8,7 @@ import pytest
 
 from everthread.config import LANGUAGES
 from everthread.factory import RECIPES, open_recipe
-from everthread.languages.recipe_texts import ABOUT, SHARED, load_recipe_texts
+from everthread.languages.recipe_texts import ABOUT, OWN_TEXTS, SHARED, load_recipe_texts
 from everthread.recipes.options import Option, options
 
 OPTIONS: dict[str, dict[str, Option]] = {name: options(open_recipe(name)) for name in RECIPES}
@@ -53,8 +53,7 @@ def test_every_meaning_is_translated_once(language: str) -> None:
 
 
 def test_a_recipe_of_ones_own_keeps_its_words() -> None:
-    texts = load_recipe_texts("de")
-    assert texts.describe("mine", "As I like it") == "As I like it"
-    assert texts.name("half_the_lines") == "half the lines"
-    assert texts.name_choice("both") == "both"
-    assert texts.explain("mine", "half", "Only half.") == "Only half."
+    assert OWN_TEXTS.describe("mine", "As I like it") == "As I like it"
+    assert OWN_TEXTS.name("max_hits") == "max hits"
+    assert OWN_TEXTS.name_choice("none") == "none"
+    assert OWN_TEXTS.explain("mine", "window", "Only half.") == "Only half."
