@@ -29,8 +29,9 @@ def test_every_option_and_choice_has_a_name(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_words_of_the_terminal_have_the_placeholders_of_the_english_ones(language: str) -> None:
-    words, english = (load_recipe_texts(each).terminal for each in (language, "en"))
+@pytest.mark.parametrize("table", ["values", "terminal"])
+def test_the_words_for_values_have_the_placeholders_of_the_english_ones(language: str, table: str) -> None:
+    words, english = (getattr(load_recipe_texts(each), table) for each in (language, "en"))
     assert words.keys() == english.keys()
     for name, text in words.items():
         assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", english[name]))
