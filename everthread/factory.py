@@ -107,6 +107,11 @@ def open_recipe(
     return with_options(saved.apply(recipe) if saved and saved.name == name else recipe, options or {})
 
 
+def is_builtin(recipe: Recipe) -> bool:
+    """Return whether a recipe is one of `RECIPES`, with whatever options."""
+    return type(recipe) is type(RECIPES.get(recipe.name))
+
+
 def configured_recipes() -> dict[str, Recipe]:
     """Return all recipes by name, with the options that the configuration file sets.
 

@@ -6,6 +6,7 @@ numbers instead of texts: the texts are read from the lines, of which none is ev
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from contextlib import suppress
 from itertools import chain
@@ -188,4 +189,6 @@ class _Reader:
 
 
 def _number(value: object) -> float:
-    return float(value) if type(value) in (int, float) else 0.0  # type: ignore[arg-type]
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > sys.float_info.max:
+        return 0.0  # JSON's integers have no limit
+    return float(value)

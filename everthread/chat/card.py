@@ -172,7 +172,7 @@ def read(path: str | Path) -> Character:
     except BadFile:
         raise
     except BadInput as error:
-        raise BadFile(str(error), path=path) from None
+        raise BadFile(str(error), path=path, reason=error.reason, values=error.values) from None
 
 
 def write(
@@ -244,7 +244,8 @@ def _read_picture_card(raw: bytes, path: Path) -> tuple[bytes, str]:
     keyword = next((known for known in PNG_KEYWORDS.values() if known in texts), None)
     if keyword is None:
         remedy = "give one that was exported as a card; converting or resizing a picture takes the card out"
-        raise file_error(path, "", "there is no character card in this picture", remedy)
+        what = "there is no character card in this picture"
+        raise BadFile(what, path=path, remedy=remedy, reason="no-card")
     where = f"its {keyword} chunk"
     try:
         return base64.b64decode(b"".join(texts[keyword].split()), validate=True), where

@@ -15,7 +15,6 @@ from everthread.chat.goodbye import is_goodbye
 from everthread.common.keys import META_CORRECTS
 from everthread.stores import evidence as records
 from everthread.stores.base import Store
-from everthread.stores.evidence import SURE_RELEVANCE
 from everthread.text.line_features import is_small_talk
 from everthread.text.questions import is_question, is_question_only
 from everthread.types import Context, FoundUnit, Hit, Line
@@ -112,7 +111,7 @@ def _find_response(hits: Sequence[Hit]) -> Line | None:
 def is_sure(context: Context, source: Line | FoundUnit) -> bool:
     """Return whether the hit that holds a memory is relevant enough to be stated."""
     hits = (hit for each in (context, *context.others) for hit in each.hits)
-    return any(hit.relevance >= SURE_RELEVANCE for hit in hits if source == hit.source or source in hit.passage)
+    return records.is_sure(hit.relevance for hit in hits if source == hit.source or source in hit.passage)
 
 
 def read_answers(store: Store, bank: str, lines: Iterable[Line]) -> dict[int, OfflineAnswer]:

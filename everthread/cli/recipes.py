@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import click
 
 from everthread import factory
 from everthread.cli.common import json_option, show_json
 from everthread.cli.main import open_store
 from everthread.cli.refusals import refusals
-from everthread.languages.recipe_texts import load_recipe_texts
+from everthread.languages.recipe_texts import RecipeTexts, load_recipe_texts
 from everthread.languages.terminal_language import find_language
 from everthread.recipes import options
 from everthread.recipes.base import Recipe
@@ -84,19 +82,14 @@ def _show(recipe: Recipe, as_json: bool) -> None:
     rows = [
         f"\n{name} = {options.as_text(values[name])}\n"
         f"    {texts.name(name)}: {texts.explain(recipe.name, name, option.limits.meaning)}\n"
-        f"    {_describe_values(option, texts.terminal)}"
+        f"    {_describe_values(option, texts)}"
         for name, option in options.options(recipe).items()
     ]
     click.echo("\n".join([f"{recipe.name}: {texts.describe(recipe.name, recipe.description)}", *rows]))
 
 
-def _describe_values(option: Option, words: Mapping[str, str]) -> str:
+def _describe_values(option: Option, texts: RecipeTexts) -> str:
     """Describe the values that an option accepts, and its default."""
-    low, high, choices = option.limits.low, option.limits.high, option.limits.choices
-    expected = words["one_of"].format(choices=", ".join(choices)) if choices else words[option.type]
-    if option.type in ("int", "float") and (low is not None or high is not None):
-        kind = "at_most" if low is None else "at_least" if high is None else "from_to"
-        expected = words[kind].format(kind=expected, low=f"{low or 0:g}", high=f"{high or 0:g}")
-    if option.optional:
-        expected = words["or_none"].format(expected=expected)
-    return words["default"].format(expected=expected, value=options.as_text(option.default) or words["empty"])
+    words, expected = texts.terminal, option.describe_values(texts.values)
+    default = options.as_text(option.default) or words["empty"]
+    return words["default"].format(expected=expected[:1].upper() + expected[1:], value=default)

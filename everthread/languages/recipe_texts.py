@@ -24,12 +24,14 @@ class RecipeTexts:
     Attributes:
         names: the names of options.
         choices: the names of their values.
+        values: the words that describe which values an option accepts.
         terminal: the words around them in the terminal.
         recipes: the description of each recipe, and the meanings of its options.
     """
 
     names: Table
     choices: Table
+    values: Table
     terminal: Table
     recipes: Mapping[str, Table]
 
@@ -51,8 +53,12 @@ class RecipeTexts:
         return own.get(option) or shared.get(option, meaning)
 
 
+OWN_TEXTS = RecipeTexts({}, {}, {}, {}, {})  # for a recipe of a user's own, whose options may have the same names
+
+
 @cache
 def load_recipe_texts(language: str = DEFAULT_LANGUAGE) -> RecipeTexts:
     """Load the texts of a language, which must be one of `config.LANGUAGES`."""
     tables = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    return RecipeTexts(tables.pop("names"), tables.pop("choices"), tables.pop("terminal"), tables)
+    names, choices, values, terminal = (tables.pop(name) for name in ("names", "choices", "values", "terminal"))
+    return RecipeTexts(names, choices, values, terminal, tables)

@@ -14,6 +14,7 @@ from reprlib import repr as shortly
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from everthread.errors import BadInput
+from everthread.languages.recipe_texts import load_recipe_texts
 from everthread.types import JSONValue
 
 
@@ -92,17 +93,21 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """The accepted values, in words."""
-        words = f"one of {', '.join(self.limits.choices)}" if self.limits.choices else self._describe_type()
-        return f"{words}, or {NONE}" if self.optional else words
+        """The accepted values, in English."""
+        return self.describe_values(load_recipe_texts().values)
 
-    def _describe_type(self) -> str:
-        if self.type in ("int", "float"):
-            low, high = self.limits.low, self.limits.high
-            least = "" if low is None else f" from {low:g}"
-            most = "" if high is None else f"{' up' if low is None else ''} to {high:g}"
-            return ("a whole number" if self.type == "int" else "a number") + least + most
-        return {"bool": "true or false", "str": "a text", "texts": "texts separated by commas"}[self.type]
+    def describe_values(self, words: Mapping[str, str]) -> str:
+        """Describe the accepted values.
+
+        Args:
+            words: of a language (`RecipeTexts.values`).
+        """
+        low, high, choices = self.limits.low, self.limits.high, self.limits.choices
+        text = words["one_of"].format(choices=", ".join(choices)) if choices else words[self.type]
+        if self.type in ("int", "float") and (low is not None or high is not None):
+            kind = "at_most" if low is None else "at_least" if high is None else "from_to"
+            text = words[kind].format(kind=text, low=f"{low or 0:g}", high=f"{high or 0:g}")
+        return words["or_none"].format(expected=text) if self.optional else text
 
     def read(self, value: object) -> Value:
         """Read a value from a text, from JSON or from Python.

@@ -96,11 +96,11 @@ def safe_filename(name: str) -> str:
 
 
 @contextmanager
-def name_in_errors(path: Path, name: str, reason: str = "") -> Iterator[None]:
-    """Replace the path of an uploaded file in errors by the name that the client gave it, and give them a reason."""
+def name_in_errors(path: Path, name: str) -> Iterator[None]:
+    """Replace the path of an uploaded file in errors by the name that the client gave it."""
     try:
         yield
     except EverthreadError as error:
         if error.path == path:
-            error.path, error.reason = name, error.reason or reason
+            error.path = name
         raise

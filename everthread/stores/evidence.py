@@ -19,7 +19,7 @@ invalid parts are ignored.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from everthread.common.keys import META_RECALLED
@@ -73,8 +73,12 @@ def is_answer_sure(metadata: Metadata) -> bool:
     """Return whether the line that answered a user's line without a model is relevant enough to be stated."""
     record, seq = get_record(metadata) or {}, get_answer(metadata)
     holding = (hit for hit in list_hits(record) if hit.get("seq") == seq or seq in list_seqs(hit, "passage"))
-    values = (hit.get("relevance") for hit in holding)
-    return any(isinstance(value, int | float) and value >= SURE_RELEVANCE for value in values)
+    return is_sure(hit.get("relevance") for hit in holding)
+
+
+def is_sure(relevances: Iterable[object]) -> bool:
+    """Return whether a memory may be stated without a doubt, by the relevance of each hit that holds it."""
+    return any(isinstance(value, int | float) and value >= SURE_RELEVANCE for value in relevances)
 
 
 def count_memories(metadata: Metadata) -> int | None:
@@ -110,15 +114,19 @@ def remove_lines(metadata: str, seqs: Collection[int]) -> str | None:
     """
 
     def is_removed(hit: Mapping[str, Any]) -> bool:
-        span = list_seqs(hit, "span")
-        return hit.get("seq") in seqs or (len(span) == 2 and any(span[0] <= seq <= span[1] for seq in seqs))
+        seq, span = hit.get("seq"), list_seqs(hit, "span")
+        return (is_seq(seq) and seq in seqs) or (len(span) == 2 and any(span[0] <= each <= span[1] for each in seqs))
 
     return _remove(metadata, is_removed, seqs)
 
 
 def remove_units(metadata: str, kind: str, ids: Collection[int]) -> str | None:
     """Remove units from the record, as `remove_lines` does."""
-    return _remove(metadata, lambda hit: hit.get("kind") == kind and hit.get("id") in ids, ())
+
+    def is_removed(hit: Mapping[str, Any]) -> bool:
+        return hit.get("kind") == kind and is_seq(number := hit.get("id")) and number in ids
+
+    return _remove(metadata, is_removed, ())
 
 
 def _remove(metadata: str, is_removed: Callable[[Mapping[str, Any]], bool], seqs: Collection[int]) -> str | None:
@@ -128,12 +136,13 @@ def _remove(metadata: str, is_removed: Callable[[Mapping[str, Any]], bool], seqs
     hits, kept = list(list_hits(record)), list_seqs(record, "kept")
     left = [_without_neighbours(hit, seqs) for hit in hits if not is_removed(hit)]
     still_kept = [seq for seq in kept if seq not in seqs]
-    if left == hits and still_kept == kept:
+    is_answer_removed = get_answer(values) in seqs
+    if left == hits and still_kept == kept and not is_answer_removed:
         return None
     before = record.get("forgotten")
     forgotten = (before if type(before) is int else 0) + len(hits) - len(left) + len(kept) - len(still_kept)
     changed = {**record, "hits": left, "kept": still_kept, "forgotten": forgotten}
-    if changed.get("answer") in seqs:
+    if is_answer_removed:
         changed["answer"] = None
     return canonical_json({**values, META_RECALLED: {name: value for name, value in changed.items() if value != []}})
 

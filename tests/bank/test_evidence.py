@@ -9,17 +9,20 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from everthread.bank.evidence import build_metadata
 from everthread.common.keys import META_RECALLED
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.recipes.default import Default
-from everthread.stores.evidence import count_memories
+from everthread.stores.base import Store
+from everthread.stores.evidence import count_memories, get_answer, get_record, list_hits, list_seqs
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import Context, FoundUnit, Hit, Line, NewLine, NewUnit
+from everthread.types import Context, FoundUnit, Hit, JSONValue, Line, NewLine, NewUnit
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 NAMES = count()
@@ -143,6 +146,46 @@ def test_an_invalid_record_in_imported_metadata_does_no_harm(memory: Memory, rec
         assert not evidence.others
     memory.forget(seq=1)
     assert memory.get(line.seq) is not None
+
+
+LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from([-1, 0.5, 2**80, 10**400, "", "summary"])
+VALUES = st.recursive(LEAVES, lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.just("a"), parts))
+HITS = st.dictionaries(
+    st.sampled_from(["seq", "passage", "span", "kind", "id", "written", "score", "relevance", "signals"]), VALUES
+)
+RECORDS = st.dictionaries(
+    st.sampled_from(["answer", "kept", "forgotten", "memories", "relevance", "tokens", "others", "shared", "prompt"]),
+    VALUES,
+)
+
+
+@example(record={"answer": [1]}, hits=[{"seq": 1, "passage": [1]}, {"seq": [1], "kind": "summary", "id": {}}])
+@example(record={"relevance": 10**400, "tokens": 10**400, "forgotten": 10**400}, hits=[{"seq": 2, "score": 10**400}])
+@given(record=RECORDS, hits=st.lists(HITS | VALUES, max_size=3) | VALUES)
+def test_lines_and_units_are_forgotten_whatever_an_imported_record_contains(
+    any_store: Store, record: dict[str, JSONValue], hits: JSONValue
+) -> None:
+    memory = Memory(f"imported-{next(NAMES)}", any_store, HashEmbedder(), Default())
+    memory.observe_many([NewLine(text, "Nora", said_at=NOON, session="a") for text in SAID[:2]])
+    unit = memory.add_unit(NewUnit("summary", "They spoke of a coach.", 2, 2, NOON, metadata={"session": "a"}))
+    line = memory.observe("Imported.", metadata={META_RECALLED: {**record, "hits": hits}})
+    memory.evidence(line.seq)
+    memory.forget_unit("summary", unit.id)
+    memory.forget(seq=1)
+    left = memory.get(line.seq)
+    assert left is not None
+    named = [number for hit in list_hits(get_record(left.metadata) or {}) for number in list_seqs(hit, "passage")]
+    assert 1 not in (get_answer(left.metadata), *(hit.seq for hit in memory.evidence(line.seq).hits), *named)
+
+
+def test_a_quoted_line_that_no_hit_has_is_forgotten(memory: Memory) -> None:
+    line = memory.observe("Who is my coach?", metadata={META_RECALLED: {"memories": 1, "answer": 1}})
+    memory.forget(seq=1)
+    assert memory.get(line.seq).metadata[META_RECALLED] == {  # type: ignore[union-attr]
+        "memories": 1,
+        "answer": None,
+        "forgotten": 0,
+    }
 
 
 def test_a_record_is_added_to_a_line_that_was_stored_before(memory: Memory) -> None:

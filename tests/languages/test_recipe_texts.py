@@ -8,7 +8,7 @@ import pytest
 
 from everthread.config import LANGUAGES
 from everthread.factory import RECIPES, open_recipe
-from everthread.languages.recipe_texts import ABOUT, SHARED, load_recipe_texts
+from everthread.languages.recipe_texts import ABOUT, OWN_TEXTS, SHARED, load_recipe_texts
 from everthread.recipes.options import Option, options
 
 OPTIONS: dict[str, dict[str, Option]] = {name: options(open_recipe(name)) for name in RECIPES}
@@ -29,8 +29,9 @@ def test_every_option_and_choice_has_a_name(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_words_of_the_terminal_have_the_placeholders_of_the_english_ones(language: str) -> None:
-    words, english = (load_recipe_texts(each).terminal for each in (language, "en"))
+@pytest.mark.parametrize("table", ["values", "terminal"])
+def test_the_words_for_values_have_the_placeholders_of_the_english_ones(language: str, table: str) -> None:
+    words, english = (getattr(load_recipe_texts(each), table) for each in (language, "en"))
     assert words.keys() == english.keys()
     for name, text in words.items():
         assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", english[name]))
@@ -53,8 +54,7 @@ def test_every_meaning_is_translated_once(language: str) -> None:
 
 
 def test_a_recipe_of_ones_own_keeps_its_words() -> None:
-    texts = load_recipe_texts("de")
-    assert texts.describe("mine", "As I like it") == "As I like it"
-    assert texts.name("half_the_lines") == "half the lines"
-    assert texts.name_choice("both") == "both"
-    assert texts.explain("mine", "half", "Only half.") == "Only half."
+    assert OWN_TEXTS.describe("mine", "As I like it") == "As I like it"
+    assert OWN_TEXTS.name("max_hits") == "max hits"
+    assert OWN_TEXTS.name_choice("none") == "none"
+    assert OWN_TEXTS.explain("mine", "window", "Only half.") == "Only half."

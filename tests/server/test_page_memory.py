@@ -290,11 +290,16 @@ def test_an_answer_without_a_model_follows_what_becomes_of_the_line_that_it_quot
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(answer.locator("blockquote")).to_have_text("The blue bicycle stands in the garage.")
     expect(answer).to_contain_text("You have corrected this.")
-    page.locator(".hit").get_by_role("button", name="Forget").click()
+    card = page.locator("#panel .hit")
+    expect(card).to_contain_text("cellar")
+    expect(card).to_contain_text("garage")
+    card.get_by_role("button", name="Forget").click()
     page.get_by_role("button", name="Forget it").click()
     page.get_by_role("button", name="Done").click()
     expect(answer).to_contain_text("This answer quoted a message that is no longer remembered.")
     expect(answer.locator("blockquote")).to_have_count(0)
+    expect(card).to_have_count(0)  # with both versions
+    expect(page.locator("#panel")).to_contain_text("1 memory forgotten since")
 
 
 def test_pinned_lines_and_notes_are_shown_and_changed(page: Page, url: str) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page
 
+from everthread.chat.offline_answer import MIN_SHARE
+from everthread.stores.evidence import SURE_RELEVANCE
 from server.page_helpers import FILES, visit
 
 STATIC_IMPORT = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];$""", re.MULTILINE)
@@ -76,6 +78,15 @@ def test_no_script_knows_metadata_keys_or_labels_of_the_library() -> None:
     for name, source in MODULES.items():
         assert not re.search(r"everthread\.[a-z]", source), name
         assert "no language model" not in source.lower(), name
+
+
+def test_the_bounds_of_relevance_are_those_of_a_chat_without_a_model() -> None:
+    bounds = re.compile(r"^const (SURE_RELEVANCE|MIN_SHARE) = ([\d.]+);", re.MULTILINE)
+    found = {(file, name, float(value)) for file, source in MODULES.items() for name, value in bounds.findall(source)}
+    assert found == {
+        ("demo.js", "SURE_RELEVANCE", SURE_RELEVANCE),
+        ("replymemories.js", "MIN_SHARE", MIN_SHARE),
+    }
 
 
 def test_no_word_of_a_language_is_a_role_or_a_class() -> None:

@@ -109,11 +109,11 @@ def import_character(
 
     def add() -> Character:
         gallery.check_room()
-        with name_in_errors(file.path, "the card", reason="bad-card"):
+        with name_in_errors(file.path, "the card"):
             return character_library.add(file.path, force=replace, rename=rename, folder=gallery.folder)
 
     def read_again(_: Any) -> Character:
-        with name_in_errors(file.path, "the card", reason="bad-card"):
+        with name_in_errors(file.path, "the card"):
             again = card.read(file.path)
             return gallery.load(character_library.find_numbered(again.name, gallery.folder)) if rename else again
 

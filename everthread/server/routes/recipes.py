@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
-from everthread.languages.recipe_texts import load_recipe_texts
+from everthread import factory
+from everthread.languages.recipe_texts import OWN_TEXTS, load_recipe_texts
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import as_json, check_remote, describe_options, options, read_values, with_options
 from everthread.recipes.saved_recipe import SavedRecipe
@@ -116,7 +117,8 @@ def _bank_view(services: Services, bank: str, language: str) -> dict[str, Any]:
 
 
 def _view(recipe: Recipe, server_recipe: Recipe, is_saved: bool, language: str) -> dict[str, Any]:
-    texts, server_values = load_recipe_texts(language), read_values(server_recipe)
+    texts = load_recipe_texts(language) if factory.is_builtin(recipe) else OWN_TEXTS
+    server_values = read_values(server_recipe)
     described = [
         {
             **description,

@@ -7,7 +7,7 @@ import { demoBank, isDemoBank } from "./banknames.js";
 import { dateTime, longDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { arrivingContext } from "./evidence.js";
-import { emit, on } from "./events.js";
+import { emit, emitForgotten, on } from "./events.js";
 import { clearNotice, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { hashOf, navigate, route } from "./router.js";
@@ -186,7 +186,7 @@ class Demo {
     pressed.disabled = true;
     const receipt = await remove(bankPath(`/lines/${line.seq}`));
     const articles = this.answersWith(line.seq);
-    emit("forgotten", new Set([line.seq]));
+    emitForgotten(receipt);
     for (const article of articles) fill(article, receiptElement(receipt));
     const answer = await this.ask(question, [
       h("p", {}, t("demo.nothing")),

@@ -6,3 +6,10 @@ const target = new EventTarget();
 export const on = (name, act) => target.addEventListener(name, (event) => act(event.detail));
 
 export const emit = (name, detail) => target.dispatchEvent(new CustomEvent(name, { detail }));
+
+/** Emit "forgotten" with the seqs of all lines that a receipt of this bank names, such as all versions of a line; with
+ * none if lines of other banks alone were forgotten. */
+export function emitForgotten(receipt) {
+  const seqs = receipt?.seqs.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, n) => first + n));
+  emit("forgotten", new Set(seqs));
+}

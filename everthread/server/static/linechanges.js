@@ -1,7 +1,7 @@
 // Changes to one stored line, from wherever it is shown: pin, correct, forget. bank: of the line.
 
 import { bankPath, patch, put, remove } from "./api.js";
-import { emit } from "./events.js";
+import { emit, emitForgotten } from "./events.js";
 import { findCopies } from "./evidence.js";
 import { loadOverlays } from "./lazy.js";
 import { showNotice } from "./notices.js";
@@ -20,7 +20,7 @@ export async function forgetLine(line, more, bank = route.bank) {
   const others = alsoForgets(copies.filter((copy) => copy.bank !== bank));
   if (!(await askForget(t("change.forget_question"), t("change.forget_effect") + others + more, line))) return;
   const receipts = await forgetCopies(copies);
-  emit("forgotten", new Set(seqsHere(copies, receipts)));
+  emitForgotten(receipts.get(route.bank));
   const [receipt] = receipts.values();
   if (receipt) await showReceipt(receipt);
 }
@@ -33,10 +33,7 @@ export async function correctLine(line, bank = route.bank) {
   const correct = ({ bank, line: copy }) => patch(bankPath(`/lines/${copy.seq}`, bank), { text });
   const corrected = await changeEach(copies, correct, CORRECTING);
   if (!corrected.size) return;
-  emit("corrected", { old: seqsHere(copies, corrected)[0], line: corrected.get(route.bank) });
+  const here = copies.find(({ bank }) => bank === route.bank && corrected.has(bank));
+  emit("corrected", { old: here?.line.seq, line: corrected.get(route.bank) });
   showNotice(t("change.corrected"));
 }
-
-/** The seqs of the changed copies that are in the bank that is shown. */
-const seqsHere = (copies, changed) =>
-  copies.filter(({ bank }) => bank === route.bank && changed.has(bank)).map(({ line }) => line.seq);

@@ -17,7 +17,7 @@ import { parts, t } from "./words.js";
 
 const characters = new Map(); // promises of the names of banks' characters, by the banks' ids
 
-const MIN_SHARE = 0.25; // of the best memory's relevance, for a memory that is shown at once
+const MIN_SHARE = 0.25; // of the best memory's relevance, for one that is shown at once; as in chat/offline_answer.py
 
 export class ReplyMemoriesPanel {
   constructor(chat) {

@@ -3,7 +3,7 @@
 import { bankPath, patch } from "./api.js";
 import { openDialog, showReceipt } from "./dialogs.js";
 import { button, h } from "./dom.js";
-import { emit } from "./events.js";
+import { emit, emitForgotten } from "./events.js";
 import { forgetChat } from "./groupcopies.js";
 import { withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
@@ -50,8 +50,7 @@ const deleteSession = withErrors(async (session, close) => {
   const proof = await forgetChat(session);
   if (!proof) return;
   close();
-  const seqs = proof.seqs.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, n) => first + n));
-  emit("forgotten", new Set(seqs));
+  emitForgotten(proof);
   await showReceipt(proof);
   if (route.session === session.id) navigate({});
 });

@@ -5,7 +5,7 @@ import { bankPath, get } from "./api.js";
 import { longDate } from "./dates.js";
 import { showReceipt } from "./dialogs.js";
 import { button, byId, h, textElement } from "./dom.js";
-import { emit, on } from "./events.js";
+import { emitForgotten, on } from "./events.js";
 import { forgetChat } from "./groupcopies.js";
 import { dateSeparator, lineButton, lineElement, memoriesButton, personTest } from "./line.js";
 import { withErrors } from "./notices.js";
@@ -149,7 +149,7 @@ export class TranscriptView {
   async forget() {
     const proof = await forgetChat(this.session ?? { id: route.session, metadata: {} }, this.chat.stopWarning);
     if (!proof) return;
-    emit("forgotten", new Set(this.lines.map((line) => line.seq)));
+    emitForgotten(proof);
     await showReceipt(proof);
     navigate({});
   }

@@ -96,6 +96,23 @@ def test_a_file_that_is_not_a_card_is_rejected(api: TestClient, content: bytes) 
     assert "everthread-" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (png_text.build_plain_picture(), "no-card"),
+        (json.dumps({"name": "N" * 500}).encode(), "long-name"),
+        (json.dumps({"spec": "chara_card_v3", "data": {"name": "Nora", "tags": 5}}).encode(), None),
+        (b"[", None),
+    ],
+)
+def test_only_a_picture_without_a_card_is_said_to_have_none(
+    api: TestClient, content: bytes, reason: str | None
+) -> None:
+    document = api.post("characters", content=content, headers=RAW).json()
+    assert document["type"] == "urn:everthread:bad-file"
+    assert document.get("reason") == reason
+
+
 def test_a_card_of_more_than_eight_megabytes_is_rejected(api: TestClient) -> None:
     assert kind(api.post("characters", content=bytes(8_000_001), headers=RAW), 413) == "too-large"
 

@@ -1,5 +1,7 @@
 """Recipes and their options over HTTP."""
 
+from dataclasses import dataclass
+
 import pytest
 from fastapi.testclient import TestClient
 from hardship.llm import llm_server
@@ -8,7 +10,7 @@ from everthread.common.keys import SETTING_RECIPE
 from everthread.factory import RECIPES
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
-from everthread.recipes.options import options, with_options
+from everthread.recipes.options import option, options, with_options
 from everthread.server.app import create_app
 from everthread.server.services import Services
 from server.problem import kind
@@ -111,6 +113,27 @@ def test_a_banks_options_are_applied_to_the_servers_recipe(services: Services) -
     assert other.get_bank_recipe("bob") == Default(neighbours=3)
     services.store.set_setting("bob", SETTING_RECIPE, {"name": "default", "options": {"max_hits": 7}})
     assert other.get_bank_recipe("bob") == Default(neighbours=3, max_hits=7)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Default):
+    """A recipe whose options have the names of options of other recipes."""
+
+    name = "mine"
+    top: int = option(3, "Lines at the top.")
+    boundary: str = option("line", "Where it ends.", choices=("line", "none"))
+
+
+def test_the_options_of_a_recipe_of_ones_own_keep_their_words(services: Services) -> None:
+    services._recipes["mine"] = Mine()
+    app = create_app(services)
+    client = TestClient(app, base_url="http://127.0.0.1:7391/api/v1/", headers={"Accept-Language": "de"})
+    items = {recipe["name"]: recipe for recipe in client.get("recipes").json()["items"]}
+    own, builtin = ({option["name"]: option for option in items[name]["options"]} for name in ("mine", "default"))
+    assert (own["top"]["title"], own["boundary"]["choice_titles"]) == ("top", ["line", "none"])
+    assert own["max_hits"]["meaning"] == options(Mine())["max_hits"].limits.meaning
+    assert builtin["max_hits"]["title"] == "Höchstzahl"
+    app.state.idempotency.close()
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
