@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
-from everthread.common.keys import SETTING_CHARACTER, SETTING_FORMER_NAMES, SETTING_HOME, SETTING_SHARED_WITH
+from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME, SETTING_PERSON_NAMES, SETTING_SHARED_WITH
 from everthread.errors import BadFile, BankDamaged, BankTooNew, NotFound
 from everthread.memory import Memory
 from everthread.stores.base import Store
 from everthread.stores.limits import MAX_BANK_ID_CHARS
+from everthread.stores.name_setting import add_name, spoken_names
 from everthread.types import JSONValue
 
 MAX_NUMBER_CHARS = 5  # of a number that distinguishes two ids, with its hyphen
@@ -34,23 +35,16 @@ def person_name(settings: Settings) -> str:
 
 
 def person_names(settings: Settings) -> set[str]:
-    """Return the names under which the person's lines are stored: those that the person has and had, and `user`."""
-    former = settings.get(SETTING_FORMER_NAMES)
-    return {person_name(settings), DEFAULT_CHARACTER.person, *(map(str, former) if isinstance(former, list) else ())}
+    """Return the names under which the person's lines are stored: that of the bank's character, those under which the
+    person has spoken in chats, and `user`."""
+    spoken = spoken_names(settings.get(SETTING_PERSON_NAMES))
+    return {person_name(settings), DEFAULT_CHARACTER.person, *spoken}
 
 
-def save_character(memory: Memory, character: Character, former_name: str = DEFAULT_CHARACTER.person) -> None:
-    """Save the character of a bank, and the name that the person had until now, if it is another.
-
-    Args:
-        memory: the bank.
-        character: its new character.
-        former_name: the name that the person had in the conversation, if it was not saved.
-    """
-    former = {former_name, *person_names(memory.settings())} - {character.person, DEFAULT_CHARACTER.person}
-    if former and memory.store.corpus_stats(memory.bank).lines:
-        memory.set_setting(SETTING_FORMER_NAMES, sorted(former))
-    memory.set_setting(SETTING_CHARACTER, character.to_json())
+def record_person_name(memory: Memory, name: str) -> None:
+    """Save a name under which the person speaks, so that its lines remain the person's after a change of name."""
+    if name not in (DEFAULT_CHARACTER.person, *spoken_names(memory.settings().get(SETTING_PERSON_NAMES))):
+        memory.store.update_setting(memory.bank, SETTING_PERSON_NAMES, lambda value: add_name(value, name))
 
 
 def _saved_name(settings: Settings, field: str, default: str) -> str:

@@ -207,7 +207,7 @@ class Chat:
         new_line = replace(new_line, key=key)
         clean_line(new_line, self._now())
         self._save_greeting(new_line)
-        return self._conversation.add(new_line, defer_embedding=True)
+        return self._conversation.add(new_line, defer_embedding=True, by_person=self._is_by_person(new_line))
 
     def answer(self) -> Reply:
         """Return the character's reply to the last line, or a further one. Raises BadQuery if nothing was said, or the
@@ -242,7 +242,8 @@ class Chat:
         role: Role = "assistant" if of_character else "user"
         own = {META_HEARD: True} if of_character else {}
         new_line = self._build_line(text, speaker, role, {**(metadata or {}), **own})
-        return self._conversation.add(replace(new_line, key=key, said_at=said_at or new_line.said_at))
+        new_line = replace(new_line, key=key, said_at=said_at or new_line.said_at)
+        return self._conversation.add(new_line, by_person=self._is_by_person(new_line))
 
     def edit(
         self,
@@ -533,7 +534,7 @@ class Chat:
         if step == "go on":
             return None
         new_line = replace(self._build_line(text, self.character.person, "user"), key=key)
-        line = self._conversation.add(new_line, defer_embedding=True)
+        line = self._conversation.add(new_line, defer_embedding=True, by_person=True)
         if step == "part":
             return build_ending_reply(self.end(True), self.words("chat.goodbye"), line)
         self.memory.set_setting(SETTING_ASKED_AT, line.seq)
@@ -574,6 +575,10 @@ class Chat:
         if text := self.greeting:
             greeting = self._build_line(text, self.character.name, "assistant", {META_GREETING: True})
             self._conversation.add(replace(greeting, said_at=first_line.said_at), defer_embedding=True)
+
+    def _is_by_person(self, new_line: NewLine) -> bool:
+        """Return whether the person says a line, and not another user or a character."""
+        return new_line.role == "user" and new_line.speaker == self.character.person
 
     def _build_line(self, text: str, speaker: str, role: Role, metadata: Metadata | None = None) -> NewLine:
         return self._conversation.new_line(text, speaker, role, self._now(), metadata or {})

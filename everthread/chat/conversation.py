@@ -15,6 +15,7 @@ from datetime import datetime
 
 from everthread.bank.corrections import sort_by_position
 from everthread.bank.line_validation import clean_line
+from everthread.chat.character_banks import record_person_name
 from everthread.chat.prompt_builder import is_character_line
 from everthread.common.keys import META_NEEDS_CONSENT, META_RECALLED, META_REPEATS
 from everthread.common.timestamps import to_micros
@@ -55,6 +56,7 @@ class Conversation:
         replacing: Sequence[Line] = (),
         defer_embedding: bool = False,
         corrects: Line | None = None,
+        by_person: bool = False,
     ) -> Line:
         """Store a line after the others, in one transaction with discarding those that it replaces.
 
@@ -64,6 +66,7 @@ class Conversation:
             replacing: the lines to discard.
             defer_embedding: as for `Memory.replace_lines`.
             corrects: the line that this is a new version of.
+            by_person: the person says it, under a name that the bank then stores.
 
         Raises:
             EverthreadError: the same errors as `Memory.replace_lines`. Nothing is changed.
@@ -75,6 +78,8 @@ class Conversation:
         if self.incognito:
             line = self._build_incognito_line(new)
         else:
+            if by_person:  # before the line: a name that is stored later could outlast the forgetting of the line
+                record_person_name(self.memory, clean_line(new, now()).speaker)
             seq = None if corrects is None else corrects.seq
             line = self.memory.replace_lines(discarded, [new], defer_embedding=defer_embedding, corrects=seq)[0]
         self._drop(discarded)

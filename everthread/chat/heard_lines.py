@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from everthread.chat.character_banks import person_name
 from everthread.chat.chat import Chat
 from everthread.chat.conversation import Conversation
 from everthread.chat.line_copies import is_copy
@@ -71,8 +72,9 @@ def _replace_from(conversation: Conversation, start: int, line: Line | None, per
         conversation.truncate(start)
     else:
         speaker = line.speaker if line.role == "assistant" else person
+        by_person = line.role == "user" and person == person_name(conversation.memory.settings())
         copy = conversation.new_line(line.text, speaker, line.role, line.said_at, _copied_metadata(line))
-        conversation.add(copy, replacing=discarded, defer_embedding=True)
+        conversation.add(copy, replacing=discarded, defer_embedding=True, by_person=by_person)
     _discard_reminders(conversation, discarded)
 
 

@@ -22,7 +22,7 @@ from everthread.chat import (
     style_sample,
 )
 from everthread.chat.character import DEFAULT_CHARACTER, Character
-from everthread.chat.character_banks import person_names, save_character
+from everthread.chat.character_banks import person_names
 from everthread.chat.conversation import Conversation
 from everthread.chat.events import announce
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
@@ -116,16 +116,15 @@ class Responder:
 
     @character.setter
     def character(self, character: Character) -> None:
-        former_name, self._character = self._character.person, character
+        self._character = character
         if not self._conversation.incognito:
-            save_character(self._memory, character, former_name)
-            self._settings = self._memory.settings()
-            self._saved_character = self._settings[SETTING_CHARACTER]
+            self._saved_character = character.to_json()
+            self._memory.set_setting(SETTING_CHARACTER, self._saved_character)
 
     @property
     def person_names(self) -> set[str]:
         """The names under which the lines of the user are stored in this bank."""
-        return {self._character.person, *person_names(self._settings)}
+        return {self._character.person, *person_names(self._memory.settings())}
 
     def find_sample(self, replaces: Line | None = None) -> str:
         """Return the sample of the character's style: the card's or the user's own, else the first reply that is long

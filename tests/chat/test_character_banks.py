@@ -13,11 +13,10 @@ from everthread.chat.character_banks import (
     list_banks,
     person_name,
     person_names,
-    save_character,
     separate_bank,
 )
 from everthread.chat.chat import Chat
-from everthread.errors import BadInput
+from everthread.errors import BadInput, BadLine
 from everthread.memory import Memory
 from everthread.testing import ScriptedLLM
 
@@ -83,18 +82,58 @@ def test_a_bank_keeps_its_character_once_something_was_said_in_it(open_bank: Ope
     assert vey.settings()["character"] == {"name": "Captain Vey", "description": "A sailor.", "location": "a deck"}
 
 
-def test_a_bank_knows_the_names_under_which_the_person_spoke_before(open_bank: OpenBank) -> None:
-    bank = open_bank("laura")
-    save_character(bank, VEY.with_changes(person="Lora"))  # a typing error, corrected before the first line
-    save_character(bank, VEY.with_changes(person="Laura"))
-    assert person_names(bank.settings()) == {"Laura", "user"}
-    bank.observe("Hello.", speaker="Laura")
-    for name in ("Laurie", "user", "Lo"):
-        save_character(bank, VEY.with_changes(person=name))
-    assert person_names(bank.settings()) == {"Lo", "Laurie", "Laura", "user"}
-    assert bank.settings()["character"] == VEY.with_changes(person="Lo").to_json()
-    bank.set_setting("former_names", "x")
-    assert person_names(bank.settings()) == {"Lo", "user"}
+def test_a_bank_knows_the_names_under_which_the_person_has_spoken_in_chats(memory: Memory) -> None:
+    memory.observe("I moved to Oslo.", speaker="Mia")
+    with Chat(memory, VEY, llm=None) as chat:
+        chat.edit_character(person="Mia")  # by mistake, and nothing is said
+        for name in ("Nora", "Laura"):
+            chat.edit_character(person=name)
+            chat.hear("Hello.")
+        chat.hear("Hello, Laura.", speaker="Bob")  # another one of a group
+        assert chat.person_names == {"Nora", "Laura", "user"}
+        chat.edit_character(person="Lo")
+        assert chat.person_names == person_names(memory.settings()) == {"Lo", "Nora", "Laura", "user"}
+    memory.set_setting("person_names", "x")
+    assert person_names(memory.settings()) == {"Lo", "user"}
+
+
+def test_two_chats_of_a_bank_store_the_names_of_both(memory: Memory) -> None:
+    nora, laura = (VEY.with_changes(person=name) for name in ("Nora", "Laura"))
+    with Chat(memory, nora, llm=None) as one, Chat(memory, laura, llm=None) as other:
+        for chat in (one, other):
+            chat.hear("Hello.")
+    assert person_names(memory.settings()) == {"Nora", "Laura", "user"}
+
+
+def test_a_name_used_only_in_incognito_is_not_stored(memory: Memory) -> None:
+    with Chat(memory, VEY.with_changes(person="Nora"), llm=None, incognito=True) as chat:
+        chat.hear("Hello.")
+        chat.edit_character(person="Sam")
+        chat.hear("Hello again.")
+        chat.incognito = False
+        chat.edit_character(person="Laura")
+        chat.hear("Good morning.")
+    assert person_names(memory.settings()) == {"Laura", "user"}
+
+
+def test_a_line_that_can_not_be_stored_leaves_no_name(memory: Memory) -> None:
+    with Chat(memory, VEY.with_changes(person="Nora"), llm=None) as chat, pytest.raises(BadLine):
+        chat.add_line("", "Nora")
+    assert memory.settings() == {}
+
+
+def test_a_name_is_forgotten_with_the_last_line_that_has_it(memory: Memory) -> None:
+    with Chat(memory, VEY, llm=None) as chat:
+        for name in ("Nora", "Laura"):
+            chat.edit_character(person=name)
+            chat.hear("Hello.")
+            chat.hear("Good morning.")
+        memory.forget(seq=1)
+        assert memory.settings()["person_names"] == ["Laura", "Nora"]
+        memory.forget(seq=2)
+        assert memory.settings()["person_names"] == ["Laura"]
+        memory.forget(session=chat.session)
+    assert "person_names" not in memory.settings()
 
 
 def test_the_id_of_a_characters_bank_is_never_too_long(open_bank: OpenBank) -> None:

@@ -46,8 +46,8 @@ def test_only_a_line_without_a_statement_is_quoted_as_a_question() -> None:
 
 
 def test_lines_of_an_earlier_name_are_the_users_also_in_incognito_and_with_another_character(memory: Memory) -> None:
-    memory.observe("I like green tea.", speaker="Nora", said_at=NOON, session="old")
-    with Chat(memory, Character("Ines", person="Nora"), llm=None) as chat:
+    with Chat(memory, Character("Ines", person="Nora"), llm=None, clock=lambda: NOON) as chat:
+        chat.hear("I like green tea.")
         chat.edit_character(person="Eleonora")
     with Chat(memory, Character("Ondine", person="Elly"), llm=None, incognito=True) as chat:
         chat.edit_character(person="El")

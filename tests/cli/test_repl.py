@@ -106,7 +106,7 @@ def test_the_line_that_answers_is_quoted_with_its_date(memory: Memory) -> None:
 def test_what_was_said_under_an_earlier_name_is_still_quoted_as_yours(memory: Memory) -> None:
     remember(memory)
     memory.observe("Joost keeps bees.", speaker="Bob", session="s1", said_at=datetime(2024, 5, 6, 19, tzinfo=UTC))
-    said = ("/set person Alicia", "My sister Mia moved to Lisbon?", "Joost keeps bees?")
+    said = ("Good morning.", "/set person Alicia", "My sister Mia moved to Lisbon?", "Joost keeps bees?")
     read, screen = iter(said), list[str]()
     with Chat(memory, ALICE) as chat:
         ChatRepl(chat, Screen(lambda _: next(read, "/quit"), screen.append)).run()

@@ -359,8 +359,11 @@ def test_what_was_said_under_an_earlier_name_is_still_the_persons(page: Page, ur
     add_past_lines(url_without_model, "renamed", "I keep the bread knife in the drawer.", session="two")
     answer = {"text": "I have one, too.", "speaker": "Bo", "session": "two", "said_at": "2024-03-02T18:20:00+00:00"}
     web.post(f"{url_without_model}/api/v1/banks/renamed/lines", json=answer).raise_for_status()
-    for name in ("Alex", "Alexandra"):
-        web.patch(character, json={"person": name}).raise_for_status()
+    web.patch(character, json={"person": "Alex"}).raise_for_status()
+    page.reload()
+    say(page, "Good morning.")
+    expect(page.locator(".from-character")).to_be_visible()
+    web.patch(character, json={"person": "Alexandra"}).raise_for_status()
     page.reload()
     say(page, "I keep the bread knife in which drawer?")
     expect(page.locator(".recalled .source")).to_contain_text("On 1 March 2024 you told me:")

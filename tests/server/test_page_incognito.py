@@ -132,6 +132,22 @@ def test_a_message_sent_while_incognito_is_turned_on_is_not_saved(page: Page, ur
     assert lines(url, "quickly") == []
 
 
+def test_a_message_is_not_sent_if_incognito_can_not_be_turned_on(tab: Page, url: str) -> None:
+    visit(tab, url, "failing")
+    turning_on = HeldRoute(tab, "**/incognito")
+    tab.get_by_label("Incognito").click()
+    say(tab, SECRET)
+    expect(tab.locator(".sending")).to_be_visible()
+    turning_on.routes[0].fulfill(status=503, json={"status": 503, "detail": "The disk is full."})
+    expect(tab.locator("#message")).to_have_value(SECRET)
+    expect(tab.locator("#notices")).to_contain_text("The disk is full.")
+    expect(tab.locator(".line")).to_have_count(0)
+    assert lines(url, "failing") == []
+    tab.keyboard.press("Enter")
+    expect(tab.locator(".from-person")).to_contain_text(SECRET)
+    expect(tab.locator("#notices")).to_be_empty()
+
+
 def test_incognito_of_one_chat_leaves_others_unaffected(page: Page, url: str) -> None:
     visit(page, url, "both")
     say_and_wait(page, "Said openly.")

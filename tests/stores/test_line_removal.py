@@ -17,7 +17,7 @@ from hardship import forked
 
 from everthread import Memory, NewLine
 from everthread.chat import pins
-from everthread.common.keys import SETTING_PINNED
+from everthread.common.keys import SETTING_PERSON_NAMES, SETTING_PINNED
 from everthread.errors import BadQuery, NotFound
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
@@ -83,6 +83,18 @@ def test_retracting_a_line_queues_a_summary_of_the_rest_and_removes_its_pin(memo
 def test_forgetting_a_line_queues_a_summary_of_the_rest_and_removes_its_pin(memory: Memory) -> None:
     memory.store.forget(memory.bank, "line", [2], NOON)
     assert queue_and_pins(memory) == ([("a", 1, 3)], None)
+
+
+def test_the_persons_names_are_forgotten_with_the_last_line_that_has_them(memory: Memory) -> None:
+    memory.observe("My name is Anna.", speaker="Anna")
+    memory.observe("Hello, Anna.", speaker="Bot", role="assistant")
+    memory.set_setting(SETTING_PERSON_NAMES, ["Ann", "Anna", "Bot"])
+    memory.forget(seq=1)
+    assert memory.settings()[SETTING_PERSON_NAMES] == ["Ann", "Anna"]
+    memory.forget(speaker="Ann")
+    assert memory.settings()[SETTING_PERSON_NAMES] == ["Anna"]
+    memory.forget(seq=6)
+    assert SETTING_PERSON_NAMES not in memory.settings()
 
 
 def test_several_lines_are_forgotten_with_their_corrections_and_one_receipt(memory: Memory) -> None:

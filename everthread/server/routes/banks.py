@@ -12,9 +12,8 @@ from fastapi import APIRouter, Depends, Request
 from everthread.bank import stats as timeline
 from everthread.chat import character_banks
 from everthread.chat.character import Character
-from everthread.chat.character_banks import save_character
 from everthread.chat.character_library import open_character
-from everthread.common.keys import SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
+from everthread.common.keys import SETTING_CHARACTER, SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency, IdempotentRequest
@@ -183,5 +182,6 @@ def change_bank_character(memory: WriteMemory, idempotency: Idempotency, body: C
 
 def _set_character_once(memory: Memory, idempotency: IdempotentRequest, character: Character) -> dict[str, Any]:
     """Save the bank's character once, and return the one that the bank has now."""
-    idempotency.run_once(lambda: save_character(memory, character), lambda _: True, lambda _: None)
+    value = character.to_json()
+    idempotency.run_once(lambda: memory.set_setting(SETTING_CHARACTER, value), lambda _: True, lambda _: None)
     return bank_character(memory)

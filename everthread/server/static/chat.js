@@ -35,6 +35,7 @@ export class ChatView {
     this.pending = null; // the reply that is arriving
     this.waiting = []; // functions to call when it has arrived
     this.loading = null; // a promise of the conversation
+    this.incognitoChange = null; // a promise, while incognito is turned on or off; a message is not sent if that fails
     this.queued = null; // the element of a message that waits for the conversation, or for the reply that is arriving
     this.unclear = false; // whether the last answer to the end question was neither yes nor no
     this.discarded = null; // the last line of what was set aside: {session, seq}
@@ -283,6 +284,7 @@ export class ChatView {
     const place = currentPlace();
     const isAnswer = this.state?.question && !this.pending;
     try {
+      await this.incognitoChange;
       await this.loading.catch(() => this.readState()); // which may succeed this time
       await this.waitForReply();
       return this.queued === message && place === this.place && (isAnswer || !this.state.question);

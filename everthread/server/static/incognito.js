@@ -11,8 +11,9 @@ import { t } from "./words.js";
 /** Turn incognito on or off. Turning it off discards what was said in it. */
 export const setIncognito = withErrors(async (chat, enabled) => {
   const lost = !enabled && chat.state.lines.some((line) => line.seq < 0);
-  chat.loading = post(chatPath("/incognito", shownSession()), { on: enabled }); // a message waits for it
-  const state = await chat.loading;
+  const change = post(chatPath("/incognito", shownSession()), { on: enabled });
+  chat.incognitoChange = change.finally(() => (chat.incognitoChange = null));
+  const state = await chat.incognitoChange;
   if (!enabled) chat.leaveIncognito();
   chat.setState(state);
   if (lost) showNotice(t("incognito.lost"));

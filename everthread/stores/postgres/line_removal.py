@@ -2,7 +2,7 @@
 
 Both remove postings, vectors, counts and pins of the lines, and queue new summaries. Retracting a line retracts the
 units that derive from it; forgetting deletes them, the line, and the buffers, jobs and titles of sessions that have no
-other lines, and takes the lines out of what is recorded of replies.
+other lines, the person's names that no other line has, and takes the lines out of what is recorded of replies.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from uuid import UUID
 
 import numpy as np
 
-from everthread.common.keys import SETTING_PINNED
+from everthread.common.keys import SETTING_PERSON_NAMES, SETTING_PINNED
 from everthread.common.timestamps import from_micros, to_micros
-from everthread.stores import pin_setting
+from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
 from everthread.stores.postgres import evidence, postings, token_codes, units, vector_index
@@ -143,7 +143,21 @@ def _delete_rows(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[
         )
     _update_spans(db, bank, sorted({session for _, session, _ in rows}))
     also = [table for table, deletion in deletions.items() if deletion.rowcount]
+    if _forget_names(db, bank):
+        also.append("setting")
     return ["line", "posting", "vector", "token_code", *vector_index.bank_tables(db, bank), *unit_tables, *also]
+
+
+def _forget_names(db: Connection, bank: str) -> bool:
+    """Remove the person's names that no line has any more; return whether there were any."""
+    names = units.get_setting(db, bank, SETTING_PERSON_NAMES)
+    if names is None:
+        return False
+    rows = db.execute("SELECT name FROM everthread.speaker WHERE bank_id = %s AND role = 'user'", (bank,))
+    kept = name_setting.keep_names(names, {name for (name,) in rows})
+    if kept != names:
+        units.put_setting(db, bank, SETTING_PERSON_NAMES, kept)
+    return kept != names
 
 
 def _delete_empty(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:

@@ -2,7 +2,7 @@
 
 Both remove postings, vectors, counts and pins of the lines, and queue new summaries. Retracting a line retracts the
 units that derive from it; forgetting deletes them, the line, and the buffers, jobs and titles of sessions that have no
-other lines, and takes the lines out of what is recorded of replies.
+other lines, the person's names that no other line has, and takes the lines out of what is recorded of replies.
 
 SQLite runs with `secure_delete`, which overwrites the bytes of deleted rows; the caller erases the remaining copies
 between rows and in the write-ahead log.
@@ -17,8 +17,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from everthread.common.keys import SETTING_PINNED
-from everthread.stores import pin_setting
+from everthread.common.keys import SETTING_PERSON_NAMES, SETTING_PINNED
+from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
 from everthread.stores.postings import count_lines
@@ -123,6 +123,14 @@ def _delete_rows(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
         f"DELETE FROM speaker WHERE {_IS_CHOSEN_NUMBER} AND NOT EXISTS (SELECT 1 FROM line WHERE speaker = number)",
         (speakers,),
     )
+    _forget_names(db)
+
+
+def _forget_names(db: sqlite3.Connection) -> None:
+    """Remove the person's names that no line has any more."""
+    if (names := units.get_setting(db, SETTING_PERSON_NAMES)) is not None:
+        speakers = {name for (name,) in db.execute("SELECT name FROM speaker WHERE role = 'user'")}
+        units.put_setting(db, SETTING_PERSON_NAMES, name_setting.keep_names(names, speakers))
 
 
 def _select_affected(db: sqlite3.Connection, column: str, chosen: str) -> str:

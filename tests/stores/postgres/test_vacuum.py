@@ -16,6 +16,7 @@ from hardship import postgres
 
 from everthread import Memory, NewLine, NewUnit
 from everthread.cli.main import main
+from everthread.common.keys import SETTING_PERSON_NAMES
 from everthread.stores.postgres import schema, vacuum, vector_index
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
@@ -119,11 +120,12 @@ def test_only_the_tables_that_lost_rows_are_vacuumed(url: str, store: PostgresSt
     memory = opened(store)
     write_canaries(memory)
     memory.observe("Hello.", speaker="Ann", session=CANARY)
+    memory.set_setting(SETTING_PERSON_NAMES, ["Ann", CANARY])
     memory.forget(seq=1)
     assert vacuum_counts(url) == {"line": 1, "posting": 1, "vector": 1, "token_code": 1}
     memory.forget(speaker=CANARY)
     store.close()
-    assert vacuum_counts(url) == {"line": 2, "posting": 2, "vector": 2, "token_code": 2, "speaker": 1}
+    assert vacuum_counts(url) == {"line": 2, "posting": 2, "vector": 2, "token_code": 2, "speaker": 1, "setting": 1}
     memory.forget(session=CANARY)
     store.close()
     assert [vacuum_counts(url)[table] for table in ("session", "buffer", "session_metadata")] == [1, 1, 1]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import everthread
 from everthread import Filter, Line, Memory, NewLine, NewUnit, Receipt
-from everthread.common.keys import META_KEY_FROM
+from everthread.common.keys import META_KEY_FROM, SETTING_PERSON_NAMES
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores.sqlite import line_removal
 from everthread.stores.sqlite import store as sqlite
@@ -207,6 +207,7 @@ def test_every_way_of_forgetting_leaves_no_byte(tmp_path: Path, what: Any) -> No
         )
         memory.observe("Nothing to hide here.", session="open")
         memory.context("sings", session="zqxcanary session", gate=False)
+        memory.set_setting(SETTING_PERSON_NAMES, ["Zqxcanary"])
         memory.forget(**what)
         assert count_canaries(tmp_path) == {}
     assert count_canaries(tmp_path) == {}
