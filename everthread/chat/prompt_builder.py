@@ -101,6 +101,7 @@ class PromptParts:
     rules: str = RULES  # the instruction that opens the prompt
     format_line: Callable[[Line], str] = format_line  # renders a line of the window
     lore: str = ""  # entries of the card's lorebook
+    former_names: Sequence[str] = ()  # under which the user spoke before
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,7 @@ def _list_last_sections(character: Character, parts: PromptParts) -> list[Sectio
         ("notes", _quoted_section(f"{name}'s notes", parts.notes)),
         ("lore", format_part(f"What {name} knows of what is being talked about", parts.lore)),
         ("reminder", format_part(f"What {name} could bring up, if the moment is right", parts.reminder)),
-        ("scene", _format_scene(character, parts.now)),
+        ("scene", _format_scene(character, parts)),
         ("scene", character.fill_names(character.reminder)),
         ("message", _format_newest_line(character, parts.newest)),
     ]
@@ -246,10 +247,12 @@ def _list_last_sections(character: Character, parts: PromptParts) -> list[Sectio
     return sections
 
 
-def _format_scene(character: Character, now: datetime) -> str:
-    """Render the time and the place of a reply."""
+def _format_scene(character: Character, parts: PromptParts) -> str:
+    """Render the time and the place of a reply, and under which names the user appears in memories."""
+    now, former = parts.now, ", ".join(parts.former_names)
     place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
-    return f"(It is {format_long_date(now)}, {now:%H:%M}{place}.)"
+    names = f" Earlier messages call {character.person}: {former}." if former else ""
+    return f"(It is {format_long_date(now)}, {now:%H:%M}{place}.{names})"
 
 
 def _format_newest_line(character: Character, line: Line | None) -> str:

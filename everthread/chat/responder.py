@@ -211,6 +211,7 @@ class Responder:
             pinned=pins.render(pinned, self._count),
             rules=recipe.rules,
             format_line=self._line_formatter.format,
+            former_names=sorted(self.person_names - {character.person, DEFAULT_CHARACTER.person}),
         )
         prompt, sampling = build_prompt(character, parts, self._tokens.prompt, self._count), self._sampling
         recalled = evidence.build_metadata(context, prompt=prompt_record.build_record(prompt, pinned, notes))

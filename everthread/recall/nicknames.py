@@ -50,10 +50,10 @@ def find_nicknames(words: Iterable[str], speakers: Sequence[str]) -> dict[str, s
 
 
 def find_unused_name(word: str, speakers: Sequence[str]) -> str | None:
-    """Return the one speaker whom a name means that no line contains.
+    """Return the one speaker that a name may mean if no line contains it.
 
-    It is a word of the account (kate.w84, KateWalsh), or a short form that begins otherwise (Bill for William). Where
-    lines contain it, it may be another person's, or no person's.
+    It is a word of the account (kate.w84, KateWalsh), or a short form that begins otherwise (Bill for William). A name
+    that lines contain may be that of another person.
     """
     folded = fold(word)
     named = [name for name in speakers if any(_is_called(folded, given) for given in _list_given_names(name))]

@@ -21,7 +21,7 @@ _SENDER_FIELDS = frozenset(("role", "speaker", "name"))  # the first message has
 def read(
     path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
 ) -> Iterator[NewLine]:
-    """Yield the messages with text, in order, as one session. Those without a time are undated.
+    """Yield the messages with text, in order, as one session; messages without a time become undated lines.
 
     The session is named after the file and the first message that is not the system's. See `jsonl.parse_objects` for
     the arguments.

@@ -700,6 +700,17 @@ def test_a_greeting_does_not_take_the_place_of_a_reminder(talk: Talk, clock: Clo
 # -------------------------------------------------------------------- no model
 
 
+def test_the_model_is_given_the_names_under_which_the_user_spoke_before(
+    memory: Memory, clock: Clock, talk: Talk
+) -> None:
+    chat = talk(character=Character("Captain", person="Nora"))
+    get_reply_text(chat, "My sister Mia moved to Lisbon.")
+    assert "Earlier messages" not in last_prompt_text(chat)
+    chat.edit_character(person="Eleanor")
+    get_reply_text(chat, "Where does Mia live?")
+    assert " Earlier messages call Eleanor: Nora.)" in last_prompt_text(chat)
+
+
 def test_without_a_model_a_reply_shows_memories_and_is_not_saved(memory: Memory, clock: Clock) -> None:
     memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
     with Chat(memory, CAPTAIN, None, clock=clock) as chat:
