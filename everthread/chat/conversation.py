@@ -17,7 +17,7 @@ from everthread.bank.corrections import sort_by_position
 from everthread.bank.line_validation import clean_line
 from everthread.chat.character_banks import record_person_name
 from everthread.chat.prompt_builder import is_character_line
-from everthread.common.keys import META_NEEDS_CONSENT, META_RECALLED, META_REPEATS
+from everthread.common.keys import META_CORRECTS, META_NEEDS_CONSENT, META_RECALLED, META_REPEATS
 from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
 from everthread.memory import Memory
@@ -232,7 +232,7 @@ def open_session(
         The conversation, the session in which something was said last, if any, and those to end.
     """
     sessions = memory.sessions()
-    last = current_session(sessions, at)
+    last = current_session(memory, sessions, at)
     if session is None and resume:
         session = find_resumable(last, at)
     session = session or new_session_name(to_micros(at), lambda name: {existing.id for existing in sessions})
@@ -262,11 +262,34 @@ def is_open(session: Session) -> bool:
     return session.ended_at is None or session.ended_at < session.last_at
 
 
-def current_session(sessions: list[Session], at: datetime) -> Session | None:
-    """Return the session in which something was said last, ended or not, by the times of its lines.
+def current_session(memory: Memory, sessions: Sequence[Session], at: datetime) -> Session | None:
+    """Return the session in which something was said last, ended or not.
 
-    A correction counts as said when the corrected line was. Sessions more than an hour in the future come from a wrong
-    clock and are ignored.
+    Of the sessions of the last hour, it is the one with the newest line by number, because a clock may be set back and
+    an import may have later times. Sessions more than an hour in the future come from a wrong clock and are ignored,
+    and an imported one never takes the place of one in which the person speaks.
+
+    Args:
+        memory: the bank.
+        sessions: its sessions.
+        at: the present time.
     """
     past = [session for session in sessions if session.last_at - at <= SESSION_GAP]
+    if recent := [session for session in past if at - session.last_at <= SESSION_GAP]:
+        return max(recent, key=lambda session: (not _is_imported(session), _find_last_said(memory, session)))
     return max(past, key=lambda session: (session.last_at, session.last_seq), default=None)
+
+
+def _is_imported(session: Session) -> bool:
+    """Return whether a session was ended by an import, which ends it with its last line; people end one later."""
+    return session.ended_at == session.last_at
+
+
+def _find_last_said(memory: Memory, session: Session) -> int:
+    """Return the number of a session's newest line, apart from corrections, which may be made long afterwards."""
+
+    def list_said(after: int) -> list[int]:
+        lines = memory.lines(Filter(session=session.id), after=after, include_retracted=True)
+        return [line.seq for line in lines if META_CORRECTS not in line.metadata]
+
+    return max(list_said(session.last_seq - 1) or list_said(0), default=session.first_seq)

@@ -50,7 +50,7 @@ def find_idle(memory: Memory) -> list[Session]:
     if remember_policy(memory.settings()) is False:
         raise BadInput(f"bank {memory.bank!r} never remembers conversations; change its setting 'remember' first")
     sessions, present = memory.sessions(), now()
-    ongoing = find_resumable(current_session(sessions, present), present)
+    ongoing = find_resumable(current_session(memory, sessions, present), present)
     return [session for session in sessions if session.lines and session.id != ongoing]
 
 

@@ -212,9 +212,10 @@ def say_in_two_sessions(memory: Memory) -> None:
     memory.observe("My brother Ben sails.", said_at=NOON - timedelta(minutes=10), session="newer")
 
 
-def resumed(memory: Memory) -> str:
-    """Return the session that is opened at noon."""
-    return open_session(memory, None, NOON, incognito=False, resume=True)[0].session
+def resumed(memory: Memory, minutes: int = 0) -> str:
+    """Return the session that is opened at noon, or some minutes before it."""
+    at = NOON - timedelta(minutes=minutes)
+    return open_session(memory, None, at, incognito=False, resume=True)[0].session
 
 
 def test_an_older_open_session_is_not_resumed_after_a_newer_one_was_ended(memory: Memory) -> None:
@@ -230,3 +231,25 @@ def test_a_correction_in_an_older_session_does_not_make_it_the_one_to_resume(mem
     say_in_two_sessions(memory)
     memory.correct(1, "My sister Mia moved to Porto.")
     assert resumed(memory) == "newer"
+
+
+def test_a_clock_that_is_set_back_does_not_split_the_conversation_after_an_ended_one(memory: Memory) -> None:
+    memory.observe("My sister Mia moved to Lisbon.", said_at=NOON, session="ended")
+    memory.end("ended", NOON)
+    memory.observe("My brother Ben sails.", said_at=NOON - timedelta(minutes=3), session="begun")
+    assert [resumed(memory, minutes) for minutes in (2, 1, 0)] == ["begun"] * 3
+
+
+def test_an_imported_session_that_was_ended_does_not_take_the_place_of_an_open_one(memory: Memory) -> None:
+    say_in_two_sessions(memory)
+    memory.observe("I have a garden.", said_at=NOON - timedelta(minutes=1), session="imported")
+    memory.end("imported", NOON - timedelta(minutes=1))
+    assert resumed(memory) == "newer"
+
+
+def test_lines_with_later_times_are_not_the_last_ones_if_others_were_said_after_them(memory: Memory) -> None:
+    memory.observe("I like tea.", said_at=NOON - timedelta(minutes=5), session="new")
+    memory.observe("Said in another time zone.", said_at=NOON + timedelta(minutes=50), session="imported")
+    memory.observe("And coffee.", said_at=NOON - timedelta(minutes=1), session="new")
+    memory.correct(2, "Said elsewhere.")
+    assert resumed(memory) == "new"

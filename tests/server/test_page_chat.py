@@ -368,8 +368,8 @@ def test_what_was_said_under_an_earlier_name_is_still_the_persons(page: Page, ur
     say(page, "I keep the bread knife in which drawer?")
     expect(page.locator(".recalled .source")).to_contain_text("On 1 March 2024 you told me:")
     page.goto(f"{url_without_model}/#/renamed/read/two")
-    expect(page.locator(".from-person .speaker")).to_have_text("Alex")
-    expect(page.locator(".from-character .speaker")).to_have_text("Bo")
+    expect(page.locator(".from-person .speaker")).to_have_text(["Alex"])
+    expect(page.locator(".from-character .speaker")).to_have_text(["Bo"])
 
 
 def test_an_undated_line_is_shown_without_the_time_at_which_it_was_stored(page: Page, url: str) -> None:

@@ -96,7 +96,8 @@ class OpenConversations:
         if current is not None and current.chat.incognito:
             return current.chat.session
         time = now()
-        if (resumable := find_resumable(current_session(memory.sessions(), time), time)) is not None:
+        last = current_session(memory, memory.sessions(), time)
+        if (resumable := find_resumable(last, time)) is not None:
             return resumable
         return current.chat.session if current is not None and not current.chat.lines else None
 

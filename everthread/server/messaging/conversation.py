@@ -333,7 +333,7 @@ class MessageConversation:
 
     def _talk(self, memory: Memory, message: Message) -> AnswerParts:
         """Return the owed parts, the character's reply, and a question that is due."""
-        before, last = self._load_state(memory), current_session(memory.sessions(), self._now())
+        before, last = self._load_state(memory), current_session(memory, memory.sessions(), self._now())
         chat = self._open_chat(memory)
         parts = self._reply(chat, message)
         if not self.services.store.exists(memory.bank):  # forgotten in the meantime; saving would create it again

@@ -76,7 +76,7 @@ class LiveConversation(MessageConversation):
     def _hear(self, memory: Memory, message: Message) -> AnswerParts:
         """Store a message, unless it is stored already; return the greeting if it was stored with it."""
         at = message.sent_at or self._now()
-        state, last = self._load_state(memory), current_session(memory.sessions(), at)
+        state, last = self._load_state(memory), current_session(memory, memory.sessions(), at)
         chat, key = self._open_chat(memory, at=message.sent_at), self.channel.make_key(message.id)
         if self._find_user_line(chat, key) is not None:
             return ()
