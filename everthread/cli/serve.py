@@ -150,7 +150,8 @@ def _check_key(location: str | None, settings: Settings) -> None:
 def _greeting(services: Services, settings: Settings, url: str, network_url: str) -> str:
     llm = services.llm
     if llm is None:
-        model = "no language model: it shows what it remembers; connect one on the page"
+        remedy = f"set by {setting}" if (setting := services.connection.set_by) else "connect one on the page"
+        model = f"no language model: it shows what it remembers; {remedy}"
     else:
         model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
     rows = [f"replies by  {model}", f"memories in {services.store.location}"]

@@ -119,7 +119,7 @@ def test_a_model_that_is_not_this_persons_to_choose_is_explained(tab: Page, url:
     expect(tab.locator("#model")).to_have_text("m")
     tab.click("#model")
     dialog = tab.get_by_role("dialog", name="Language model")
-    expect(dialog).to_contain_text("It is set by EVERTHREAD_LLM_URL.")
+    expect(dialog).to_contain_text("The model is set by EVERTHREAD_LLM_URL.")
     expect(dialog.locator(".body button")).to_have_count(0)
     tab.keyboard.press("Escape")
     tab.route("**/api/v1/model", lambda route: route.fulfill(status=403, json={"status": 403, "detail": "no"}))

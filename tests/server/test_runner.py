@@ -127,9 +127,11 @@ def test_the_greeting_names_the_proxy_without_a_password_and_a_key_can_be_requir
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVERTHREAD_PROXY_URL", "http://me:secret@127.0.0.1:9/v1")
-    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
+    arguments = ("serve", "--port", "0", "--require-key", "--model", "none")
+    with start_command(*COMMAND, str(tmp_path), *arguments) as running:
         assert running.process.stdout is not None
         greeting = [running.process.stdout.readline().strip() for _ in range(3)]
+        assert greeting[0] == "replies by  no language model: it shows what it remembers; set by --model"
         assert greeting[-1] == f"proxy at    {running.url}/v1, passed on to http://127.0.0.1:9/v1"
         assert get(f"{running.url}/api/v1/models").status_code == 401
         assert get(f"{running.url}/api/v1/about").json()["key_required"] is True
