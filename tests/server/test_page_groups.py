@@ -277,6 +277,24 @@ def test_the_memories_of_a_reply_in_a_group_are_those_of_its_speaker_with_all_th
     expect(panel.locator(".hit")).to_have_count(0)
 
 
+def test_without_a_model_the_answer_of_each_character_stays_in_a_group(page: Page, url_without_model: str) -> None:
+    url = url_without_model
+    begin_group(url, "ivo", "Hello all.")
+    add_past_lines(url, "ivo%2Fcook", "The blue bicycle stands in the cellar.")
+    page.goto(f"{url}/#/ivo%2Fcaptain/talk/deck")
+    page.wait_for_selector("html[data-ready]")
+    say(page, "Cook, where does the blue bicycle stand?")
+    answers = page.locator(".from-person + .from-character")
+    expect(answers.last.locator("blockquote")).to_have_text("The blue bicycle stands in the cellar.")
+    say(page, "Captain, do I have a dog?")
+    expect(page.locator(".from-person")).to_have_count(3)
+    page.reload()
+    expect(page.locator(".from-person")).to_have_count(3)
+    expect(answers.locator(".speaker")).to_have_text(["Cook", "Cook", "Captain"])
+    expect(answers.nth(1).locator("blockquote")).to_have_text("The blue bicycle stands in the cellar.")
+    expect(answers.last).to_contain_text("I remember nothing about that yet.")
+
+
 def test_the_memories_of_another_character_are_pinned_corrected_and_forgotten_where_they_are_stored(
     page: Page, url: str
 ) -> None:

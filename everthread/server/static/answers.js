@@ -7,7 +7,10 @@ import { t } from "./words.js";
 
 /** The stored answer to a person's line. */
 export const storedAnswer = (line, chat) =>
-  answerElement(line.answer, t("answer.label"), answerText(line.answer), [memoriesButton(line, chat, line)]);
+  answerElement(line.answer, t("answer.label"), [byline(line.answer.by), answerText(line.answer)], [memoriesButton(line, chat, line)]);
+
+/** Who answered, in a chat with several characters. */
+const byline = (name) => name && h("header", { class: "byline" }, textElement("span", name, { class: "speaker" }));
 
 /** An answer with its actions. answer: null for a text that is none. */
 export const answerElement = (answer, label, content, actions) =>

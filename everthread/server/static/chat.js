@@ -255,6 +255,7 @@ export class ChatView {
     if (!state.lines.length) state.group = getNewGroup(`${bank}/${state.session}`);
     if (state.group.length) this.group ??= new (await loadGroup()).Group(this);
     await this.group?.findReply(state);
+    await this.group?.addAnswers(state);
     return state;
   }
 

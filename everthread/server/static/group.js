@@ -6,6 +6,7 @@ import { avatar } from "./avatars.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { on } from "./events.js";
 import { othersIn } from "./groupcopies.js";
+import { route } from "./router.js";
 import { joinList, t } from "./words.js";
 
 const COLOURS = 6; // of names, in group.css
@@ -103,6 +104,19 @@ export class Group {
     for (const member of othersIn(state.group)) {
       const other = await get(chatPath("?last=1", state.session, member.bank)).catch(() => null);
       if (other?.replying) Object.assign(this, { replying: member }, (state.replying = true));
+    }
+  }
+
+  /** Add to a state what answered the person's lines without a model, which the bank of each answerer records. */
+  async addAnswers({ model, lines, group, session }) {
+    if (model) return;
+    for (const { name, bank } of group) {
+      const own = bank === route.bank;
+      const copies = own ? lines : await get(chatPath(`?last=${lines.length}`, session, bank)).then((other) => other.lines, () => []);
+      for (const { said_at, text, answer } of copies) {
+        const line = answer && lines.find((each) => each.said_at === said_at && each.text === text && (own || !each.answer));
+        if (line) Object.assign(line, { answer: { ...answer, by: name }, ...(!own && { memories: 0 }) });
+      }
     }
   }
 
