@@ -88,7 +88,7 @@ def choose_language(request: Request, codes: Mapping[str, object]) -> str:
 
 
 def _choose_for_response(request: Request) -> str:
-    """Return the language of the person, that of the page."""
+    """Choose the language of a response's texts for people, as `choose_language` does for the page."""
     return choose_language(request, dict.fromkeys(LANGUAGES))
 
 
