@@ -69,7 +69,8 @@ export class ReplyMemoriesPanel {
     const { chat } = this;
     const { place, state } = chat;
     if (this.context || !state || route.view !== "talk") return;
-    const isChosen = ({ role, seq, answer }) => (chat.inspected ? seq === chat.inspected : role === "assistant" || answer?.line);
+    const hasMemories = ({ role, answer, memories }) => role === "assistant" || (answer?.line && memories > 0);
+    const isChosen = (line) => (chat.inspected ? line.seq === chat.inspected : hasMemories(line));
     const reply = state.lines.findLast(isChosen);
     const prompt = reply?.role === "assistant" ? chat.promptOf(reply) : reply;
     const context = prompt && (await chat.loadContext(reply, prompt));
