@@ -12,11 +12,17 @@ from everthread.chat.consent import parse_consent
 from everthread.cli.answers import YesNoQuestions
 from everthread.cli.screen import Screen
 from everthread.errors import EverthreadError
+from everthread.languages.wording import Wording
 from everthread.types import EndResult, Filter
 
-SHORT_NAME_WORDS = 3  # of an answer: "My name is Nora" has four
-SHORT_NAME_CHARS = 40
-SENTENCE_MARKS = re.compile("[,;!?、。，；！？]")  # a point is part of names such as "J. R."
+MAX_NAME_WORDS = 5  # as in "María del Carmen López Ruiz"
+MAX_NAME_CHARS = 40
+# A mark of a sentence, or its beginning; a point is part of names such as "J. R.". The page has the same.
+SENTENCE = re.compile(
+    r"[,;!?、。，；！？]|^(?:my name|i am|i['’]m|call me|mein name|ich bin|ich heiße|mon nom|je suis|mi nombre|yo soy"
+    r"|soy|me llamo)\s|^je m['’]|^私の名前は|^我叫",
+    re.IGNORECASE,
+)
 
 
 def needs_name(chats: Sequence[Chat], screen: Screen) -> bool:
@@ -28,12 +34,10 @@ def needs_name(chats: Sequence[Chat], screen: Screen) -> bool:
 
 
 def ask_name(chats: Sequence[Chat], screen: Screen) -> None:
-    """Ask for the user's name, again after a sentence, and save it with the banks if it is given."""
+    """Ask for the user's name, and save it with the banks if it is given."""
     words = chats[0].words
     with suppress(EOFError, KeyboardInterrupt):
-        while not is_short_name(name := screen.ask(words("terminal.ask_name")).strip()):
-            screen.say(words("terminal.only_name"), "error")
-        if name:
+        if name := _ask_short_name(words, screen):
             try:
                 for chat in chats:
                     chat.edit_character(person=name)
@@ -41,9 +45,18 @@ def ask_name(chats: Sequence[Chat], screen: Screen) -> None:
                 screen.say(words("terminal.name_not_saved", error=error), "error")
 
 
-def is_short_name(text: str) -> bool:
-    """Return whether a text may be a name, and not a sentence that says it. The page checks the same."""
-    return len(text) <= SHORT_NAME_CHARS and len(text.split()) <= SHORT_NAME_WORDS and not SENTENCE_MARKS.search(text)
+def _ask_short_name(words: Wording, screen: Screen) -> str:
+    """Ask for a name, once more after what looks like a sentence, and until the answer is short enough."""
+    name, is_repeated = screen.ask(words("terminal.ask_name")).strip(), False
+    while len(name) > MAX_NAME_CHARS or not (is_repeated or is_name(name)):
+        screen.say(words("terminal.only_name", limit=MAX_NAME_CHARS), "error")
+        name, is_repeated = screen.ask(words("terminal.ask_name")).strip(), True
+    return name
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text looks like a name, and not like a sentence that says it. The page checks the same."""
+    return len(text.split()) <= MAX_NAME_WORDS and not SENTENCE.search(text)
 
 
 def end_conversation(

@@ -8,6 +8,9 @@ import { getPref, setPref } from "./prefs.js";
 import { t } from "./words.js";
 
 const MAX_MODELS = 4; // offered here; the header's window has all
+const MAX_NAME_WORDS = 5; // the terminal (cli/dialogues.py) has the same limits, and the same sentences
+const MAX_NAME_CHARS = 40;
+const SENTENCE = /[,;!?、。，；！？]|^(?:my name|i am|i['’]m|call me|mein name|ich bin|ich heiße|mon nom|je suis|mi nombre|yo soy|soy|me llamo)\s|^je m['’]|^私の名前は|^我叫/i;
 const STEPS = [
   { name: "name", isNeeded: ({ character }) => !character.person, draw: nameStep },
   { name: "history", isNeeded: ({ first }) => first, draw: historyStep },
@@ -51,23 +54,29 @@ function focusFirst(box) {
 
 const skip = (label, next) => button(label, next, { class: "link" });
 
-/** Whether a text is short enough for a name, and no sentence. */
-const isName = (text) => text.length <= 40 && text.split(/\s+/).length <= 3 && !/[,;!?、。，；！？]/.test(text);
+/** Whether a text looks like a name, and not like a sentence that says it. */
+const isName = (text) => text.split(/\s+/).length <= MAX_NAME_WORDS && !SENTENCE.test(text);
 
 function nameStep(next) {
-  const check = () => field.setCustomValidity(isName(field.value.trim()) ? "" : t("beginning.only_name"));
-  const field = h("input", { dir: "auto", autocomplete: "given-name", placeholder: t("beginning.your_name"), on: { input: check } });
+  let isRepeated = false; // what is typed after a sentence may look like one, too
+  const accept = () => field.setCustomValidity("");
+  const field = h("input", { dir: "auto", autocomplete: "given-name", placeholder: t("beginning.your_name"), on: { input: accept } });
   get("/about").then(({ account }) => (field.value ||= account?.name ?? ""), () => null);
   const save = withErrors(async (event) => {
     event.preventDefault();
     const person = field.value.trim();
+    if (person.length > MAX_NAME_CHARS || !(isRepeated || isName(person))) {
+      isRepeated = true;
+      field.setCustomValidity(t("beginning.only_name", { limit: MAX_NAME_CHARS }));
+      return void field.reportValidity();
+    }
     if (person) await patch(bankPath("/character"), { person });
     next();
     if (person) emit("person-named", person);
   });
   return h(
     "form",
-    { class: "name-form", on: { submit: save } },
+    { class: "name-form", novalidate: true, on: { submit: save } },
     h("label", {}, h("span", { class: "question" }, t("beginning.name")), field),
     h("button", { type: "submit" }, t("beginning.save")),
     skip(t("beginning.skip"), next),
