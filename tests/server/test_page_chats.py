@@ -333,3 +333,17 @@ def test_a_starter_is_sent_at_once_and_suggests_the_next(page: Page, url: str) -
     said = ["My sister Mia moved to Lisbon.", "What did I tell you about my sister?"]
     expect(page.locator(".from-person .line-text")).to_have_text(said)
     expect(page.get_by_role("button", name="Let's plan my week.")).to_be_visible()
+
+
+def test_without_a_model_the_starters_are_a_fact_and_then_a_question_about_it(
+    page: Page, url_without_model: str
+) -> None:
+    visit(page, url_without_model, "started")
+    for step in ("Skip", "Start without them", "None for now"):
+        page.get_by_role("button", name=step, exact=True).click()
+    expect(page.get_by_role("group", name="Ways to start").get_by_role("button")).to_have_count(1)
+    page.get_by_role("button", name="My sister Mia moved to Lisbon.").click()
+    page.get_by_role("button", name="What did I tell you about my sister?").click()
+    expect(page.locator(".recalled .line-text")).to_have_text("My sister Mia moved to Lisbon.")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    expect(page.get_by_role("button", name="Let's plan my week.")).to_have_count(0)

@@ -5,7 +5,7 @@ import { emit, on } from "./events.js";
 import { showNotice } from "./notices.js";
 import { getDraft, saveDraft } from "./prefs.js";
 import { route } from "./router.js";
-import { STARTERS } from "./welcome.js";
+import { nextStarter } from "./welcome.js";
 import { t } from "./words.js";
 
 export class Composer {
@@ -119,7 +119,7 @@ export class Composer {
     const last = lines.findLast((line) => line.role === "user")?.text;
     if (this.restored && this.restored === last && this.field.value === last) this.write("", false);
     this.restored = null;
-    const next = STARTERS.includes(last) && STARTERS.slice(0, model ? 3 : 2)[STARTERS.indexOf(last) + 1];
+    const next = nextStarter(last, model);
     const alone = !group.length;
     const answer = lines.at(-1)?.answer;
     fill(

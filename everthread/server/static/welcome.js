@@ -6,8 +6,16 @@ import { emit } from "./events.js";
 import { renderMarkdown } from "./markdown.js";
 import { t } from "./words.js";
 
-/** Messages to begin with; each suggests the next. The last one needs a model. */
-export const STARTERS = [t("welcome.starter_fact"), t("welcome.starter_question"), t("welcome.starter_plan")];
+const FACT = t("welcome.starter_fact");
+const QUESTION = t("welcome.starter_question"); // about the fact
+const PLAN = t("welcome.starter_plan"); // which only a model can make
+const NEXT = new Map([[FACT, QUESTION], [QUESTION, PLAN]]);
+
+/** The message that one of those to begin with suggests as the next one, if any. */
+export function nextStarter(text, model) {
+  const next = NEXT.get(text);
+  return next !== PLAN || model ? next : undefined;
+}
 
 /** first: whether the bank is empty as well. */
 export function welcomeScreen(data) {
@@ -44,7 +52,8 @@ const sampleOffer = () =>
   );
 
 function starterPrompts(model) {
-  const chips = STARTERS.slice(0, model ? 3 : 1).map((text) => button(text, () => emit("say", text), { class: "chip" }));
+  const starters = model ? [FACT, QUESTION, PLAN] : [FACT]; // without a model, nothing could answer the question yet
+  const chips = starters.map((text) => button(text, () => emit("say", text), { class: "chip" }));
   return h("div", { class: "chips", role: "group", "aria-label": t("welcome.starters") }, chips);
 }
 
