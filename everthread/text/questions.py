@@ -13,22 +13,22 @@ MAX_CHARS = 200  # of a question without a mark; a longer sentence describes som
 
 _MARKED = re.compile(r"[?？؟][^\w?？؟]*$")  # also before a quotation mark or an emoji
 _WORD = re.compile(r"\w")
-_CLAUSE = r"[^,，、;；:：\n]*"  # a sentence with another clause may be a statement: "Where I live, it rains."
+_CLAUSE_END = re.compile(r"[,，、;；:：\n]")  # a sentence of two clauses may be a statement: "Where I live, it rains."
 _LISTS = load_word_lists(__file__)
 
 
 def _list_forms(lists: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
-    """Yield regular expressions of sentences that ask something."""
+    """Yield regular expressions that match the beginnings of sentences that ask something."""
     for words in lists.values():
-        without = rf"(?!.*{alternation(words['without'])})" if "without" in words else ""
+        before = rf"(?!.*{alternation(words['without'])}).*?" if "without" in words else ".*?"
         if "verbs" in words:
-            yield rf"{alternation(words['question_words'])} {alternation(words['verbs'])}(?!\w){_CLAUSE}"
+            yield rf"{alternation(words['question_words'])} {alternation(words['verbs'])}(?!\w)"
         if "beginnings" in words:
-            yield rf"{alternation(words['beginnings'])}(?!\w){_CLAUSE}"
+            yield rf"{alternation(words['beginnings'])}(?!\w)"
         if "inside" in words:
-            yield rf"{without}{_CLAUSE}{alternation(words['inside'])}{_CLAUSE}"
+            yield rf"{before}{alternation(words['inside'])}"
         if "endings" in words:
-            yield rf"{without}{_CLAUSE}{alternation(words['endings'])}"
+            yield rf"{before}{alternation(words['endings'])}$"
 
 
 _FORM = re.compile(alternation(_list_forms(_LISTS)))
@@ -62,4 +62,6 @@ def _has_form(sentence: str) -> bool:
     plain = sentence.rstrip(".。!！…").lower()
     if len(plain) > MAX_CHARS:
         return False
-    return _FORM.fullmatch(plain) is not None or (is_in_question_order(plain) and _NO_QUESTION.match(plain) is None)
+    if _CLAUSE_END.search(plain) is None and _FORM.match(plain) is not None:
+        return True
+    return is_in_question_order(plain) and _NO_QUESTION.match(plain) is None

@@ -39,6 +39,7 @@ ADDED_SINCE = {
     "SETTING_DEMO": "demo",
     "SETTING_FORGET_ASKED_AT": "goodbye_no",
     "SETTING_HOME": "home",
+    "SETTING_PERSON_NAMES": "person_names",
     "SETTING_RECALL_FROM": "recall_from",
     "SETTING_SHARED_WITH": "shared_with",
     "SESSION_FACTS_TO": "facts_to",

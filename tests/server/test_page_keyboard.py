@@ -307,7 +307,7 @@ def test_every_setting_is_changed_and_a_model_connected(
         keyboard.press("ArrowDown")
     keyboard.expect_at("Recipe")
     keyboard.choose("Options of")
-    keyboard.go("max hits")
+    keyboard.go("Maximum recalled")
     for label in ("Remember chats", "Notes written by"):
         keyboard.go(label)
         with page.expect_response("**/settings"):
