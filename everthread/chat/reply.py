@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal, Protocol
 
 from everthread.chat.offline_answer import OfflineAnswer
@@ -71,6 +71,7 @@ class Reply(Iterator[str]):
         self.context = context  # recalled for this reply
         self.prompt = prompt  # None without a model
         self.answer: OfflineAnswer | None = None  # without a model
+        self.person_names: Collection[str] = ()  # under which the lines of the user are stored; without a model
         self.reminder = ""  # the event or line that the character was reminded of
         self.notes = ""  # in the prompt
         self.text = ""

@@ -243,9 +243,10 @@ class Responder:
             self._conversation.record(newest, evidence.build_metadata(recalled, answer.source, kind=answer.kind))
         near = self._find_near_misses(newest) if newest is not None and answer.kind == "nothing" else []
         today = newest.said_at.date() if newest else None
-        text = offline_reply.render(answer, self.person_names, self.words, today, near)
+        names = self.person_names
+        text = offline_reply.render(answer, names, self.words, today, near)
         reply = build_static_reply(text, recalled)
-        reply.answer = answer
+        reply.answer, reply.person_names = answer, names
         self.queue_notes()
         return reply
 

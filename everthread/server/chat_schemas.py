@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -251,11 +251,10 @@ def _context_to_json(context: Context) -> dict[str, object]:
     }
 
 
-def done_event(line: Line | None, reply: Reply | None = None, names: Collection[str] = ()) -> dict[str, object]:
+def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, object]:
     """Return the data of `done`: the stored line, of a reply that has just ended or of an earlier one.
 
-    `kind` is the kind of the text, and `answer` what it says without a model to a person of these
-    names.
+    `kind` is the kind of the text, and `answer` what it says without a model.
     """
     metadata = line.metadata if line else {}
     kind, text = _reply_kind(reply), reply.text.strip() if reply else line.text if line else ""
@@ -264,7 +263,7 @@ def done_event(line: Line | None, reply: Reply | None = None, names: Collection[
         "line": lines_to_json([line])[0] if line else None,
         "kind": kind,
         "text": text,
-        "answer": AnswerView.build(answer, names).model_dump(mode="json") if answer else None,
+        "answer": AnswerView.build(answer, reply.person_names).model_dump(mode="json") if reply and answer else None,
         "partial": reply.partial if reply else bool(metadata.get("partial")),
         "refused": reply.refused if reply else bool(metadata.get("refused")),
         "model": metadata.get("model") or None,

@@ -150,7 +150,7 @@ class ReplyRunner:
         )
         try:
             end()
-            last_event = "done", done_event(reply.line, reply, conversation.chat.person_names)
+            last_event = "done", done_event(reply.line, reply)
         except EverthreadError as error:
             saved_line = {"line": lines_to_json([reply.line])[0]} if reply.line else {}
             last_event = "error", {**problems.build_error_document(error), **saved_line}
