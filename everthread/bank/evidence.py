@@ -39,7 +39,7 @@ def build_metadata(
     optional: dict[str, JSONValue] = {
         "hits": [_record_hit(hit) for hit in context.hits if hit.seq > 0],
         "kept": [line.seq for line in context.lines if line.seq > 0 and line.seq not in shown],
-        "answer": answer.seq if isinstance(answer, Line) and answer.seq in _own_seqs(context) else None,
+        "answer": answer.seq if isinstance(answer, Line) and _is_own(context, answer) else None,
         "kind": kind,
         "others": {other.bank: len(other.hits) for other in context.others if other.hits},
         "shared": {other.bank: _record_lines(other.lines) for other in context.others if other.lines},
@@ -70,9 +70,12 @@ def count_passages(hits: Iterable[Hit]) -> int:
     return len(passages)
 
 
-def _own_seqs(context: Context) -> set[int]:
-    """Return the numbers of the passages' lines, which are of the context's own bank."""
-    return {line.seq for hit in context.hits for line in hit.passage}
+def _is_own(context: Context, line: Line) -> bool:
+    """Return whether a line, or an excerpt of one, is in a hit of the context's own bank.
+
+    A line of another bank may have the same number.
+    """
+    return any(line == hit.source or line in hit.passage for hit in context.hits)
 
 
 def _record_hit(hit: Hit) -> dict[str, JSONValue]:

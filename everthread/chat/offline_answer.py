@@ -13,6 +13,7 @@ from typing import Literal
 from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.chat.goodbye import is_goodbye
 from everthread.common.keys import META_CORRECTS
+from everthread.recall.context_packing import identify_source
 from everthread.stores import evidence as records
 from everthread.stores.base import Store
 from everthread.text.line_features import is_small_talk
@@ -66,24 +67,20 @@ def _keep_hits(context: Context, shown: Sequence[Hit]) -> Context:
     hits = tuple(hit for hit in context.hits if any(hit is each for each in shown))
     dropped = [hit for hit in context.hits if not any(hit is each for each in shown)]
     gone = _list_sources(dropped) - _list_sources(hits)
-    sources = tuple(source for source in context.sources if _identify(source) not in gone)
+    sources = tuple(source for source in context.sources if identify_source(source) not in gone)
     return replace(context, text="", tokens=0, hits=hits, sources=sources)
 
 
 def _list_sources(hits: Iterable[Hit]) -> set[Hashable]:
     """Return what hits and their passages consist of."""
-    return {_identify(source) for hit in hits for source in (hit.source, *hit.passage)}
-
-
-def _identify(source: Line | FoundUnit) -> Hashable:
-    return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
+    return {identify_source(source) for hit in hits for source in (hit.source, *hit.passage)}
 
 
 def choose_answer(context: Context, message: Line | None, incognito: bool) -> OfflineAnswer:
     """Choose the answer to a message, if one was said, by the memories that were recalled for it."""
     if (source := find_source(context)) is not None:
         return OfflineAnswer("quote", source, is_sure(context, source))
-    return OfflineAnswer(_name_kind(message.text if message else "?", incognito))
+    return OfflineAnswer("nothing" if message is None else _name_kind(message.text, incognito))
 
 
 def _name_kind(message: str, incognito: bool) -> AnswerKind:
@@ -140,7 +137,8 @@ def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | Non
     if not records.has_answer(line.metadata):
         return None  # it quoted a unit or a line of another bank, which is not recorded
     seq = records.get_answer(line.metadata)
-    if seq is None or (source := sources.get(seq)) is None:
+    source = sources.get(seq) if seq else None
+    if source is None:
         return OfflineAnswer("quote")
     is_corrected = source.seq != seq and META_CORRECTS in source.metadata
     return OfflineAnswer("quote", source, records.is_answer_sure(line.metadata), is_corrected)

@@ -10,7 +10,7 @@ the parts that its card makes up are those of today.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -23,9 +23,10 @@ from everthread.common.keys import META_OFFERED
 from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
 from everthread.memory import Memory
+from everthread.recall.context_packing import identify_source
 from everthread.stores import evidence as records
 from everthread.stores.arrays import to_ranges
-from everthread.types import Context, Evidence, Filter, FoundUnit, Hit, JSONValue, Line, Unit
+from everthread.types import Context, Evidence, Filter, Hit, JSONValue, Line, Unit
 
 OF_THE_CHARACTER = frozenset(("instructions", "character", "examples", "lore", "scene"))  # parts that a card makes up
 
@@ -164,10 +165,6 @@ def _is_span(value: object) -> bool:
 def _rebuild_context(evidence: Evidence) -> Context:
     """Return the memories of the evidence as a context."""
     found = [source for hit in evidence.hits for source in (hit.passage or (hit.source,))]
-    own = {_identify(source): source for source in (*found, *evidence.kept)}
+    own = {identify_source(source): source for source in (*found, *evidence.kept)}
     others = tuple(Context("…", 0, lines, (), (), 0.0, bank=bank) for bank, lines in evidence.shared.items() if lines)
     return Context("…", 0, tuple(own.values()), evidence.hits, (), evidence.relevance, others=others)
-
-
-def _identify(source: Line | FoundUnit) -> Hashable:
-    return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)

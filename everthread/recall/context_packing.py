@@ -63,22 +63,22 @@ def fill_context(
     costs = _Costs(count)
     shortened = [_shorten(hit, query_terms, budget, costs) for hit in hits]
     for line in (*_order_hits(shortened, min_gain, budget, costs), *buffer_lines):
-        if _identity(line) in chosen:
+        if identify_source(line) in chosen:
             continue
         cost = costs.estimate(line, days)
         if spent + cost <= budget:
             spent += cost
-            chosen[_identity(line)] = line
+            chosen[identify_source(line)] = line
             days.add(day_of(line))
-    if hits and _identity(hits[0].source) not in chosen:
+    if hits and identify_source(hits[0].source) not in chosen:
         chosen.clear()
     text = format_lines(list(chosen.values()))
     while chosen and count(text) > budget:  # headings repeat if conversations were held at the same time
         chosen.popitem()
         text = format_lines(list(chosen.values()))
     lines = tuple(sorted(chosen.values(), key=sort_key))
-    included = tuple(hit for hit in hits if _identity(hit.source) in chosen)
-    cut = tuple(hit for hit in hits if _identity(hit.source) not in chosen)
+    included = tuple(hit for hit in hits if identify_source(hit.source) in chosen)
+    cut = tuple(hit for hit in hits if identify_source(hit.source) not in chosen)
     return Context(text, count(text) if text else 0, lines, included, cut, relevance)
 
 
@@ -106,7 +106,7 @@ class _Costs:
 
     def count_line(self, source: Source) -> int:
         """Count the tokens of a line alone."""
-        key = _identity(source), source.text
+        key = identify_source(source), source.text
         if key not in self._lines:
             self._lines[key] = self.count(format_line(source))
         return self._lines[key]
@@ -116,7 +116,7 @@ class _Costs:
         return self.count(f"\n{GAP_MARK}\n")
 
 
-def _identity(source: Source) -> Hashable:
+def identify_source(source: Source) -> Hashable:
     """Return the identity of a line or a unit within its bank."""
     return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
 
@@ -149,5 +149,5 @@ def _order_hits(hits: Sequence[Hit], min_gain: float, budget: int, costs: _Costs
         worth = [*hits[:1], *(hit for hit in others if gain(hit.source, hit.relevance) >= least)]
     yield from (hit.source for hit in worth)
     for hit in worth:
-        around = (line for line in hit.passage if _identity(line) != _identity(hit.source))
+        around = (line for line in hit.passage if identify_source(line) != identify_source(hit.source))
         yield from (line for line in around if not least or gain(line, NEIGHBOUR_SHARE * hit.relevance) >= least)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from everthread.bank.evidence import build_metadata
 from everthread.chat.chat import Chat
 from everthread.chat.offline_answer import (
     MIN_SHARE,
@@ -20,7 +21,7 @@ from everthread.chat.offline_answer import (
 from everthread.common.keys import META_RECALLED
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.memory import Memory
-from everthread.stores.evidence import SURE_RELEVANCE, is_answer_sure
+from everthread.stores.evidence import SURE_RELEVANCE, get_answer, is_answer_sure
 from everthread.transfer import exporting, importing
 from everthread.types import Context, Hit, JSONValue, Line
 
@@ -115,6 +116,15 @@ def test_a_question_that_was_recalled_is_answered_by_what_was_said_next() -> Non
 )
 def test_what_is_said_where_nothing_is_remembered(message: str, incognito: bool, kind: str) -> None:
     assert choose_answer(context(of_message=0.0), line(1, message), incognito) == OfflineAnswer(kind)  # type: ignore[arg-type]
+
+
+def test_a_line_of_another_bank_is_not_recorded_as_the_own_line_of_its_number() -> None:
+    other = context(hit(1, "Tea is at four.", 0.9))
+    both = context(hit(1, "Where is tea?", 0.1), others=(other,))
+    quoted = choose_answer(both, line(9, "When is tea?"), incognito=False).source
+    assert quoted == other.hits[0].source
+    assert get_answer(build_metadata(both, quoted, kind="quote")) is None
+    assert get_answer(build_metadata(other, quoted, kind="quote")) == 1
 
 
 # --------------------------------------------------------------------------------- later

@@ -121,23 +121,24 @@ def test_an_answer_without_a_model_leaves_with_incognito(page: Page, url_without
     expect(page.locator(".hit")).to_have_count(0)
 
 
-def test_a_message_sent_while_incognito_is_turned_on_is_not_saved(page: Page, url: str) -> None:
-    visit(page, url, "quickly")
+def say_while_turning_on(page: Page, url: str, bank: str) -> HeldRoute:
+    """Visit a bank, and send a message while the request to turn incognito on is held back."""
+    visit(page, url, bank)
     turning_on = HeldRoute(page, "**/incognito")
     page.get_by_label("Incognito").click()
     say(page, SECRET)
     expect(page.locator(".sending")).to_be_visible()
-    turning_on.release()
+    return turning_on
+
+
+def test_a_message_sent_while_incognito_is_turned_on_is_not_saved(page: Page, url: str) -> None:
+    say_while_turning_on(page, url, "quickly").release()
     expect(page.locator(".unsaved")).to_have_count(2)
     assert lines(url, "quickly") == []
 
 
 def test_a_message_is_not_sent_if_incognito_can_not_be_turned_on(tab: Page, url: str) -> None:
-    visit(tab, url, "failing")
-    turning_on = HeldRoute(tab, "**/incognito")
-    tab.get_by_label("Incognito").click()
-    say(tab, SECRET)
-    expect(tab.locator(".sending")).to_be_visible()
+    turning_on = say_while_turning_on(tab, url, "failing")
     turning_on.routes[0].fulfill(status=503, json={"status": 503, "detail": "The disk is full."})
     expect(tab.locator("#message")).to_have_value(SECRET)
     expect(tab.locator("#notices")).to_contain_text("The disk is full.")
