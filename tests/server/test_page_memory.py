@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from everthread.recall import time_overview
 from everthread.recall.features import SIGNALS
 from everthread.recipes.default import Default
-from server.page_helpers import PHONE, add_past_lines, check_accessibility, say, say_and_wait, visit
+from server.page_helpers import PHONE, HeldRoute, add_past_lines, check_accessibility, say, say_and_wait, visit
 
 
 def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> None:
@@ -490,6 +490,28 @@ def test_a_transcript_shows_nothing_of_the_bank_that_was_left(page: Page, url: s
     expect(hits).to_contain_text("The bicycle is blue.")
     page.go_back()
     expect(hits).to_contain_text("The bicycle is red.")
+
+
+@pytest.mark.parametrize("view", ["talk", "read"])
+def test_no_line_of_a_bank_that_was_left_is_shown_while_the_next_one_loads(page: Page, url: str, view: str) -> None:
+    left, next_one = f"left-to-{view}", f"next-to-{view}"
+    for bank in (left, next_one):
+        add_past_lines(url, bank, f"The bicycle was bought in {bank}.")
+        asked = {"text": f"Where was the bicycle bought, {bank}?"}
+        web.post(f"{url}/api/v1/banks/{bank}/chat/deck/reply", json=asked).raise_for_status()
+    page.goto(f"{url}/#/{left}/talk/deck")
+    reply = page.get_by_role("button", name="1 memory")
+    reply.click()
+    expect(reply).to_have_attribute("aria-pressed", "true")
+    held = [HeldRoute(page, f"**/api/v1/banks/{next_one}/{part}**") for part in ("chat", "lines")]
+    page.goto(f"{url}/#/{next_one}/{view}/deck")
+    expect(page.locator("#session-list")).to_contain_text(f"bought in {next_one}")
+    expect(page.locator("#lines .line")).to_have_count(0)
+    for requests in held:
+        requests.release()
+    expect(page.locator("#lines")).to_contain_text(f"bought, {next_one}?")
+    if view == "read":  # where no reply is chosen yet, least of all by the number of the one left
+        expect(reply).to_have_attribute("aria-pressed", "false")
 
 
 def test_what_a_chat_keeps_in_context_follows_the_bank(page: Page, url: str) -> None:

@@ -67,7 +67,7 @@ export class ChatView {
     on("corrected", (change) => this.onCorrected(change));
     const onChats = withErrors(async (listed) => ((this.bankHasLines = await hasChats(listed)), this.render()));
     on("sessions-loaded", onChats);
-    on("bank", () => (this.leave(), (this.place = this.bankHasLines = null)));
+    on("bank", () => this.leaveBank());
     on("route", () => (this.queued = null));
     on("person-named", () => this.reload());
     on("sharing-changed", () => this.contexts.clear());
@@ -178,16 +178,26 @@ export class ChatView {
     this.contexts.clear();
   }
 
+  /** Leave the bank: until the other one is read, none of this one's lines can be seen or pressed. */
+  leaveBank() {
+    this.clear();
+    this.place = this.bankHasLines = null;
+  }
+
   reset(place) {
     this.place = place;
-    this.leave();
+    this.clear();
     this.drawnLines = DRAWN_LINES;
+    this.follower.place = null;
+    emit("context", null);
+  }
+
+  clear() {
+    this.leave();
     this.elements.clear();
     this.transient = this.inspected = null;
     if (this.box.contains(document.activeElement)) byId("message").focus();
     this.box.replaceChildren();
-    this.follower.place = null;
-    emit("context", null);
   }
 
   setState(state) {
@@ -551,7 +561,7 @@ export class ChatView {
   }
 
   render() {
-    if (!this.state || route.view !== "talk") return;
+    if (this.state?.bank !== route.bank || route.view !== "talk") return;
     const { lines } = this.state;
     const first = Math.max(0, lines.length - this.drawnLines);
     const drawLine = (line, index) => [
