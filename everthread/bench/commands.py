@@ -19,8 +19,8 @@ from everthread.bench import (
     comparison,
     datasets,
     everyday,
-    facts,
     goodai,
+    goodai_datasets,
     history,
     kills,
     load,
@@ -286,7 +286,7 @@ def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...
 
 @bench.command("goodai")
 @path_argument
-@click.option("--dataset", type=click.Choice(sorted(facts.READERS)), required=True)
+@click.option("--dataset", type=click.Choice(sorted(goodai_datasets.READERS)), required=True)
 @click.option("--limit", type=click.IntRange(min=1), default=2000, show_default=True, help="Records to read.")
 @click.option("--matcher", default="", metavar="NAME", help="Also measure a matching model: em:EMBEDDER or st:NAME.")
 @click.option(
@@ -307,7 +307,7 @@ def goodai_(
 
     PATH is StrategyQA's folder or file, qrecc_test.json, or MS MARCO's dev_v2.1.json. `--embedder none` finds by words.
     """
-    items = facts.READERS[dataset](path, limit)
+    items = goodai_datasets.READERS[dataset](path, limit)
     with progress_bar(dataset) as show_progress:
         result = goodai.evaluate(
             dataset,

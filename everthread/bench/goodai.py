@@ -15,8 +15,8 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from everthread.bench.facts import FactItem
 from everthread.bench.fuzzy_match import contains_fact, normalize_tokens
+from everthread.bench.goodai_datasets import FactItem
 from everthread.bench.metrics import share
 from everthread.bench.replay import CachedEmbedder
 from everthread.embedders import names

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from bench.command import run_bench
-from everthread.bench.facts import FactItem, strategyqa
 from everthread.bench.goodai import MAX_QUERY_TOKENS, NAMES, PUBLISHED, build_query, evaluate
+from everthread.bench.goodai_datasets import FactItem, strategyqa
 from everthread.errors import BadInput
 from everthread.recipes.goodai.tokenizers import word_pieces
 from everthread.testing import HashEmbedder

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everthread.bench.facts import FactItem, msmarco, qrecc, strategyqa
+from everthread.bench.goodai_datasets import FactItem, msmarco, qrecc, strategyqa
 from everthread.errors import BadFile
 
 

@@ -1,0 +1,61 @@
+"""The attributes of facts: which of them have one value at a time, and which of them relate people."""
+
+from __future__ import annotations
+
+SINGLE = frozenset(
+    (
+        "name",
+        "home",
+        "origin",
+        "employer",
+        "occupation",
+        "school",
+        "field",
+        "age",
+        "birthday",
+        "diet",
+        "partner",
+        "status",
+        "mother",
+        "father",
+        "boss",
+        "kind",
+        "colour",
+        "breed",
+    )
+)
+KIN = frozenset(
+    (
+        "mother",
+        "father",
+        "sister",
+        "brother",
+        "son",
+        "daughter",
+        "grandmother",
+        "grandfather",
+        "grandson",
+        "granddaughter",
+        "aunt",
+        "uncle",
+        "cousin",
+        "niece",
+        "nephew",
+    )
+)
+RELATIONS = KIN | {"partner", "boss", "friend", "flatmate", "neighbour", "colleague", "ex", "pet"}
+MANY = frozenset(
+    ("likes", "dislikes", "allergy", "language", "plays", "hobby", "owns", "health", "takes", "member")
+) | (RELATIONS - SINGLE)
+ATTRIBUTES = SINGLE | MANY
+FAVOURITE = "favourite "  # and the kind of thing
+
+
+def is_known(attribute: str) -> bool:
+    """Return whether there is such an attribute."""
+    return attribute in ATTRIBUTES or (attribute.startswith(FAVOURITE) and len(attribute) > len(FAVOURITE))
+
+
+def is_single(attribute: str) -> bool:
+    """Return whether an attribute has one value at a time, so that a newer value takes the older one's place."""
+    return attribute in SINGLE or attribute.startswith(FAVOURITE)

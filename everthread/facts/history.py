@@ -1,0 +1,167 @@
+"""Computes facts and the time in which each holds from what lines state. Pure.
+
+Statements are read in the order in which they were said. A new value of an attribute that has one value at a time takes the
+place of the old one; values of other attributes are true beside each other until it is said that one ended. Nothing is
+stored: if a statement is taken away, the facts are those that the others give.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+
+from everthread.errors import BadInput
+from everthread.facts.attributes import is_single
+from everthread.facts.types import Fact, Statement
+from everthread.text.analyzer import normalize
+
+ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
+
+
+def build_facts(
+    statements: Iterable[Statement], *, as_of: datetime | None = None, known_at: datetime | None = None
+) -> list[Fact]:
+    """Build the facts that follow from statements.
+
+    Args:
+        statements: what lines state; their subjects are names of entities.
+        as_of: only facts that held at this moment; None for all, also those that have ended.
+        known_at: only what had been said until this moment.
+
+    Returns:
+        The facts by subject, attribute and time, each subject in the order in which they were first named.
+    """
+    groups: dict[tuple[str, str], list[Statement]] = defaultdict(list)
+    for statement in sorted(statements, key=lambda each: (each.said_at, each.id)):
+        if known_at is None or statement.said_at <= known_at:
+            groups[statement.subject, statement.attribute].append(statement)
+    facts = [fact for group in groups.values() for fact in _History(group).build()]
+    return [fact for fact in facts if as_of is None or held_at(fact, as_of)]
+
+
+def held_at(fact: Fact, moment: datetime) -> bool:
+    """Return whether a fact held at a moment. One that began at an unknown time held at any time before its end."""
+    return (fact.since is None or fact.since <= moment) and (fact.until is None or moment < fact.until)
+
+
+def value_key(value: str) -> str:
+    """Return the form of a value in which two wordings are compared: without case, accents and an article."""
+    key = normalize(value).strip()
+    return next((key.removeprefix(article) for article in ARTICLES if key.startswith(article)), key)
+
+
+def read_moment(moment: str, zone: tzinfo | None) -> datetime:
+    """Return the beginning of a year, month or day ("2019", "2019-05", "2019-05-04").
+
+    Raises:
+        BadInput: it is none of them.
+    """
+    parts = moment.split("-")
+    try:
+        year, month, day = (int(part) for part in (*parts, "1", "1")[:3])
+        return datetime(year, month, day, tzinfo=zone)
+    except ValueError:
+        raise BadInput(
+            f"invalid moment: got {moment!r}; expected a year, a month or a day, such as 2019, 2019-05 or 2019-05-04"
+        ) from None
+
+
+@dataclass(slots=True)
+class _Interval:
+    """A value while it holds, and the statements that state it."""
+
+    statements: list[Statement]
+    since: datetime | None
+    until: datetime | None = None
+    ended_by: Statement | None = None
+    replaced_by: str | None = None
+    replaces: str | None = None
+
+    @property
+    def key(self) -> str:
+        return value_key(self.statements[-1].value)
+
+    def extend(self, statement: Statement) -> None:
+        """Add a statement of the same value. The moment from which it holds is the one that was told last."""
+        self.statements.append(statement)
+        if statement.moment is not None:
+            self.since = _begin(statement)
+
+    def end(self, moment: datetime, by: Statement) -> None:
+        self.until = moment if self.since is None else max(moment, self.since)
+        self.ended_by = by
+
+    def build(self) -> Fact:
+        told = [statement.moment for statement in self.statements if statement.moment is not None]
+        last = self.statements[-1]
+        return Fact(
+            id=self.statements[0].id,
+            subject=last.subject,
+            attribute=last.attribute,
+            value=last.value,
+            seqs=tuple(sorted({seq for statement in self.statements for seq in statement.seqs})),
+            statements=tuple(statement.id for statement in self.statements),
+            said_at=last.said_at,
+            since=self.since,
+            until=self.until,
+            since_told=told[-1] if told else None,
+            until_told=self.ended_by and self.ended_by.moment,
+            replaced_by=self.replaced_by,
+            replaces=self.replaces,
+            confidence=max(statement.confidence for statement in self.statements),
+            writers=tuple(dict.fromkeys(statement.writer for statement in self.statements)),
+        )
+
+
+@dataclass(slots=True)
+class _History:
+    """The values of one attribute of one subject, from its statements in the order in which they were said."""
+
+    statements: Sequence[Statement]
+    intervals: list[_Interval] = field(default_factory=list)
+
+    def build(self) -> list[Fact]:
+        for statement in self.statements:
+            if statement.ends:
+                self._end(statement)
+            else:
+                self._state(statement)
+        return [interval.build() for interval in self.intervals]
+
+    def _open(self) -> list[_Interval]:
+        return [interval for interval in self.intervals if interval.until is None]
+
+    def _state(self, statement: Statement) -> None:
+        same = next((each for each in self._open() if each.key == value_key(statement.value)), None)
+        if same is not None:
+            same.extend(statement)
+            return
+        new = _Interval([statement], _begin(statement))
+        if is_single(statement.attribute):
+            for old in self._open():
+                old.end(new.since or statement.said_at, statement)
+                old.replaced_by, new.replaces = statement.value, old.statements[-1].value
+        self.intervals.append(new)
+
+    def _end(self, statement: Statement) -> None:
+        """End the values that a statement names, or note that an unknown one has ended."""
+        key = value_key(statement.value)
+        moment = (
+            statement.said_at if statement.moment is None else read_moment(statement.moment, statement.said_at.tzinfo)
+        )
+        ended = [each for each in self._open() if not key or each.key == key]
+        for interval in ended:
+            interval.end(moment, statement)
+        if not ended and key and not any(each.key == key for each in self.intervals):
+            past = _Interval([statement], None)
+            past.end(moment, statement)
+            self.intervals.append(past)
+
+
+def _begin(statement: Statement) -> datetime | None:
+    """Return the moment from which a statement says that its value holds."""
+    if statement.moment is not None:
+        return read_moment(statement.moment, statement.said_at.tzinfo)
+    return None if statement.is_undated else statement.said_at

@@ -1,0 +1,117 @@
+"""The data types of facts: what a line states, what follows from all statements, and whom or what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+Writer = Literal["rules", "model", "person"]
+WRITERS: tuple[Writer, ...] = get_args(Writer)
+EntityKind = Literal["person", "pet", "place", "organisation", "thing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What lines state about somebody or something, before and after it is stored.
+
+    Attributes:
+        subject: whom or what it is about, as named: "Nora", "Mia", or by a relation ("Nora's sister").
+        attribute: one of `attributes.ATTRIBUTES`, or "favourite" and a kind, such as "favourite colour".
+        value: as few words of the line as name it: "nurse", "Porto"; in what ends, empty for any value.
+        seqs: the numbers of the lines that state it, ascending.
+        said_at: the time of the last of these lines.
+        ends: whether it states that this no longer holds ("I sold the bike").
+        moment: the year, month or day from which it holds, or at which it ended, if the lines say so: "2019",
+            "2019-05" or "2019-05-04".
+        writer: who read it from the lines.
+        confidence: how sure the writer is, from 0 to 1.
+        is_undated: whether said_at is only the time at which the lines were stored.
+        id: the id of its unit; 0 before it is stored.
+    """
+
+    subject: str
+    attribute: str
+    value: str
+    seqs: tuple[int, ...]
+    said_at: datetime
+    ends: bool = False
+    moment: str | None = None
+    writer: Writer = "rules"
+    confidence: float = 1.0
+    is_undated: bool = False
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something known, with its lines and the time in which it holds.
+
+    Attributes:
+        id: the id of the first statement that states it.
+        subject: the name of the entity that it is about.
+        attribute: the attribute, as in a statement.
+        value: the value, as it was last stated.
+        seqs: the numbers of all lines that state it, ascending.
+        statements: the ids of all statements that state it. One that ended it is among them only if nothing else stated it.
+        said_at: when it was last stated.
+        since: the moment from which it holds: the one that was told, else the time of the first line that states it.
+            None if it is unknown, as of a line without a date, or of what is known to have ended only.
+        until: the moment until which it held; None if it still holds.
+        since_told: whether the lines say since when ("2019"), as they say it; None if they don't.
+        until_told: whether they say until when.
+        replaced_by: the value that took its place, if one did.
+        replaces: the value whose place it took, if there was one.
+        confidence: how sure its writers were, the surest of them.
+        writers: who wrote its statements.
+    """
+
+    id: int
+    subject: str
+    attribute: str
+    value: str
+    seqs: tuple[int, ...]
+    statements: tuple[int, ...]
+    said_at: datetime
+    since: datetime | None
+    until: datetime | None = None
+    since_told: str | None = None
+    until_told: str | None = None
+    replaced_by: str | None = None
+    replaces: str | None = None
+    confidence: float = 1.0
+    writers: tuple[Writer, ...] = ("rules",)
+
+    @property
+    def holds(self) -> bool:
+        """True if nothing has ended or replaced it."""
+        return self.until is None
+
+    @property
+    def is_confirmed(self) -> bool:
+        """True if the person has confirmed or written it."""
+        return "person" in self.writers
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Somebody or something that facts are about.
+
+    Attributes:
+        name: the name, or a relation where no name is known ("Nora's sister"). Two entities of one name are told apart
+            by a relation in parentheses: "Mia (Nora's friend)".
+        kind: what it is.
+        aliases: what else it is called, such as "Nora's sister"; without `name`.
+        relations: what it is to whom: ("Nora", "sister").
+        statements: the ids of the statements in which it occurs, as subject or as value.
+        first_at: the time of the first line that mentions it in a statement.
+        last_at: that of the last one.
+    """
+
+    name: str
+    kind: EntityKind
+    aliases: tuple[str, ...]
+    relations: tuple[tuple[str, str], ...]
+    statements: tuple[int, ...]
+    first_at: datetime
+    last_at: datetime
