@@ -1,8 +1,8 @@
 """Computes facts and the time in which each holds from what lines state. Pure.
 
-Statements are read in the order in which they were said. A new value of an attribute that has one value at a time takes the
-place of the old one; values of other attributes are true beside each other until it is said that one ended. Nothing is
-stored: if a statement is taken away, the facts are those that the others give.
+Statements are read in the order in which they were said. A new value of an attribute that has one value at a time takes
+the place of the old one; values of other attributes are true beside each other until it is said that one ended.
+Nothing is stored: if a statement is taken away, the facts are those that the others give.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ class Fact:
         attribute: the attribute, as in a statement.
         value: the value, as it was last stated.
         seqs: the numbers of all lines that state it, ascending.
-        statements: the ids of all statements that state it. One that ended it is among them only if nothing else stated it.
+        statements: the ids of all statements that state it. One that ended it is among them only if no other states
+            it.
         said_at: when it was last stated.
         since: the moment from which it holds: the one that was told, else the time of the first line that states it.
             None if it is unknown, as of a line without a date, or of what is known to have ended only.
