@@ -21,6 +21,7 @@ from everthread.text.questions import is_question, is_question_only
 from everthread.types import Context, FoundUnit, Hit, Line
 
 STATED_RELEVANCE = 0.7  # of a message that asks nothing; one that is on a known subject mostly has more
+SURE_SUBJECT = 0.95  # of such a message that has no word of a memory; the first ones in a new bank often have 0.7
 MIN_SHARE = 0.25  # of the best hit's relevance; a hit with less is hardly about the message
 
 # A quote of a memory; nothing is remembered; the message will be remembered, or not; or it was only heard.
@@ -52,7 +53,7 @@ def select_memories(context: Context, message: str) -> Context:
     much less relevant than the best one, without lines that only ask.
     """
     contexts = (context, *context.others)
-    if not is_question(message) and all(each.relevance < STATED_RELEVANCE for each in contexts):
+    if not is_question(message) and not any(_is_on_subject(each) for each in contexts):
         return Context("", 0, (), (), (), context.relevance, context.bank, (), context.complete)
     hits = [hit for each in contexts for hit in each.hits]
     statements = [hit for hit in hits if not is_question_only(hit.source.text)] or hits
@@ -60,6 +61,12 @@ def select_memories(context: Context, message: str) -> Context:
     shown = [hit for hit in statements if hit.relevance >= bound]
     others = tuple(_keep_hits(other, shown) for other in context.others)
     return replace(_keep_hits(context, shown), others=others)
+
+
+def _is_on_subject(context: Context) -> bool:
+    """Return whether a message that asks nothing concerns memories: it has a word of one, or is surely near to them."""
+    bound = STATED_RELEVANCE if any(hit.signals.get("share", 1.0) > 0 for hit in context.hits) else SURE_SUBJECT
+    return context.relevance >= bound
 
 
 def _keep_hits(context: Context, shown: Sequence[Hit]) -> Context:

@@ -12,6 +12,7 @@ from everthread.chat.chat import Chat
 from everthread.chat.offline_answer import (
     MIN_SHARE,
     STATED_RELEVANCE,
+    SURE_SUBJECT,
     OfflineAnswer,
     choose_answer,
     find_source,
@@ -63,6 +64,22 @@ def test_a_statement_that_hardly_concerns_the_memories_is_given_none(
     kept = select_memories(context(TEA, of_message=relevance), message)
     assert bool(kept.hits) == is_quoted
     assert kept.relevance == relevance
+
+
+@pytest.mark.parametrize(("relevance", "is_quoted"), [(SURE_SUBJECT - 0.01, False), (SURE_SUBJECT, True)])
+def test_a_statement_without_a_word_of_a_memory_must_be_surely_near_to_it(relevance: float, is_quoted: bool) -> None:
+    without_words = replace(TEA, signals={"share": 0.0})
+    kept = select_memories(context(without_words, of_message=relevance), "I had a cup of something.")
+    assert bool(kept.hits) == is_quoted
+
+
+def test_the_second_statement_in_a_new_bank_is_not_answered_by_the_first(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory:
+        memory.observe("My name is Nora and I live by the sea.")
+        for message in ("I have a cat called Miso.", "I feel a bit lonely these days."):
+            assert not select_memories(memory.context(message), message).hits
+        message = "The sea was wild this morning."
+        assert select_memories(memory.context(message), message).hits
 
 
 def test_memories_that_are_much_less_relevant_than_the_best_one_are_left_out_with_their_passages() -> None:

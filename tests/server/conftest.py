@@ -236,12 +236,16 @@ def tab(visitor: BrowserContext) -> Iterator[Page]:
 
 @pytest.fixture
 def page(tab: Page) -> Iterator[Page]:
-    """Open a tab as `tab` does. An error or a warning in its console fails the test, except about axe's canvas."""
+    """Open a tab as `tab` does. An error or a warning in its console fails the test, except about axe's canvas, and
+    about a reply that ended before it was followed."""
     errors = list[str]()
 
     def record(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not message.text.startswith("Canvas2D: Multiple readback"):
-            errors.append(message.text)
+        is_expected = message.text.startswith("Canvas2D: Multiple readback") or (
+            message.location["url"].endswith("/stream") and "404" in message.text
+        )
+        if message.type in ("error", "warning") and not is_expected:
+            errors.append(f"{message.text} ({message.location['url']})")
 
     tab.on("console", record)
     tab.on("pageerror", lambda error: errors.append(str(error)))
