@@ -195,7 +195,7 @@ class FactBook:
         """Note that two entities are one; return it. `split_entity` undoes that.
 
         Args:
-            name: the one.
+            name: the one, under whose name both are listed.
             other: the other.
 
         Raises:

@@ -261,14 +261,16 @@ class _Batch:
         context = [line for line in self._read_context(lines[0]) if line.seq not in excluded and is_readable(line)]
         given = {line.seq: _without_quotes(line) for line in (*context, *lines)}
         new = {line.seq for line in lines}
-        seen: dict[Statement, None] = {}
+        stored = {_content(statement) for statement in known}
+        seen: list[Statement] = []
         for statement in self.reader(list(given.values()), known):
             seqs = statement.seqs
             if not seqs or seqs[-1] not in new or not given.keys() >= set(seqs) or not is_known(statement.attribute):
                 continue
             said = keep_to_lines(statement, [given[seq] for seq in seqs], [*known, *seen])
-            if said is not None and (dated := _date(said, given[seqs[-1]])) not in seen:
-                seen[dated] = None
+            if said is not None and _content(dated := _date(said, given[seqs[-1]])) not in stored:
+                stored.add(_content(dated))
+                seen.append(dated)
                 yield dated
 
     def _read_context(self, line: Line) -> Iterable[Line]:
@@ -365,6 +367,12 @@ def _contains(text: str, value: str) -> bool:
     """Return whether a text has a word of a value."""
     value_terms = set(terms(value))
     return not value_terms.isdisjoint(terms(text)) if value_terms else value.casefold() in text.casefold()
+
+
+def _content(statement: Statement) -> tuple[object, ...]:
+    """Return what a statement says, and its lines."""
+    said = statement.subject, statement.attribute, statement.value, statement.ends, statement.moment
+    return *said, statement.seqs
 
 
 def _date(statement: Statement, line: Line) -> Statement:
