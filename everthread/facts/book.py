@@ -75,7 +75,7 @@ class FactBook:
         known_at: datetime | None = None,
         include_ended: bool = False,
     ) -> list[Fact]:
-        """Return what is known, by subject and attribute, in the order in which it was first stated.
+        """Return what is known, in the order in which it was first stored.
 
         Args:
             subject: only facts about this one: a name, or an alias such as "Nora's sister".
@@ -94,13 +94,22 @@ class FactBook:
                 to_micros(moment, name, BadQuery)
         known = self._read_known()
         names = None if subject is None else {entity.name for entity in known.entities.find(subject)}
-        return [
+        found = (
             fact
             for fact in known.facts(known_at)
             if (names is None or fact.subject in names)
             and attribute in (None, fact.attribute)
             and (held_at(fact, as_of) if as_of is not None else include_ended or _holds_now(fact))
-        ]
+        )
+        return sorted(found, key=lambda fact: fact.id)
+
+    def get_fact(self, fact_id: int) -> Fact:
+        """Return a fact by its id, or by that of one of its statements, whether or not it still holds.
+
+        Raises:
+            NotFound: there is no such fact.
+        """
+        return self._read_known().find_fact(fact_id)
 
     def profile(self, name: str | None = None, *, include_ended: bool = False) -> Profile:
         """Return an entity and what is known of it.
