@@ -51,7 +51,8 @@ from everthread.bank.sharing import save_setting
 from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
-from everthread.facts.book import FactBook, read_nothing
+from everthread.facts.book import FactBook
+from everthread.facts.rules import read_statements
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import NO_RERANKING, RerankerOpener
@@ -107,7 +108,7 @@ class Memory(TextSearch, FactBook):
         self.backlog = EmbeddingBacklog(store, bank, self._encoder, recipe.embedded_roles, recipe.token_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._writer = LineWriter(self.reader, self.backlog)
-        self.statement_reader = read_nothing
+        self.statement_reader = read_statements
         self._owns_store = False
 
     @property

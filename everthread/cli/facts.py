@@ -11,7 +11,6 @@ from everthread.cli.main import open_memory
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Entity, Fact
 from everthread.memory import Memory
-from everthread.text.formatting import day_of
 
 
 class FactsGroup(click.Group):
@@ -80,7 +79,7 @@ def show(found: Iterable[Fact], as_json: bool) -> None:
 
 def render_fact(fact: Fact) -> str:
     """Render a fact: its number, its sentence, and the lines that state it."""
-    marks = [name_lines(fact.seqs), f"said {day_of(fact.said_at)}"]
+    marks = [name_lines(fact.seqs), f"said {fact.said_at:%Y-%m-%d}"]
     marks += ["confirmed"] if fact.is_confirmed else [f"{fact.confidence:.0%} sure"] if fact.confidence < 1 else []
     return f"{fact.id:>6}  {describe_fact(fact)}  ({', '.join(marks)})"
 
@@ -115,7 +114,7 @@ def render_entity(entity: Entity) -> str:
     relations = [f"{owner}'s {relation}" for owner, relation in entity.relations]
     known_as = [alias for alias in entity.aliases if alias not in relations]
     parts = [entity.kind, *relations, *(f"also called {alias}" for alias in known_as)]
-    days = dict.fromkeys((day_of(entity.first_at), day_of(entity.last_at)))
+    days = dict.fromkeys(f"{moment:%Y-%m-%d}" for moment in (entity.first_at, entity.last_at))
     return f"{entity.name} ({', '.join(parts)}; mentioned {' to '.join(days)})"
 
 

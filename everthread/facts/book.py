@@ -8,7 +8,7 @@ as long as its lines.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import cast
@@ -27,15 +27,10 @@ from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
 from everthread.stores.base import Store
 from everthread.stores.name_setting import spoken_names
-from everthread.types import JSONValue, Line, now
+from everthread.types import JSONValue, now
 
 MAX_VALUE_CHARS = 200  # of a value that the person writes
 MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
-
-
-def read_nothing(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
-    """Find no statement."""
-    return []
 
 
 @dataclass(frozen=True, slots=True)

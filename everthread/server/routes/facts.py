@@ -80,25 +80,21 @@ def fact(memory: ReadMemory, id: Id) -> Fact:
 
 
 @router.post("/facts/{id}/confirm", response_model=FactView)
-def confirm(memory: WriteMemory, idempotency: Idempotency, id: Id) -> Fact:
+def confirm_fact(memory: WriteMemory, idempotency: Idempotency, id: Id) -> Fact:
     """Note that the person has confirmed a fact."""
     return idempotency.run_once(lambda: memory.confirm_fact(id), _number, memory.get_fact)
 
 
 @router.patch("/facts/{id}", response_model=FactView)
-def correct(memory: WriteMemory, idempotency: Idempotency, id: Id, body: FactValueBody) -> Fact:
+def correct_fact(memory: WriteMemory, idempotency: Idempotency, id: Id, body: FactValueBody) -> Fact:
     """Replace the value of a fact, also in the past. Its lines stay as they are."""
-    return idempotency.run_once(
-        lambda: memory.correct_fact(id, body.value), _number, memory.get_fact
-    )
+    return idempotency.run_once(lambda: memory.correct_fact(id, body.value), _number, memory.get_fact)
 
 
 @router.post("/facts/{id}/end", response_model=FactView)
-def end(memory: WriteMemory, idempotency: Idempotency, id: Id, body: FactEndBody) -> Fact:
+def end_fact(memory: WriteMemory, idempotency: Idempotency, id: Id, body: FactEndBody) -> Fact:
     """Note that a fact is no longer true."""
-    return idempotency.run_once(
-        lambda: memory.end_fact(id, body.moment), _number, memory.get_fact
-    )
+    return idempotency.run_once(lambda: memory.end_fact(id, body.moment), _number, memory.get_fact)
 
 
 def _number(fact: Fact) -> int:
@@ -106,7 +102,7 @@ def _number(fact: Fact) -> int:
 
 
 @router.delete("/facts/{id}", response_model=FactReceiptView)
-def forget(
+def forget_fact(
     memory: ForgetMemory,
     idempotency: Idempotency,
     conversations: Conversations,
@@ -124,8 +120,8 @@ def forget(
 
 
 @router.post("/entities/merge", response_model=EntityView)
-def merge(memory: WriteMemory, idempotency: Idempotency, body: MergeBody) -> Entity:
-    """Note that two entities are one. `split` undoes it."""
+def merge_entities(memory: WriteMemory, idempotency: Idempotency, body: MergeBody) -> Entity:
+    """Note that two entities are one. Splitting undoes it."""
     return idempotency.run_once(
         lambda: memory.merge_entities(body.name, body.other),
         lambda entity: entity.statements[0],
@@ -134,8 +130,8 @@ def merge(memory: WriteMemory, idempotency: Idempotency, body: MergeBody) -> Ent
 
 
 @router.post("/entities/split", response_model=EntityView)
-def split(memory: WriteMemory, idempotency: Idempotency, body: SplitBody) -> Entity:
-    """Note that statements about an entity are about another one. `merge` undoes it."""
+def split_entity(memory: WriteMemory, idempotency: Idempotency, body: SplitBody) -> Entity:
+    """Note that statements about an entity are about another one. Merging undoes it."""
     return idempotency.run_once(
         lambda: memory.split_entity(body.name, body.statements),
         lambda entity: entity.statements[0],
