@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from everthread.errors import BadInput, BadLine, BadQuery
+from everthread.facts.types import Entity, Fact, Profile
 from everthread.stores.conditions import check_condition, condition_to_json
 from everthread.stores.filters import check_key_prefix
 from everthread.types import (
@@ -98,6 +99,26 @@ def unit(data: Json) -> Unit:
     """Decode a unit."""
     times = {name: parse_time(data[name]) for name in ("said_at", "valid_from", "valid_to", "retracted_at")}
     return Unit(**{**data, **times})
+
+
+def fact(data: Json) -> Fact:
+    """Decode a fact, without its sentence."""
+    values = {item.name: data[item.name] for item in fields(Fact)}
+    times = {name: parse_time(data[name]) for name in ("said_at", "since", "until")}
+    return Fact(**{**values, **times, **{name: tuple(data[name]) for name in ("seqs", "statements", "writers")}})
+
+
+def entity(data: Json) -> Entity:
+    """Decode an entity."""
+    times = {name: parse_time(data[name]) for name in ("first_at", "last_at")}
+    relations = tuple((owner, relation) for owner, relation in data["relations"])
+    lists = {name: tuple(data[name]) for name in ("aliases", "statements")}
+    return Entity(**{**data, **times, **lists, "relations": relations})
+
+
+def profile(data: Json) -> Profile:
+    """Decode an entity with its facts."""
+    return Profile(entity(data["entity"]), {name: tuple(map(fact, each)) for name, each in data["facts"].items()})
 
 
 def stats(data: Json) -> Stats:

@@ -7,16 +7,18 @@ Nothing is stored: if a statement is taken away, the facts are those that the ot
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from everthread.errors import BadInput
 from everthread.facts.attributes import is_single
 from everthread.facts.types import Fact, Statement
-from everthread.text.analyzer import normalize
+from everthread.text.analyzer import fold
 
+_MOMENT = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
 
 
@@ -34,11 +36,16 @@ def build_facts(
         The facts by subject, attribute and time, each subject in the order in which they were first named.
     """
     groups: dict[tuple[str, str], list[Statement]] = defaultdict(list)
-    for statement in sorted(statements, key=lambda each: (each.said_at, each.id)):
+    for statement in sorted(statements, key=telling_key):
         if known_at is None or statement.said_at <= known_at:
             groups[statement.subject, statement.attribute].append(statement)
     facts = [fact for group in groups.values() for fact in _History(group).build()]
     return [fact for fact in facts if as_of is None or held_at(fact, as_of)]
+
+
+def telling_key(statement: Statement) -> tuple[datetime, int, int]:
+    """Return the key by which statements are sorted into the order in which they were said."""
+    return statement.said_at, statement.position, statement.id
 
 
 def held_at(fact: Fact, moment: datetime) -> bool:
@@ -48,7 +55,7 @@ def held_at(fact: Fact, moment: datetime) -> bool:
 
 def value_key(value: str) -> str:
     """Return the form of a value in which two wordings are compared: without case, accents and an article."""
-    key = normalize(value).strip()
+    key = fold(value).strip()
     return next((key.removeprefix(article) for article in ARTICLES if key.startswith(article)), key)
 
 
@@ -58,14 +65,23 @@ def read_moment(moment: str, zone: tzinfo | None) -> datetime:
     Raises:
         BadInput: it is none of them.
     """
-    parts = moment.split("-")
+    match = _MOMENT.fullmatch(moment)
     try:
-        year, month, day = (int(part) for part in (*parts, "1", "1")[:3])
+        year, month, day = (int(part or 1) for part in match.groups()) if match else (0, 0, 0)
         return datetime(year, month, day, tzinfo=zone)
     except ValueError:
         raise BadInput(
             f"invalid moment: got {moment!r}; expected a year, a month or a day, such as 2019, 2019-05 or 2019-05-04"
         ) from None
+
+
+def is_moment(moment: str) -> bool:
+    """Return whether a text is a year, a month or a day that `read_moment` reads."""
+    try:
+        read_moment(moment, UTC)
+    except BadInput:
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -107,7 +123,7 @@ class _Interval:
             since=self.since,
             until=self.until,
             since_told=told[-1] if told else None,
-            until_told=self.ended_by and self.ended_by.moment,
+            until_told=None if self.ended_by is None else self.ended_by.moment,
             replaced_by=self.replaced_by,
             replaces=self.replaces,
             confidence=max(statement.confidence for statement in self.statements),

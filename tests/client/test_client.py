@@ -231,6 +231,16 @@ def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.forget_unit("note", 9)
     yield lambda: bank.set_notes(" ")
     yield lambda: bank.set_notes(9)
+    yield lambda: bank.facts(attribute="shoe size")
+    yield lambda: bank.facts(as_of=datetime(2024, 1, 1))
+    yield lambda: bank.profile("nobody")
+    yield lambda: bank.get_fact(99)
+    yield lambda: bank.confirm_fact(99)
+    yield lambda: bank.correct_fact(99, "x")
+    yield lambda: bank.end_fact(99, "2024")
+    yield lambda: bank.forget_fact(99)
+    yield lambda: bank.merge_entities("nobody", "no one")
+    yield lambda: bank.split_entity("nobody", [1])
 
 
 def test_client_and_memory_reject_the_same_arguments(client: Client, local: Memory) -> None:
@@ -242,6 +252,26 @@ def test_client_and_memory_reject_the_same_arguments(client: Client, local: Memo
         with pytest.raises((type(error.value), BadInput)):
             call_client()
     assert [line.text for line in client.lines()] == ["Hello."]
+
+
+def test_client_and_memory_return_and_change_the_same_facts(client: Client, store: SQLiteStore) -> None:
+    client.observe_many(LINES)
+    memory = Memory(BANK, store, HashEmbedder(64), Default())
+    home = next(fact for fact in client.facts() if fact.attribute == "home")
+    assert (home.subject, home.value, home.seqs) == ("Mia", "Lisbon", (1,))
+    assert client.facts() == memory.facts() != []
+    assert client.entities() == memory.entities()
+    assert client.profile("Alice's sister") == memory.profile("Mia")
+    assert client.correct_fact(home.id, "Porto") == memory.get_fact(home.id)
+    assert client.confirm_fact(home.id).is_confirmed
+    assert client.end_fact(home.id, "2024-09").until_told == "2024-09"
+    assert client.facts(as_of=DAY) == memory.facts(as_of=DAY)
+    assert client.facts("Mia", "home", include_ended=True) == memory.facts("Mia", "home", include_ended=True)
+    apart = client.split_entity("Mia", home.statements)
+    assert client.merge_entities("Alice's sister", apart.name).name == "Mia"
+    assert client.get_fact(client.facts()[0].id) == memory.facts()[0]
+    assert client.forget_fact(home.id, with_lines=True) == [1]
+    assert memory.get(1) is None
 
 
 def test_client_and_memory_return_the_same_units(client: Client, store: SQLiteStore) -> None:

@@ -61,6 +61,9 @@ def fill_bank(bank: str, url: str) -> None:
     web.patch(f"{bank}/sessions/before", json={"title": TEXT[:1000], "metadata": {"tags": [NAME]}}).raise_for_status()
     web.put(f"{bank}/notes", json={"text": TEXT}).raise_for_status()
     web.put(f"{bank}/pins/1").raise_for_status()
+    web.post(f"{bank}/lines", json={"text": "I live in Porto.", "speaker": NAME}).raise_for_status()
+    for fact in web.get(f"{bank}/facts").json()["items"]:
+        web.patch(f"{bank}/facts/{fact['id']}", json={"value": HOSTILE[:200]}).raise_for_status()
     web.post(f"{url}/api/v1/banks/demo/sample", json={}).raise_for_status()
 
 
@@ -139,6 +142,7 @@ VIEWS: dict[str, tuple[str, str, Opener]] = {  # the column that a phone shows, 
     "memories": ("memory", "#panel .match", inspect_reply),
     "all": ("memory", "#panel .hit", choose_tab("All")),
     "filtered": ("memory", "#panel .hit", filter_list),
+    "facts": ("memory", "#panel .known-fact", choose_tab("Facts")),
     "pinned": ("memory", "#panel .passage", choose_tab("Pinned")),
     "timeline": ("memory", "", choose_tab("Timeline")),
     "gallery": ("chat", ".tile", lambda page: page.click("#open-characters")),

@@ -2,6 +2,7 @@
 
 import { byId, fill, h } from "./dom.js";
 import { on } from "./events.js";
+import { FactsPanel } from "./facts.js";
 import { MemoryListPanel } from "./memorylist.js";
 import { NotesPanel } from "./notes.js";
 import { PinnedPanel } from "./pinned.js";
@@ -28,6 +29,7 @@ class MemoryColumn {
     this.replies = new ReplyMemoriesPanel(chat);
     this.tabs = [
       [t("tab.memory"), this.replies],
+      [t("tab.facts"), new FactsPanel()],
       [t("tab.all"), new MemoryListPanel(chat)],
       [t("tab.notes"), new NotesPanel()],
       [t("tab.pinned"), new PinnedPanel(chat)],
@@ -65,6 +67,7 @@ class MemoryColumn {
     this.buttons.forEach((tab, number) => {
       tab.setAttribute("aria-selected", String(number === index));
       tab.tabIndex = number === index ? 0 : -1;
+      if (number === index) tab.scrollIntoView?.({ block: "nearest", inline: "nearest" });
     });
     this.box.setAttribute("aria-labelledby", `tab-${index}`);
     this.box.scrollTop = 0;

@@ -46,7 +46,7 @@ export class MemoryListPanel {
     const path = bankPath();
     const [bank, all] = await Promise.all([get(path), getAll(`${path}/units?current=true`)]);
     if (path !== bankPath()) return;
-    const units = (this.units = all.filter(({ kind }) => hasText(`list.${kind}`)).sort(byTime));
+    const units = (this.units = all.filter(isListed).sort(byTime));
     fill(this.total, t("count.messages", { count: bank.lines }), " · ", t("count.units", { count: units.length }));
     this.change((each) => (!each.kind || units.some((unit) => keyOf(unit) === keyOf(each))) && each);
   }
@@ -136,6 +136,9 @@ export class MemoryListPanel {
     return [link(t("memory.correct"), correct), link(t("memory.forget"), forget)];
   }
 }
+
+/** Whether a unit is shown among the messages: facts with an attribute have a tab of their own. */
+const isListed = ({ kind, metadata }) => hasText(`list.${kind}`) && !(kind === "fact" && metadata.attribute);
 
 const link = (label, act, props) => button(label, withErrors(act), { class: "link", ...props });
 const keyOf = ({ kind, id, seq }) => `${kind} ${id ?? seq}`;

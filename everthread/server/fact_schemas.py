@@ -1,0 +1,94 @@
+"""Request and response models of facts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, computed_field
+
+from everthread.facts.sentences import describe_fact
+from everthread.facts.types import EntityKind, Fact, Writer
+from everthread.server.schemas import NonEmptyText, RequestBody, View
+
+FactNumber = Annotated[int, Field(ge=1)]
+
+
+class FactView(View):
+    """Something known, with the numbers of its lines and the time in which it holds."""
+
+    id: int
+    subject: str
+    attribute: str
+    value: str
+    seqs: list[int]
+    statements: list[int]
+    said_at: datetime
+    since: datetime | None
+    until: datetime | None
+    since_told: str | None
+    until_told: str | None
+    replaced_by: str | None
+    replaces: str | None
+    confidence: float
+    writers: list[Writer]
+
+    @computed_field(description="The fact as an English sentence, with since when or until when it holds.")  # type: ignore[prop-decorator]
+    @property
+    def text(self) -> str:
+        """The fact as an English sentence."""
+        return describe_fact(Fact(**self.model_dump(exclude={"text"})))
+
+
+class EntityView(View):
+    """Somebody or something that facts are about. relations are pairs of whose and what: ["Nora", "sister"]."""
+
+    name: str
+    kind: EntityKind
+    aliases: list[str]
+    relations: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    statements: list[int]
+    first_at: datetime
+    last_at: datetime
+
+
+class ProfileView(View):
+    """An entity with its facts, by attribute."""
+
+    entity: EntityView
+    facts: dict[str, list[FactView]]
+
+
+class FactValueBody(RequestBody):
+    """The right value of a fact."""
+
+    value: NonEmptyText
+
+
+class FactEndBody(RequestBody):
+    """When a fact ended: a year, a month or a day, such as "2024-05"; without one, now."""
+
+    moment: str | None = None
+
+
+class MergeBody(RequestBody):
+    """The names of two entities that are one."""
+
+    name: NonEmptyText
+    other: NonEmptyText
+
+
+class SplitBody(RequestBody):
+    """The name of an entity, and the statements about it that are about another one."""
+
+    name: NonEmptyText
+    statements: Annotated[list[FactNumber], Field(min_length=1, max_length=1000, fail_fast=True)]
+
+
+class FactReceiptView(View):
+    """What was forgotten: a fact, and its lines if they were forgotten with it."""
+
+    id: int
+    seqs: list[int]
+    with_lines: bool
+    forgotten_at: datetime

@@ -1,0 +1,196 @@
+// What is known about the person and those they mention, by name: each fact with its time and the message that says it.
+
+import { bankPath, get, getAll, patch, post, remove } from "./api.js";
+import { longDate, monthName, shortDate } from "./dates.js";
+import { button, fill, h, textElement } from "./dom.js";
+import { emitForgotten, on } from "./events.js";
+import { showNotice, withErrors } from "./notices.js";
+import { rerender } from "./rerender.js";
+import { navigate, route } from "./router.js";
+import { toolbar } from "./toolbar.js";
+import { formatNumber, hasText, joinList, t } from "./words.js";
+
+const LATELY_MS = 45 * 86_400_000;
+const MAX_LATELY = 5;
+const FAVOURITE = "favourite ";
+const FIRST = ["name", "kind", "age", "birthday", "home", "origin", "occupation", "employer", "school", "field", "status", "partner"];
+
+export class FactsPanel {
+  constructor() {
+    this.subjects = null; // [{name, note, facts}, …], the person first
+    this.onChange = () => {};
+    this.read = withErrors(this.read.bind(this));
+    for (const name of ["bank", "forgotten", "corrected", "sessions-changed"]) on(name, () => this.reset());
+    on("state", ({ session, lines }) => {
+      const version = `${session} ${lines.at(-1)?.seq}`;
+      if (version !== this.version) ((this.version = version), this.reset());
+    });
+  }
+
+  reset() {
+    this.subjects = null;
+    this.onChange();
+  }
+
+  async read() {
+    const path = bankPath();
+    const facts = await getAll(`${path}/facts?ended=true`);
+    const [entities, person] = facts.length ? await Promise.all([get(`${path}/entities`), get(`${path}/profile`)]) : [];
+    if (path !== bankPath()) return;
+    this.subjects = facts.length ? groupFacts(facts, entities.items, person.entity.name) : [];
+    this.onChange();
+  }
+
+  show(panel) {
+    if (!this.subjects) return void this.read();
+    const { subjects } = this;
+    if (!subjects.length) return fill(panel, h("p", { class: "empty" }, t("facts.empty")));
+    const changed = changedLately(subjects.flatMap(({ facts }) => facts));
+    rerender(
+      panel,
+      h("p", { class: "small" }, t("facts.hint")),
+      changed.length > 0 && [h("h2", {}, t("facts.changed")), h("ul", { class: "known" }, changed.map((fact) => changeItem(fact)))],
+      subjects.map((subject) => this.subject(subject)),
+    );
+  }
+
+  subject({ name, note, facts }) {
+    const past = facts.filter((fact) => fact.until);
+    const list = (shown) => shown.length > 0 && h("ul", { class: "known" }, shown.map((fact) => this.row(fact)));
+    return h(
+      "section",
+      { class: "month" },
+      h("h2", { dir: "auto" }, name, note && h("span", { class: "small" }, ` · ${note}`)),
+      list(facts.filter((fact) => !fact.until)),
+      past.length > 0 &&
+        h("details", { "data-card": `past ${name}` }, h("summary", {}, t("facts.past", { count: past.length })), list(past)),
+    );
+  }
+
+  row(fact) {
+    return h(
+      "li",
+      { class: "known-fact", "data-card": `fact ${fact.id}` },
+      fact.seqs.length > 0 && sourceButton(fact),
+      h(
+        "details",
+        {},
+        h("summary", {}, h("span", { class: "small" }, attributeName(fact)), " ", textElement("b", fact.value)),
+        h("p", { class: "small" }, notesOf(fact).join(" · ")),
+        toolbar(t("facts.actions"), this.actions(fact), "actions always-visible"),
+      ),
+    );
+  }
+
+  actions(fact) {
+    const link = (label, act) => button(label, withErrors(act), { class: "link" });
+    return [
+      !fact.until && !isConfirmed(fact) && link(t("facts.right"), () => this.change(post(pathOf(fact, "/confirm")))),
+      fact.attribute && link(t("memory.correct"), () => this.correct(fact)),
+      fact.attribute && !fact.until && link(t("facts.end"), () => this.end(fact)),
+      link(t("memory.forget"), () => this.forget(fact)),
+    ];
+  }
+
+  async change(request, notice) {
+    await request;
+    if (notice) showNotice(notice);
+    await this.read();
+  }
+
+  async correct(fact) {
+    const { editText } = await import("./dialogs.js");
+    const value = (await editText(attributeName(fact), { text: fact.value }, t("facts.correct_hint")))?.trim();
+    if (value && value !== fact.value) await this.change(patch(pathOf(fact), { value }), t("change.corrected"));
+  }
+
+  async end(fact) {
+    const { askChoice } = await import("./dialogs.js");
+    const question = `${attributeName(fact)}: ${fact.value}`;
+    const answers = [[t("facts.end"), true], [t("notes.cancel"), false]];
+    if (await askChoice(question, t("facts.end_effect"), answers)) await this.change(post(pathOf(fact, "/end"), {}));
+  }
+
+  async forget(fact) {
+    const { askChoice } = await import("./dialogs.js");
+    const answers = [
+      [t("facts.forget_alone"), "alone"],
+      fact.seqs.length > 0 && [t("facts.forget_with", { messages: t("count.messages", { count: fact.seqs.length }) }), "with"],
+      [t("notes.cancel"), null],
+    ].filter(Boolean);
+    const choice = await askChoice(`${attributeName(fact)}: ${fact.value}`, t("facts.forget_effect"), answers);
+    if (!choice) return;
+    const { seqs, with_lines: removed } = await remove(`${pathOf(fact)}?with_lines=${choice === "with"}`);
+    if (removed) emitForgotten({ seqs: seqs.map((seq) => [seq, seq]) });
+    showNotice(t("facts.forgotten"));
+    await this.read();
+  }
+}
+
+/** Group facts by subject: first the person, then the others in the order of their mention. Sentences come last. */
+function groupFacts(facts, entities, person) {
+  const ordered = facts.toSorted((one, other) => rankOf(one) - rankOf(other) || one.attribute.localeCompare(other.attribute));
+  const order = [person, ...entities.map(({ name }) => name), ""];
+  const noteOf = ({ name, relations }) =>
+    name === person ? t("facts.you") : joinList(relations.map(([owner, word]) => t("facts.of", { owner, relation: attributeName({ attribute: word }) })));
+  const notes = new Map(entities.map((entity) => [entity.name, noteOf(entity)]));
+  return [...new Set(order)]
+    .map((name) => ({ name: name || t("facts.others"), note: notes.get(name), facts: ordered.filter((fact) => fact.subject === name) }))
+    .filter((subject) => subject.facts.length);
+}
+
+const rankOf = ({ attribute }) => (FIRST.includes(attribute) ? FIRST.indexOf(attribute) : FIRST.length);
+
+/** The facts that took another's place or ended lately, the latest first. */
+function changedLately(facts) {
+  const momentOf = (fact) => Date.parse(fact.until ?? fact.said_at);
+  return facts
+    .filter((fact) => (fact.replaces || (fact.until && !fact.replaced_by)) && Date.now() - momentOf(fact) < LATELY_MS)
+    .sort((one, other) => momentOf(other) - momentOf(one))
+    .slice(0, MAX_LATELY);
+}
+
+function changeItem(fact) {
+  const note = fact.replaces ? t("facts.before", { value: fact.replaces }) : t("facts.until", { date: longDate(fact.until) });
+  return h("li", { class: "small" }, textElement("span", `${fact.subject} · ${attributeName(fact)}: ${fact.value}`), ` (${note})`);
+}
+
+/** Since when and until when it held, what it replaced, and how sure it is. */
+function notesOf(fact) {
+  const { since_told: since, until, until_told: end, replaces, replaced_by: next } = fact;
+  return [
+    since && t("facts.since", { date: momentName(since) }),
+    until && t("facts.until", { date: end ? momentName(end) : longDate(until) }),
+    replaces && t("facts.before", { value: replaces }),
+    next && t("facts.then", { value: next }),
+    isConfirmed(fact) ? t("facts.confirmed") : t("facts.sure", { share: formatNumber(fact.confidence, { style: "percent" }) }),
+  ].filter(Boolean);
+}
+
+const isConfirmed = ({ writers }) => writers.includes("person");
+
+function attributeName({ attribute }) {
+  if (!attribute) return t("list.fact");
+  if (attribute.startsWith(FAVOURITE)) return t("fact.favourite", { kind: attribute.slice(FAVOURITE.length) });
+  return hasText(`fact.${attribute}`) ? t(`fact.${attribute}`) : attribute;
+}
+
+/** A year, month or day as it was told: "2019", "2019-05" or "2019-05-04". */
+function momentName(moment) {
+  const parts = moment.split("-").length;
+  if (parts === 1) return moment;
+  return parts === 2 ? monthName(`${moment}-15`) : longDate(`${moment}T12:00`);
+}
+
+const pathOf = ({ id }, rest = "") => bankPath(`/facts/${id}${rest}`);
+
+/** Opens the chat at the message that says a fact last. */
+function sourceButton({ seqs, said_at }) {
+  const open = withErrors(async () => {
+    const { bank } = route;
+    const { session, seq } = await get(bankPath(`/lines/${seqs.at(-1)}`));
+    if (bank === route.bank) await navigate({ view: "read", session, seq });
+  });
+  const label = t("facts.said", { date: longDate(said_at) });
+  return button(shortDate(said_at), open, { class: "link", title: t("memory.open"), "aria-label": `${t("memory.open")}: ${label}` });
+}

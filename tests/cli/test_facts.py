@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from everthread import Memory
+from everthread.cli.main import main
+from everthread.testing import HashEmbedder
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Return a function that runs a command on a bank in which Nora has told of herself and her sister."""
+    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        for text in (
+            "I live in Leeds.",
+            "My sister Mia lives in Porto.",
+            "I'm allergic to peanuts.",
+            "We moved to York.",
+        ):
+            memory.observe(text, speaker="Nora", session="one")
+
+    def run(*arguments: str) -> Result:
+        options = ("--store", str(tmp_path), "--embedder", "hash")
+        bank = () if "--help" in arguments else ("--bank", "nora")
+        return CliRunner().invoke(main, [*options, *arguments, *bank])
+
+    return run
+
+
+def numbers(result: Result) -> dict[str, int]:
+    """Return the number of each fact by its value."""
+    return {fact["value"]: fact["id"] for fact in json.loads(result.stdout)}
+
+
+def test_facts_are_listed_with_their_numbers_lines_and_time(run: Run) -> None:
+    rows = run("facts").stdout.splitlines()
+    assert any("Nora lives in York (since " in row and "before: Leeds" in row and "line 4" in row for row in rows)
+    assert not any("Nora lives in Leeds" in row for row in rows)
+    assert [row for row in run("facts", "list", "--ended").stdout.splitlines() if "Leeds (until" in row]
+    of_sister = run("facts", "Nora's sister").stdout.splitlines()
+    assert len(of_sister) == 1
+    assert "Mia lives in Porto" in of_sister[0]
+    assert list(numbers(run("facts", "--attribute", "allergy", "--json"))) == ["peanuts"]
+
+
+def test_nothing_known_and_an_unknown_attribute_are_said_so(run: Run) -> None:
+    nothing = run("facts", "Xaver")
+    assert (nothing.stdout, nothing.stderr, nothing.exit_code) == ("", "nothing is known about 'Xaver'\n", 0)
+    refused = run("facts", "--attribute", "shoe size")
+    assert refused.exit_code == 2
+    assert "'shoe size'" in refused.stderr
+    assert "allergy" in refused.stderr
+
+
+def test_a_profile_shows_whom_it_is_about_and_what_is_known(run: Run) -> None:
+    shown = run("profile", "Nora's sister").stdout.splitlines()
+    assert shown[0].startswith("Mia (person, Nora's sister; mentioned ")
+    assert "Mia lives in Porto." in shown[1]
+    assert run("profile").stdout.startswith("Nora (person")
+    assert json.loads(run("profile", "Mia", "--json").stdout)["facts"]["home"][0]["value"] == "Porto"
+    assert run("profile", "Xaver").exit_code == 1
+
+
+def test_a_fact_is_confirmed_corrected_ended_and_forgotten(run: Run) -> None:
+    number = numbers(run("facts", "--json"))
+    assert "confirmed" in run("facts", "confirm", str(number["peanuts"])).stdout
+    assert "Mia lives in Lisbon" in run("facts", "correct", str(number["Porto"]), "Lisbon").stdout
+    assert "until " in run("facts", "end", str(number["York"])).stdout
+    assert run("facts", "forget", str(number["peanuts"])).exit_code == 2, "there is no terminal for the question"
+    assert run("facts", "forget", str(number["peanuts"]), "--yes").exit_code == 0
+    left = numbers(run("facts", "list", "--ended", "--json"))
+    assert "peanuts" not in left
+    assert left["Lisbon"] == number["Porto"]
+    assert run("facts", "confirm", "999").exit_code == 1
+
+
+def test_a_fact_is_forgotten_with_its_lines(run: Run) -> None:
+    number = numbers(run("facts", "--json"))["peanuts"]
+    assert "line 3" in run("facts", "forget", str(number), "--with-lines", "--yes").stdout
+    assert "peanuts" not in run("lines").stdout
+
+
+def test_entities_are_listed_merged_and_split(run: Run) -> None:
+    names = [entity["name"] for entity in json.loads(run("facts", "entities", "--json").stdout)]
+    assert {"Nora", "Mia", "Porto", "York"} <= set(names)
+    number = numbers(run("facts", "--json"))["Porto"]
+    apart = json.loads(run("facts", "split", "Mia", str(number), "--json").stdout)["name"]
+    assert run("profile", "Nora's sister").stdout.startswith("Mia (Nora's sister)")
+    assert json.loads(run("facts", "merge", "Nora's sister", apart, "--json").stdout)["name"] == "Mia"

@@ -1,0 +1,96 @@
+"""The facts in the memory column, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+
+from hardship import web
+from playwright.sync_api import Locator, Page, expect
+
+from server.page_helpers import DESKTOP, PHONE, check_accessibility, visit
+
+SAID = ("I live in Leeds.", "My sister Mia lives in Porto.", "I'm allergic to peanuts.", "We moved to York.")
+
+
+def visit_told(page: Page, url: str, bank: str) -> None:
+    """Open the facts of a bank in which Nora has talked of herself and her sister."""
+    for number, text in enumerate(SAID):
+        line = {"text": text, "speaker": "Nora", "session": f"s{number}"}
+        web.post(f"{url}/api/v1/banks/{bank}/lines", json=line).raise_for_status()
+    visit(page, url, bank)
+    page.get_by_role("tab", name="Facts").click()
+    expect(page.locator("#panel .known-fact").first).to_be_visible()
+
+
+def fact(page: Page, text: str) -> Locator:
+    return page.locator("#panel .known-fact", has_text=text)
+
+
+def act(page: Page, text: str, action: str) -> None:
+    """Unfold a fact, and press one of its buttons."""
+    row = fact(page, text)
+    row.locator("summary").click()
+    row.get_by_role("button", name=action, exact=True).click()
+
+
+def test_an_empty_bank_says_what_appears_here(page: Page, url: str) -> None:
+    visit(page, url, "facts-none")
+    page.get_by_role("tab", name="Facts").click()
+    expect(page.locator("#panel")).to_contain_text("Nothing is known yet.")
+
+
+def test_facts_are_grouped_by_whom_they_are_about_and_lead_to_their_message(page: Page, url: str) -> None:
+    visit_told(page, url, "facts-read")
+    headings = page.locator("#panel section h2")
+    expect(headings.first).to_have_text("Nora · you")
+    expect(headings.nth(1)).to_have_text("Mia · Nora's Sister")
+    expect(page.locator("#panel section").first.locator(".known-fact").first).to_contain_text("Lives in York")
+    expect(page.locator("#panel .known").first).to_contain_text("Nora · Lives in: York (before: Leeds)")
+    page.get_by_text("1 fact that no longer holds").click()
+    row = fact(page, "Lives in Leeds")
+    row.locator("summary").click()
+    expect(row).to_contain_text(re.compile("until .* · then: York"))
+    for size in (PHONE, DESKTOP):
+        page.set_viewport_size(size)
+        check_accessibility(page)
+    fact(page, "Porto").get_by_role("button", name="Open the chat at this message").click()
+    expect(page.locator(".line.target")).to_contain_text("My sister Mia lives in Porto.")
+
+
+def test_a_fact_is_confirmed_corrected_and_ended(page: Page, url: str) -> None:
+    visit_told(page, url, "facts-changed")
+    act(page, "peanuts", "That's right")
+    expect(fact(page, "peanuts")).to_contain_text("confirmed by you")
+    act(page, "Porto", "Correct")
+    page.get_by_role("dialog").get_by_role("textbox").fill("Lisbon")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(fact(page, "Lives in Lisbon")).to_be_visible()
+    act(page, "Lives in York", "No longer true")
+    page.get_by_role("dialog").get_by_role("button", name="No longer true").click()
+    expect(page.get_by_text("2 facts that no longer hold")).to_be_visible()
+    facts = web.get(f"{url}/api/v1/banks/facts-changed/facts").json()["items"]
+    assert [each["value"] for each in facts] == ["Mia", "Lisbon", "peanuts"]
+
+
+def test_a_fact_is_forgotten_alone_or_with_its_message(page: Page, url: str) -> None:
+    visit_told(page, url, "facts-forgotten")
+    act(page, "peanuts", "Forget")
+    page.get_by_role("dialog").get_by_role("button", name="Forget the fact").click()
+    expect(fact(page, "peanuts")).to_have_count(0)
+    bank = f"{url}/api/v1/banks/facts-forgotten"
+    assert web.get(f"{bank}/lines/3").status_code == 200
+    act(page, "Porto", "Forget")
+    page.get_by_role("dialog").get_by_role("button", name="Forget it with 1 message").click()
+    expect(fact(page, "Porto")).to_have_count(0)
+    expect(page.locator("#session-list .session")).to_have_count(3)
+    assert web.get(f"{bank}/lines/2").status_code == 404
+
+
+def test_what_is_said_and_forgotten_in_the_chat_changes_the_facts(page: Page, url: str) -> None:
+    visit_told(page, url, "facts-followed")
+    page.fill("#message", "I play the cello.")
+    page.press("#message", "Enter")
+    expect(fact(page, "Plays cello")).to_be_visible()
+    page.get_by_role("button", name="Forget message: I play the cello.").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(fact(page, "Plays cello")).to_have_count(0)
