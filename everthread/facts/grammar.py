@@ -83,6 +83,7 @@ class Pattern:
             "never".
         prefix: a word that the value needs before it: "no " in "no meat".
         about: whether they are only about the speaker or only about others.
+        of_known: whether they only end what is known to hold.
         context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
         is_gone: whether the subject is a pet or a partner that is no longer there.
@@ -97,6 +98,7 @@ class Pattern:
     bare: Literal["sentence", "clause", "never"] = "never"
     prefix: str = ""
     about: Literal["speaker", "others", "anyone"] = "anyone"
+    of_known: bool = False
     context: re.Pattern[str] | None = None
     attribute: str = ""
     is_gone: bool = False

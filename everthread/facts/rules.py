@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, RELATIONS
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, Relation, load_grammar
+from everthread.facts.history import value_key
 from everthread.facts.moments import find_moment, read_told_moment
 from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language, remove_quotes
@@ -25,7 +26,7 @@ from everthread.types import Line
 MAX_CHARS = 2000  # of a line that are read; a longer text is a document more often than talk
 MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
-MAX_FOCUS_LINES = 4  # after which a pronoun no longer means the one that was mentioned last
+MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _MASK = "\x00"  # stands for a quoted character: no value has it
@@ -60,6 +61,7 @@ class _Being:
         gender: "f", "m", or empty if unknown.
         relation: what it is to whom, by owner and attribute, if the clause says so.
         is_speaker: whether it is who says it.
+        is_certain: whether it is known to be a person or a pet. A pronoun could also mean any other name.
         end: where in the sentence the words for it end.
     """
 
@@ -67,6 +69,7 @@ class _Being:
     gender: Gender = ""
     relation: tuple[str, str] | None = None
     is_speaker: bool = False
+    is_certain: bool = True
     end: int = 0
 
 
@@ -79,10 +82,12 @@ class _Names:
     spelling: dict[str, str] = field(default_factory=dict)  # by the name in small letters
     genders: dict[str, Gender] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)  # the names of those who were known by a relation
+    values: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     speakers: set[str] = field(default_factory=set)
 
     def add(self, statement: Statement) -> None:
         """Learn the names in a statement."""
+        self.values[statement.subject, statement.attribute].add(value_key(statement.value))
         if statement.attribute in RELATIONS:
             names = self.relatives[statement.subject, statement.attribute]
             if statement.ends:
@@ -93,6 +98,10 @@ class _Names:
         elif statement.attribute == "kind":
             self.kinds[statement.subject] = statement.value.lower()
         self.spelling.setdefault(statement.subject.lower(), statement.subject)
+
+    def holds(self, subject: str, attribute: str, value: str) -> bool:
+        """Return whether a value was stated, or one that begins with it."""
+        return any(known.startswith(value_key(value)) for known in self.values.get((subject, attribute), ()))
 
     def is_known(self, name: str) -> bool:
         """Return whether a name was stated, or is that of a speaker."""
@@ -189,13 +198,19 @@ class _Sentence:
         if self.beings is None:
             self.beings = []
             for match in self.grammar.persons.finditer(self.text):
-                is_certain = match["name"] is None or self.names.is_known(match["name"])
-                if not is_certain and (match.start() == 1 or self.line.role != "user"):
-                    continue  # the first word has a capital letter in any case
-                being = self._identify(match)
+                being = self._identify_mention(match)
                 if being is not None and not being.is_speaker and being.name not in self.names.speakers:
                     self.beings.append(being)
         return self.beings
+
+    def _identify_mention(self, match: re.Match[str]) -> _Being | None:
+        name = match["other"] or match["name"]
+        if match["relation"] or (name and self.names.is_known(name)):
+            return self._identify(match)
+        is_first = match.start() == 1 and self.text[match.end() :].lstrip()[:1].islower()
+        if not name or is_first or not (match["other"] or name[0].isupper()):
+            return None  # the first word has a capital letter in any case
+        return _Being(name, is_certain=False, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
@@ -332,6 +347,8 @@ class _Sentence:
         if len(found) != 1:
             return None
         being = next(iter(found.values()))
+        if not being.is_certain:
+            return None
         return replace(being, name=self.names.aliases.get(being.name, being.name))
 
     def _find_adjacent(self, start: int) -> _Being | None:
@@ -348,6 +365,8 @@ class _Sentence:
             return
         moment = self._find_moment(pattern, match, start)
         for name, attribute, value in self._list_values(pattern, form, match, subject):
+            if pattern.of_known and not self.names.holds(name, attribute, value):
+                continue
             yield Statement(
                 name,
                 attribute,
@@ -367,15 +386,17 @@ class _Sentence:
         groups = match.groupdict()
         if pattern.attribute:
             yield subject.name, pattern.attribute, ""
-        if pattern.is_gone and subject.relation is not None and subject.relation[1] in ("pet", "partner"):
+        if pattern.is_gone and subject.relation is not None:
             owner, attribute = subject.relation
-            yield owner, attribute, subject.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
-        if groups.get("names"):
-            yield from self._list_relatives(groups, subject)
+            value = subject.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
+            if attribute == "pet" or (attribute == "partner" and value == subject.name):
+                yield owner, attribute, value
+        if names := groups.get("names") or groups.get("names_too"):
+            yield from self._list_relatives(groups["kin"] or "", names, subject)
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, FAVOURITE + groups["favourite_kind"].lower(), value
-        if groups.get("name") and subject.relation is not None:
+        if groups.get("name") and not subject.is_speaker:
             yield from self._name(subject, groups["name"] or "")
             return
         for attribute in sorted(ATTRIBUTES.intersection(groups)):
@@ -396,9 +417,9 @@ class _Sentence:
         if attribute == "pet":
             yield name, "kind", noun
 
-    def _list_relatives(self, groups: Mapping[str, str | None], owner: _Being) -> Iterator[tuple[str, str, str]]:
-        relation = self.grammar.relations[" ".join((groups["kin"] or "").lower().split())]
-        for name in self._split(groups["names"] or "", True):
+    def _list_relatives(self, kin: str, names: str, owner: _Being) -> Iterator[tuple[str, str, str]]:
+        relation = self.grammar.relations[" ".join(kin.lower().split())]
+        for name in self._split(names, True):
             if name.lower() != self.line.speaker.lower():
                 self.names.genders.setdefault(name, relation.gender)
                 yield owner.name, relation.attribute, name
