@@ -38,6 +38,10 @@ _QUOTE = re.compile(
 )
 
 
+_FIRST_LETTER = re.compile(r"[^\W\d_]")
+_SMALL_I = re.compile(r"\bi(?:['’]?(?:m|ve|d|ll))?\b")
+
+
 def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> list[Statement]:
     """Read what lines state.
 
@@ -71,6 +75,12 @@ class _Being:
     is_speaker: bool = False
     is_certain: bool = True
     end: int = 0
+
+    def fits(self, about: str) -> bool:
+        """Return whether a pattern that is only about some is about it."""
+        if about == "pets":
+            return self.relation is not None and self.relation[1] == "pet"
+        return about == "anyone" or self.is_speaker == (about == "speaker")
 
 
 @dataclass(slots=True)
@@ -135,7 +145,7 @@ class _Reader:
         """Return what a line states."""
         text = _QUOTE.sub(lambda quote: _MASK * len(quote[0]), remove_quotes(line.text[:MAX_CHARS], line.metadata))
         small = text.lower()
-        grammar = load_grammar(detect_language(text), lowercase=small == text)
+        grammar = load_grammar(detect_language(text), lowercase=is_small(text))
         if grammar is None:
             return []
         self.names.speakers.add(line.speaker)
@@ -236,18 +246,14 @@ class _Sentence:
                 current = beings["subject"]
             elif is_joined and current is not None and self._continues(current, start):
                 beings["subject"], ends["subject"] = current, self._space_before(start)
-            is_bare = beings["subject"] is None and (subject is None or subject["name"] is not None)
+            is_bare = subject is None or (subject["name"] is not None and not self.names.is_known(subject["name"]))
             for pattern in patterns:
                 bare = is_bare and (pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start)))
                 for form in pattern.forms:
                     being, at = beings[form.head], ends[form.head]
                     if form.head == "subject" and bare:
                         being, at = self._speaker(), self._space_before(start)
-                    if (
-                        being is not None
-                        and pattern.about != "anyone"
-                        and being.is_speaker != (pattern.about == "speaker")
-                    ):
+                    if being is not None and not being.fits(pattern.about):
                         continue
                     match = form.regex.match(self.text, at) if being is not None else None
                     if being is not None and match is not None and not self._is_blocked(start, match.end()):
@@ -313,8 +319,6 @@ class _Sentence:
                 return None
             known = self.names.spelling.get(name.lower(), name)
             return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=match.end())
-        if groups.get("possessor_speaker"):
-            return self._speaker()
         return self._identify_owner(match, groups)
 
     def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
@@ -325,7 +329,7 @@ class _Sentence:
             return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
         if name := groups.get("possessor_name"):
             return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
-        return self._speaker() if groups.get("relation") else None
+        return self._speaker()
 
     def _identify_relative(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
         owner = self._identify_owner(match, groups)
@@ -342,18 +346,20 @@ class _Sentence:
 
     def _find_antecedent(self, gender: Gender, start: int) -> _Being | None:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
+        if (adjacent := self._find_adjacent(start)) is not None and adjacent.gender in (gender, ""):
+            return adjacent
         here = [being for being in self.beings or () if being.end <= start]
         found = {being.name: being for being in here or self.focus if being.gender in (gender, "") or not gender}
         if len(found) != 1:
             return None
         being = next(iter(found.values()))
-        if not being.is_certain:
+        if not (being.is_certain or self.names.is_known(being.name)):
             return None
         return replace(being, name=self.names.aliases.get(being.name, being.name))
 
     def _find_adjacent(self, start: int) -> _Being | None:
         """Return the one whose mention ends where a relative clause begins."""
-        return next((being for being in self.find_beings() if 0 <= start - being.end <= 2), None)
+        return next((being for being in self.beings or () if 0 <= start - being.end <= 2), None)
 
     # ----------------------------------------------------------- statements
 
@@ -424,7 +430,7 @@ class _Sentence:
                 self.names.genders.setdefault(name, relation.gender)
                 yield owner.name, relation.attribute, name
                 if relation.attribute == "pet":
-                    yield name, "kind", relation.noun
+                    yield name, relation.described_by, relation.noun
 
     def _split(self, text: str, is_list: bool) -> Iterator[str]:
         """Yield the values in the words of a slot, without articles."""
@@ -447,6 +453,12 @@ class _Sentence:
             if found is not None and self.text[found.end() : start].strip(" ,"):
                 found = None
         return None if found is None else read_told_moment(found, self.line.said_at, self.grammar)
+
+
+def is_small(text: str) -> bool:
+    """Return whether someone writes without capital letters, by the first word, or by the English "i"."""
+    first = _FIRST_LETTER.search(text)
+    return (first is not None and first[0].islower()) or _SMALL_I.search(text) is not None
 
 
 def _skip_space(text: str, at: int) -> int:
