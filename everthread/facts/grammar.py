@@ -85,6 +85,7 @@ class Pattern:
             "never".
         prefix: a word that the value needs before it: "no " in "no meat".
         about: whom alone they are about.
+        joins: whether they may go on with the subject of the clause before: "and love hiking".
         of_known: whether they only end what is known to hold.
         context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
@@ -100,6 +101,7 @@ class Pattern:
     bare: Literal["sentence", "clause", "never"] = "never"
     prefix: str = ""
     about: Literal["speaker", "others", "pets", "anyone"] = "anyone"
+    joins: bool = True
     of_known: bool = False
     context: re.Pattern[str] | None = None
     attribute: str = ""

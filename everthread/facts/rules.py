@@ -234,30 +234,41 @@ class _Sentence:
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
         current: _Being | None = None
         for start, is_joined in self._find_starts():
-            heads = {name: head.match(self.text, start) for name, head in self.grammar.heads.items()}
-            subject, owner = heads["subject"], heads["owner"]
-            beings = {
-                "subject": self._identify(subject) if subject else None,
-                "owner": self._identify(owner) if owner else None,
-                "": self._speaker(),
-            }
-            ends = {"subject": subject.end() if subject else start, "owner": owner.end() if owner else start, "": start}
-            if beings["subject"] is not None:
-                current = beings["subject"]
-            elif is_joined and current is not None and self._continues(current, start):
-                beings["subject"], ends["subject"] = current, self._space_before(start)
-            is_bare = subject is None or (subject["name"] is not None and not self.names.is_known(subject["name"]))
+            heads = self._find_heads(start)
+            if "subject" in heads:
+                current = heads["subject"][0]
+            goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
             for pattern in patterns:
-                bare = is_bare and (pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start)))
                 for form in pattern.forms:
-                    being, at = beings[form.head], ends[form.head]
-                    if form.head == "subject" and bare:
-                        being, at = self._speaker(), self._space_before(start)
-                    if being is not None and not being.fits(pattern.about):
-                        continue
-                    match = form.regex.match(self.text, at) if being is not None else None
-                    if being is not None and match is not None and not self._is_blocked(start, match.end()):
-                        yield from self._state(pattern, form, match, being, start)
+                    found = heads.get(form.head)
+                    match = self._match(form, pattern, *found) if found else None
+                    if match is None and form.head == "subject":
+                        being = goes_on if pattern.joins else None
+                        if being is None and self._may_begin(pattern, heads, start):
+                            being = self._speaker()
+                        found = (being, self._space_before(start)) if being else None
+                        match = self._match(form, pattern, *found) if found else None
+                    if found and match and not self._is_blocked(start, match.end()):
+                        yield from self._state(pattern, form, match, found[0], start)
+
+    def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
+        """Return who is the subject or owner where a clause begins, and where the words for it end."""
+        found = {"": (self._speaker(), start)}
+        for name, head in self.grammar.heads.items():
+            match = head.match(self.text, start)
+            being = None if match is None else self._identify(match)
+            if match is not None and being is not None:
+                found[name] = being, match.end()
+        return found
+
+    def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
+        return form.regex.match(self.text, at) if being.fits(pattern.about) else None
+
+    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> bool:
+        """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
+        if "subject" in heads and self.names.is_known(heads["subject"][0].name):
+            return False
+        return pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start))
 
     def _find_starts(self) -> Iterator[tuple[int, bool]]:
         """Yield where clauses begin, and whether each may go on with the subject of the one before."""
@@ -288,7 +299,9 @@ class _Sentence:
     def _space_before(self, start: int) -> int:
         return start - 1 if self.text[start - 1].isspace() else start
 
-    def _continues(self, current: _Being, start: int) -> bool:
+    def _continues(self, current: _Being | None, start: int) -> bool:
+        if current is None:
+            return False
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
         return form.match(self.text, start) is not None
 
@@ -403,8 +416,7 @@ class _Sentence:
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, FAVOURITE + groups["favourite_kind"].lower(), value
         if groups.get("name") and not subject.is_speaker:
-            yield from self._name(subject, groups["name"] or "")
-            return
+            yield from self._name(subject, groups.pop("name") or "")
         for attribute in sorted(ATTRIBUTES.intersection(groups)):
             if text := groups[attribute]:
                 for value in self._split(text, attribute in form.lists):
