@@ -9,7 +9,7 @@ in it. What a clause stands in has rules: questions, conditions, quotes, reporte
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +27,8 @@ MAX_CHARS = 2000  # of a line that are read; a longer text is a document more of
 MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
+MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
+MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _MASK = "\x00"  # stands for a quoted character: no value has it
@@ -132,37 +134,34 @@ class _Names:
 
 
 class _Reader:
-    """Reads consecutive lines, and keeps the names and who was spoken of last."""
+    """Reads consecutive lines, and keeps the names and the last sentences."""
 
     def __init__(self, known: Iterable[Statement]) -> None:
         self.names = _Names()
-        self.focus: Sequence[_Being] = ()
-        self.focus_at = ("", 0)  # the session and the number of the line that last mentioned anyone
+        self.recent: deque[_Sentence] = deque(maxlen=MAX_RECENT)
         for statement in known:
             self.names.add(statement)
 
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
         text = _QUOTE.sub(lambda quote: _MASK * len(quote[0]), remove_quotes(line.text[:MAX_CHARS], line.metadata))
-        small = text.lower()
         grammar = load_grammar(detect_language(text), lowercase=is_small(text))
         if grammar is None:
             return []
         self.names.speakers.add(line.speaker)
-        session, seq = self.focus_at
-        if line.session != session or line.seq - seq > MAX_FOCUS_LINES:
-            self.focus = ()
-        is_read = line.role == "user" and grammar.line_block.search(text) is None
-        patterns = grammar.find_patterns(small) if is_read else []
+        if line.role != "user":
+            self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
+            return []
+        is_read = grammar.line_block.search(text) is None
+        patterns = grammar.find_patterns(text.lower()) if is_read else []
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
-            reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, self.focus)
+            reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, tuple(self.recent))
             for statement in reading.read():
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
                 found.setdefault(key, statement)
                 self.names.add(statement)
-            if beings := reading.find_beings():
-                self.focus, self.focus_at = beings, (line.session, line.seq)
+            self.recent.append(reading)
         return list(self._settle(found.values()))
 
     def _settle(self, statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -188,7 +187,7 @@ class _Sentence:
     grammar: Grammar
     patterns: Sequence[Pattern]
     names: _Names
-    focus: Sequence[_Being]
+    before: Sequence[_Sentence]  # the sentences before it
     beings: list[_Being] | None = None
 
     def read(self) -> Iterator[Statement]:
@@ -200,7 +199,6 @@ class _Sentence:
         for pattern in patterns:
             if pattern.anywhere:
                 yield from self._search(pattern)
-        self.find_beings()
         yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
     def find_beings(self) -> list[_Being]:
@@ -212,6 +210,15 @@ class _Sentence:
                 if being is not None and not being.is_speaker and being.name not in self.names.speakers:
                     self.beings.append(being)
         return self.beings
+
+    def _find_focus(self) -> list[_Being]:
+        """Return those that were mentioned last, in this line or shortly before it."""
+        for each in reversed(self.before):
+            if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
+                break
+            if beings := each.find_beings():
+                return beings
+        return []
 
     def _identify_mention(self, match: re.Match[str]) -> _Being | None:
         name = match["other"] or match["name"]
@@ -361,8 +368,10 @@ class _Sentence:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
         if (adjacent := self._find_adjacent(start)) is not None and adjacent.gender in (gender, ""):
             return adjacent
-        here = [being for being in self.beings or () if being.end <= start]
-        found = {being.name: being for being in here or self.focus if being.gender in (gender, "") or not gender}
+        here = [being for being in self.find_beings() if being.end <= start]
+        found = {
+            being.name: being for being in (here or self._find_focus()) if being.gender in (gender, "") or not gender
+        }
         if len(found) != 1:
             return None
         being = next(iter(found.values()))
@@ -372,7 +381,7 @@ class _Sentence:
 
     def _find_adjacent(self, start: int) -> _Being | None:
         """Return the one whose mention ends where a relative clause begins."""
-        return next((being for being in self.beings or () if 0 <= start - being.end <= 2), None)
+        return next((being for being in self.find_beings() if 0 <= start - being.end <= 2), None)
 
     # ----------------------------------------------------------- statements
 
