@@ -31,6 +31,7 @@ MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
+_SENTENCE_ENDS = ".!?。！？"
 _MASK = "\x00"  # stands for a quoted character: no value has it
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,500}(?:\"|$)|“[^”\n]{1,500}(?:”|$)|„[^“”\n]{1,500}(?:[“”]|$)|«[^»\n]{1,500}(?:»|$)"
@@ -144,7 +145,7 @@ class _Reader:
 
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
-        text = _QUOTE.sub(lambda quote: _MASK * len(quote[0]), remove_quotes(line.text[:MAX_CHARS], line.metadata))
+        text = _QUOTE.sub(_mask, remove_quotes(line.text[:MAX_CHARS], line.metadata))
         grammar = load_grammar(detect_language(text), lowercase=is_small(text))
         if grammar is None:
             return []
@@ -227,7 +228,8 @@ class _Sentence:
         is_first = match.start() == 1 and self.text[match.end() :].lstrip()[:1].islower()
         if not name or is_first or not (match["other"] or name[0].isupper()):
             return None  # the first word has a capital letter in any case
-        return _Being(name, is_certain=False, end=match.end())
+        is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
+        return _Being(name, is_certain=is_alone, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
@@ -235,7 +237,7 @@ class _Sentence:
         for form in pattern.forms:
             for match in form.regex.finditer(self.text):
                 subject = self._identify(match)
-                if subject is not None and not self._is_blocked(match.start(), match.end()):
+                if subject is not None and not self._is_blocked(pattern, match.start(), match.end()):
                     yield from self._state(pattern, form, match, subject, match.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
@@ -255,7 +257,7 @@ class _Sentence:
                             being = self._speaker()
                         found = (being, self._space_before(start)) if being else None
                         match = self._match(form, pattern, *found) if found else None
-                    if found and match and not self._is_blocked(start, match.end()):
+                    if found and match and not self._is_blocked(pattern, start, match.end()):
                         yield from self._state(pattern, form, match, found[0], start)
 
     def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
@@ -312,10 +314,9 @@ class _Sentence:
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
         return form.match(self.text, start) is not None
 
-    def _is_blocked(self, start: int, end: int) -> bool:
-        return (
-            self.grammar.before_block.search(self.text, 0, start) is not None
-            or self.grammar.after_block.search(self.text, end) is not None
+    def _is_blocked(self, pattern: Pattern, start: int, end: int) -> bool:
+        return self.grammar.before_block.search(self.text, 0, start) is not None or (
+            not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
         )
 
     # --------------------------------------------------------------- beings
@@ -391,7 +392,7 @@ class _Sentence:
         """Yield the statements that a match of a form makes."""
         if pattern.confidence < MIN_CONFIDENCE:
             return
-        moment = self._find_moment(pattern, match, start)
+        moment = None if pattern.anywhere and not pattern.is_event else self._find_moment(pattern, match, start)
         for name, attribute, value in self._list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
                 continue
@@ -474,6 +475,12 @@ class _Sentence:
             if found is not None and self.text[found.end() : start].strip(" ,"):
                 found = None
         return None if found is None else read_told_moment(found, self.line.said_at, self.grammar)
+
+
+def _mask(quote: re.Match[str]) -> str:
+    """Mask a quotation, and keep the end of a sentence in it."""
+    last = quote[0][-2:-1]
+    return _MASK * (len(quote[0]) - 1) + ("." if last in _SENTENCE_ENDS else _MASK)
 
 
 def is_small(text: str) -> bool:
