@@ -464,8 +464,7 @@ class _Sentence:
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> str | None:
         """Return the moment that a clause names after the values, or before the subject."""
         expressions = (*self.grammar.since, *(self.grammar.at if pattern.is_event else ()))
-        subject = self.grammar.heads["subject"]
-        later = (at for at, _ in self._find_starts() if at >= match.end() and subject.match(self.text, at))
+        later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
         if found is not None and "," in self.text[match.end() : found.start()].strip(" ,"):
