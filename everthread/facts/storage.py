@@ -8,6 +8,7 @@ two read at once. Units of that kind without an attribute are sentences that a l
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -24,7 +25,7 @@ from everthread.common.keys import (
 )
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.facts.attributes import POSSESSIVE, RELATIONS, is_known
-from everthread.facts.history import is_moment
+from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, Writer
 from everthread.stores.base import Store, UnitReplacement
@@ -196,7 +197,25 @@ def _store(
     """Store statements and the state in one transaction; False if the bank has changed in the meantime."""
     languages = _find_languages(store, bank, statements)
     units = [build_unit(statement, language) for statement, language in zip(statements, languages, strict=True)]
-    change = UnitReplacement(FACT, (), units, (), 0, SETTING_FACTS, before, lambda _: after.to_json(), supersedes)
+    return _replace(store, bank, before, after, units=units, supersedes=supersedes)
+
+
+def _replace(
+    store: Store,
+    bank: str,
+    before: JSONValue | None,
+    after: ReadingState,
+    *,
+    delete_ids: Sequence[int] = (),
+    units: Sequence[NewUnit] = (),
+    supersedes: Sequence[int] = (),
+) -> bool:
+    """Replace units and the state in one transaction; False if the bank has changed in the meantime.
+
+    The units get no vectors here, so that nothing waits for an embedder.
+    """
+    value = after.to_json()
+    change = UnitReplacement(FACT, delete_ids, units, (), 0, SETTING_FACTS, before, lambda _: value, supersedes)
     return store.replace_units(bank, change, NO_VECTORS, now())
 
 
@@ -401,27 +420,37 @@ def add_statements(store: Store, bank: str, statements: Sequence[Statement], sup
     return _store(store, bank, statements, before, ReadingState.parse(before), supersedes)
 
 
-def forget_statements(store: Store, bank: str, statements: Sequence[Statement], unit_ids: Iterable[int]) -> None:
+def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statement, int]]) -> None:
     """Forget statements and not their lines, which are never read for facts again.
+
+    Discarded versions of the lines, which may be restored, forget what they stated as well.
 
     Args:
         store: the store of the bank.
         bank: its id.
-        statements: the statements.
-        unit_ids: the ids of their current units. Those that they superseded are deleted, too.
+        statements: the statements, each with the id of its current unit, which is deleted with those it superseded.
 
     Raises:
         StoreUnavailable: they are deleted, but bytes of them may remain.
     """
-    seqs = {seq for statement in statements for seq in statement.seqs}
-
-    def exclude(value: JSONValue | None) -> JSONValue:
-        state = ReadingState.parse(value)
-        return replace(state, excluded=state.excluded | seqs).to_json()
-
-    store.update_setting(bank, SETTING_FACTS, exclude)
-    for number in unit_ids:
-        try:
+    seqs = {seq for statement, _ in statements for seq in statement.seqs}
+    versions = set(find_versions(store, bank, seqs)) if seqs else seqs
+    values = {(statement.attribute, value_key(statement.value)) for statement, _ in statements}
+    is_done = False
+    while not is_done:
+        before = store.settings(bank).get(SETTING_FACTS)
+        state = ReadingState.parse(before)
+        after = replace(state, excluded=state.excluded | seqs)
+        units = store.units(bank, (FACT,), include_retracted=True)
+        discarded = [unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)]
+        is_done = _replace(store, bank, before, after, delete_ids=discarded)
+    for _, number in statements:
+        with suppress(NotFound):  # removed in the meantime
             store.forget_unit(bank, FACT, number)
-        except NotFound:  # removed in the meantime
-            continue
+
+
+def _states(unit: Unit, seqs: Collection[int], values: Collection[tuple[str, str]]) -> bool:
+    """Return whether a unit derives from one of these lines, and states one of these values of attributes."""
+    statement = parse_unit(unit)
+    is_of_lines = any(seq in seqs for seq in statement.seqs)
+    return is_of_lines and (statement.attribute, value_key(statement.value)) in values
