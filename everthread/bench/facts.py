@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
 
 from everthread.bench.fact_sets import GoldConversation, GoldFact, GoldLine
 from everthread.facts.attributes import RELATIONS, is_single
@@ -32,14 +31,9 @@ DETERMINERS = frozenset(
     "el la los las un una unos unas mi mis su sus nuestro nuestra nuestros nuestras".split()
 )
 PARTNERS = frozenset("husband wife boyfriend girlfriend fiance fiancee spouse".split())
+# Returns what consecutive lines of a bank state, given the statements of the lines before them.
+Reader = Callable[[Sequence[Line], Sequence[Statement]], list[Statement]]
 _OUTER = " .,;:!?\"'()“”„«»。，！？；：、"
-
-
-class Reader(Protocol):
-    """Reads statements from lines, as `everthread.facts.rules.RuleScribe` does."""
-
-    def read_statements(self, lines: Sequence[Line], known: Sequence[Statement] = ()) -> list[Statement]:
-        """Return what consecutive lines of a bank state, given what the lines before them stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +80,7 @@ def read_sessions(sessions: Iterable[Sequence[Line]], reader: Reader) -> list[St
     """Return the statements that a reader finds in the lines of a bank, which it is given session by session."""
     known: list[Statement] = []
     for lines in sessions:
-        known += reader.read_statements(lines, tuple(known))
+        known += reader(lines, tuple(known))
     return known
 
 

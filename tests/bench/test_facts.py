@@ -34,7 +34,7 @@ class Written:
     rows: Sequence[str]
     known: list[int] = field(default_factory=list)
 
-    def read_statements(self, lines: Sequence[Line], known: Sequence[Statement] = ()) -> list[Statement]:
+    def __call__(self, lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
         self.known.append(len(known))
         return [statement for line in lines for row in self.rows if (statement := parse(row, line)).seqs == (line.seq,)]
 
@@ -42,8 +42,9 @@ class Written:
 def parse(row: str, line: Line) -> Statement:
     """Parse a row such as "1 + Nora | home | Porto"."""
     seq, mark, rest = row.split(" ", 2)
-    subject, attribute, value, *moment = rest.split("|")
-    return Statement(subject.strip(), attribute.strip(), value.strip(), (int(seq),), line.said_at, mark == "-", *moment)
+    subject, attribute, value, *moments = (part.strip() for part in rest.split("|"))
+    moment = moments[0] if moments else None
+    return Statement(subject, attribute, value, (int(seq),), line.said_at, mark == "-", moment)
 
 
 def judge_rows(*rows: str) -> JudgedConversation:
