@@ -1,0 +1,278 @@
+"""Loads what the rules know of a language: `patterns/LANGUAGE.toml`, whose templates become regular expressions.
+
+The engine (`rules`) knows no language. In a template
+
+- `{name}` is the macro of that name: a regular expression, or a list of them of which any one matches;
+- `{attribute:name}` is a slot: what the macro matches is a value of the attribute;
+- `{attribute:name*}` is a slot for several values, joined as the macro `separator` says;
+- a space is any white space, `'` an apostrophe that people leave out, and `’` one that they don't.
+
+All else is a regular expression, case-insensitive, whose repetitions must be bounded.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from everthread.text.word_lists import alternation
+
+FOLDER = Path(__file__).parent / "patterns"
+MAX_LISTED = 6  # values of one slot
+NEVER = "(?!)"  # a regular expression that never matches
+HEADS = ("subject", "owner")
+CLAUSES = ("starts", "openers", "joined_speaker", "joined_other")
+BLOCKS = ("line", "sentence", "before", "after")
+
+Gender = Literal["f", "m", ""]
+
+_MACRO = re.compile(r"\{([a-z_]+)(?::([a-z_]+)(\*?))?\}")
+_WRITTEN = {" ": r"(?>\s+)", "'": "['’]?", "’": "['’]"}
+_WRITTEN_MARK = re.compile("[ '’]")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A word for what one person or pet is to another.
+
+    Attributes:
+        attribute: the attribute that it means: "sister", "pet".
+        noun: the word for one of them by which an unnamed one is called: "sister", "wife", "dog".
+        gender: "f", "m", or empty if the word doesn't say.
+        is_plural: whether it means several.
+    """
+
+    attribute: str
+    noun: str
+    gender: Gender
+    is_plural: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way of stating something.
+
+    Attributes:
+        head: whether it follows a subject ("I"), an owner ("my"), or has none before it.
+        regex: what follows the head.
+        lists: the slots that hold several values.
+    """
+
+    head: Literal["subject", "owner", ""]
+    regex: re.Pattern[str]
+    lists: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Ways of stating the same things.
+
+    Attributes:
+        cues: a line without any of these words (in small letters) has none of the forms.
+        forms: the ways.
+        anywhere: whether they are looked for everywhere in a sentence, not only where a clause begins.
+        ends: whether they state that something no longer holds.
+        is_event: whether they state a change, so that "last week" is when it began or ended.
+        bare: where the subject may be left out, so that it is the speaker: "sentence" (at its beginning), "clause" or
+            "never".
+        prefix: a word that the value needs before it: "no " in "no meat".
+        attribute: an attribute any value of which ends, whatever it is: "we broke up".
+        is_gone: whether the subject is a pet that is no longer there.
+        confidence: how sure such a statement is.
+    """
+
+    cues: tuple[str, ...]
+    forms: tuple[Form, ...]
+    anywhere: bool = False
+    ends: bool = False
+    is_event: bool = False
+    bare: Literal["sentence", "clause", "never"] = "never"
+    prefix: str = ""
+    attribute: str = ""
+    is_gone: bool = False
+    confidence: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What the rules know of a language. The expressions match in the text of a sentence.
+
+    Attributes:
+        starts: where a clause begins; its group `joined` if the clause may go on with the subject of the one before.
+        joined_speaker: what a clause begins with that goes on about the speaker: "and work".
+        joined_other: what one begins with that goes on about another person: "and works".
+        openers: words that may precede a clause's subject and say nothing.
+        heads: the expressions of subjects and owners. Their groups say whom they mean: `speaker`, `relation` (with
+            `relation_name`), `name`, `pronoun`, `relative` ("who").
+        persons: mentions of people, with the same groups.
+        line_block: with it in a line, the line states nothing.
+        sentence_block: with it in a sentence, the sentence states nothing.
+        before_block: with it in a sentence before a clause, the clause states nothing.
+        after_block: with it in a sentence after a value, the clause states nothing.
+        leading: what is cut off before a value: articles and possessives.
+        separator: what stands between the values of a list.
+        never: what is never a value.
+        relations: the words for relations, in small letters.
+        pronouns: the gender of each pronoun and possessive.
+        possessive: the name of an unnamed person: "{owner}'s {noun}".
+        patterns: the patterns.
+        since: the moments since which a state holds.
+        at: the moments of an event.
+        months: the number of each name of a month.
+        counts: the number that each word for a number means.
+        units: the unit ("day", "week", "month", "year") that each word for one means.
+        days_ago: how many days ago each word ("yesterday") means.
+    """
+
+    starts: re.Pattern[str]
+    openers: re.Pattern[str]
+    joined_speaker: re.Pattern[str]
+    joined_other: re.Pattern[str]
+    heads: Mapping[str, re.Pattern[str]]
+    persons: re.Pattern[str]
+    line_block: re.Pattern[str]
+    sentence_block: re.Pattern[str]
+    before_block: re.Pattern[str]
+    after_block: re.Pattern[str]
+    leading: re.Pattern[str]
+    separator: re.Pattern[str]
+    never: re.Pattern[str]
+    relations: Mapping[str, Relation]
+    pronouns: Mapping[str, Gender]
+    possessive: str
+    patterns: tuple[Pattern, ...]
+    since: tuple[re.Pattern[str], ...]
+    at: tuple[re.Pattern[str], ...]
+    months: Mapping[str, int]
+    counts: Mapping[str, int]
+    units: Mapping[str, str]
+    days_ago: Mapping[str, int]
+
+    def find_patterns(self, text: str) -> list[Pattern]:
+        """Return the patterns whose cues a text has.
+
+        Args:
+            text: the text in small letters.
+        """
+        return [pattern for pattern in self.patterns if any(cue in text for cue in pattern.cues)]
+
+
+@cache
+def load_grammar(language: str, *, lowercase: bool = False) -> Grammar | None:
+    """Load the grammar of a language; None if there is no file for it.
+
+    Args:
+        language: its code.
+        lowercase: whether it is for a line without capital letters. Macros of the table `lowercase` then take the
+            place of others.
+    """
+    path = FOLDER / f"{language}.toml"
+    return _Builder(tomllib.loads(path.read_text(encoding="utf-8")), lowercase).build() if path.is_file() else None
+
+
+class _Builder:
+    """Builds a grammar from its file."""
+
+    def __init__(self, table: Mapping[str, Any], lowercase: bool) -> None:
+        self.table = table
+        moments: Mapping[str, Any] = table["moments"]
+        self.relations = dict(_list_relations(table["relations"]))
+        self.months = {name: number for number, names in enumerate(moments["months"], 1) for name in names}
+        self.units = {word: unit for unit, words in moments["units"].items() for word in words}
+        self.macros: dict[str, Any] = {
+            **table["macros"],
+            **(table.get("lowercase", {}) if lowercase else {}),
+            "relative_one": [word for word, each in self.relations.items() if not each.is_plural],
+            "relative_many": [word for word, each in self.relations.items() if each.is_plural],
+            "pet_one": [w for w, each in self.relations.items() if each.attribute == "pet" and not each.is_plural],
+            "pet_many": [w for w, each in self.relations.items() if each.attribute == "pet" and each.is_plural],
+            "year": r"(?P<year>(?:19|20)\d\d)(?!\w)",
+            "month": f"(?P<month>{alternation(self.months)})",
+            "day": r"(?P<day>[0-3]?\d)",
+            "count": rf"(?P<count>\d{{1,2}}|{'|'.join(moments['counts'])})",
+            "unit": f"(?P<unit>{alternation(_longest_first(self.units))})",
+            "step": f"(?P<step>{alternation(_longest_first(self.units))})",
+            "days_ago": f"(?P<days_ago>{alternation(_longest_first(moments['days_ago']))})",
+        }
+        self.expanded: dict[str, str] = {}
+
+    def build(self) -> Grammar:
+        table, moments = self.table, self.table["moments"]
+        heads = {name: self._compile(self.macros[name]) for name in HEADS}
+        return Grammar(
+            **{name: self._compile(table["clauses"][name]) for name in CLAUSES},
+            heads=heads,
+            persons=self._compile(self.macros["person"]),
+            **{f"{name}_block": self._compile(table["blocks"][name]) for name in BLOCKS},
+            **{name: self._compile(self.macros[name]) for name in ("leading", "separator", "never")},
+            relations=self.relations,
+            pronouns=table["pronouns"],
+            possessive=table["possessive"],
+            patterns=tuple(map(self._read_pattern, table["patterns"])),
+            since=tuple(map(self._compile, moments["since"])),
+            at=tuple(map(self._compile, moments["at"])),
+            months=self.months,
+            counts=moments["counts"],
+            units=self.units,
+            days_ago=moments["days_ago"],
+        )
+
+    def _read_pattern(self, table: Mapping[str, Any]) -> Pattern:
+        fields = {**table, "cues": tuple(table["cues"]), "forms": tuple(map(self._read_form, table["forms"]))}
+        return Pattern(**fields)
+
+    def _read_form(self, template: str) -> Form:
+        head = next((head for head in HEADS if template.startswith(f"{{{head}}}")), "")
+        rest = template.removeprefix(f"{{{head}}}")
+        lists = frozenset(group for group, _, star in _MACRO.findall(rest) if star)
+        return Form(head, self._compile(rest), lists)  # type: ignore[arg-type]
+
+    def _compile(self, template: str | Sequence[str]) -> re.Pattern[str]:
+        return re.compile(self._expand(template), re.IGNORECASE)
+
+    def _expand(self, template: str | Sequence[str]) -> str:
+        if not isinstance(template, str):
+            return alternation(map(self._expand, template)) if template else NEVER
+        pieces, end = [], 0
+        for match in _MACRO.finditer(template):
+            pieces += [_write(template[end : match.start()]), self._expand_macro(*match.groups())]
+            end = match.end()
+        return "".join([*pieces, _write(template[end:])])
+
+    def _expand_macro(self, name: str, slot: str | None, star: str | None) -> str:
+        macro = self._macro(slot or name)
+        if star:
+            separator = self._macro("separator")
+            macro = f"{macro}(?:{separator}{macro}){{0,{MAX_LISTED - 1}}}"
+        return f"(?P<{name}>{macro})" if slot else macro
+
+    def _macro(self, name: str) -> str:
+        if name not in self.expanded:
+            self.expanded[name] = f"(?:{self._expand(self.macros[name])})"
+        return self.expanded[name]
+
+
+def _write(literal: str) -> str:
+    return _WRITTEN_MARK.sub(lambda mark: _WRITTEN[mark[0]], literal)
+
+
+def _longest_first(words: Mapping[str, object]) -> list[str]:
+    return sorted(words, key=len, reverse=True)
+
+
+def _list_relations(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Relation]]:
+    """Yield the words for relations, the longest first, so that "step-sister" is found before "sister" is."""
+    found: list[tuple[str, Relation]] = []
+    for table in tables:
+        attribute, gender = table["attribute"], table.get("gender", "")
+        for words in table["words"]:
+            one, *many = words
+            noun = one if table.get("keep", False) else attribute
+            found.append((one, Relation(attribute, noun, gender, False)))
+            found += [(word, Relation(attribute, noun, gender, True)) for word in many]
+    yield from sorted(found, key=lambda each: len(each[0]), reverse=True)
