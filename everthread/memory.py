@@ -51,6 +51,7 @@ from everthread.bank.sharing import save_setting
 from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
+from everthread.facts.book import FactBook, read_nothing
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import NO_RERANKING, RerankerOpener
@@ -86,7 +87,7 @@ Progress = Callable[[int], None]
 
 
 @damage.raises_bank_damaged
-class Memory(TextSearch):
+class Memory(TextSearch, FactBook):
     """One open bank; a context manager. Thread-safe, also in processes that are forked while it is open.
 
         with Memory.open("alice") as memory:
@@ -106,6 +107,7 @@ class Memory(TextSearch):
         self.backlog = EmbeddingBacklog(store, bank, self._encoder, recipe.embedded_roles, recipe.token_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._writer = LineWriter(self.reader, self.backlog)
+        self.statement_reader = read_nothing
         self._owns_store = False
 
     @property

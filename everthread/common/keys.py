@@ -52,6 +52,8 @@ SETTING_RESPONSES = "everthread.responses"  # [[id of a response without a line,
 SETTING_SMS = "sms"  # the state of the text-message conversation, as JSON
 SETTING_TELEGRAM = "telegram"  # the state of the conversation on Telegram, as JSON
 SETTING_CHUNKS = "everthread.goodai"  # the state of the chunk index, as JSON
+SETTING_FACTS = "everthread.facts"  # how far the lines were read for facts, and the lines that are not read, as JSON
+SETTING_ENTITIES = "everthread.entities"  # which mentions are of one entity, and which are not, as numbers
 SETTING_DELETED_EVENTS = "everthread.deleted_events"  # hashes of the ids of ADK's events that are not to be added again
 
 # Settings that mean something only where the bank is: an export leaves them out, and an import ignores them.

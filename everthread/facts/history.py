@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from everthread.errors import BadInput
 from everthread.facts.attributes import is_single
@@ -34,11 +34,16 @@ def build_facts(
         The facts by subject, attribute and time, each subject in the order in which they were first named.
     """
     groups: dict[tuple[str, str], list[Statement]] = defaultdict(list)
-    for statement in sorted(statements, key=lambda each: (each.said_at, each.id)):
+    for statement in sorted(statements, key=telling_key):
         if known_at is None or statement.said_at <= known_at:
             groups[statement.subject, statement.attribute].append(statement)
     facts = [fact for group in groups.values() for fact in _History(group).build()]
     return [fact for fact in facts if as_of is None or held_at(fact, as_of)]
+
+
+def telling_key(statement: Statement) -> tuple[datetime, int, int]:
+    """Return the key by which statements are sorted into the order in which they were said."""
+    return statement.said_at, statement.position, statement.id
 
 
 def held_at(fact: Fact, moment: datetime) -> bool:
@@ -66,6 +71,15 @@ def read_moment(moment: str, zone: tzinfo | None) -> datetime:
         raise BadInput(
             f"invalid moment: got {moment!r}; expected a year, a month or a day, such as 2019, 2019-05 or 2019-05-04"
         ) from None
+
+
+def is_moment(moment: str) -> bool:
+    """Return whether a text is a year, a month or a day that `read_moment` reads."""
+    try:
+        read_moment(moment, UTC)
+    except BadInput:
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -107,7 +121,7 @@ class _Interval:
             since=self.since,
             until=self.until,
             since_told=told[-1] if told else None,
-            until_told=self.ended_by and self.ended_by.moment,
+            until_told=None if self.ended_by is None else self.ended_by.moment,
             replaced_by=self.replaced_by,
             replaces=self.replaces,
             confidence=max(statement.confidence for statement in self.statements),

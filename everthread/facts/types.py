@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
@@ -27,7 +28,9 @@ class Statement:
         writer: who read it from the lines.
         confidence: how sure the writer is, from 0 to 1.
         is_undated: whether said_at is only the time at which the lines were stored.
-        id: the id of its unit; 0 before it is stored.
+        position: the place in the talk of the last line: its number, or that of the line that it corrects. 0 before it
+            is stored.
+        id: the id of its unit, which a correction by the person keeps; 0 before it is stored.
     """
 
     subject: str
@@ -40,6 +43,7 @@ class Statement:
     writer: Writer = "rules"
     confidence: float = 1.0
     is_undated: bool = False
+    position: int = 0
     id: int = 0
 
 
@@ -49,8 +53,8 @@ class Fact:
 
     Attributes:
         id: the id of the first statement that states it.
-        subject: the name of the entity that it is about.
-        attribute: the attribute, as in a statement.
+        subject: the name of the entity that it is about; empty for a fact that is only a sentence, in `value`.
+        attribute: the attribute, as in a statement; empty for a sentence.
         value: the value, as it was last stated.
         seqs: the numbers of all lines that state it, ascending.
         statements: the ids of all statements that state it. One that ended it is among them only if no other states
@@ -116,3 +120,16 @@ class Entity:
     statements: tuple[int, ...]
     first_at: datetime
     last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of an entity.
+
+    Attributes:
+        entity: the entity.
+        facts: its facts by attribute, in the order in which they were first stated.
+    """
+
+    entity: Entity
+    facts: Mapping[str, tuple[Fact, ...]]

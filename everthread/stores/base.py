@@ -155,6 +155,7 @@ class UnitReplacement:
         setting: the name of the setting.
         expected_value: the setting's value when the replacement was computed.
         make_value: computes its new value from the id of the first new unit.
+        supersedes: ids of units that the first new units supersede, in their order.
     """
 
     kind: str
@@ -165,6 +166,7 @@ class UnitReplacement:
     setting: str
     expected_value: JSONValue | None
     make_value: Callable[[int], JSONValue]
+    supersedes: Sequence[int] = ()
 
 
 Scope = Literal["line", "session", "speaker", "bank"]
@@ -491,8 +493,8 @@ class UnitStore(Protocol):
         """Delete units, write others and store the setting, in one transaction.
 
         Returns:
-            False, with nothing changed, if the setting has another value now, or a source line of the new units is
-            missing or retracted.
+            False, with nothing changed, if the setting has another value now, a source line of the new units is missing
+            or retracted, or a unit to supersede is not current.
         """
 
     def units(

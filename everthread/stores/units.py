@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress, repeat
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,9 @@ def summary_session(metadata: str) -> str | None:
 
 def build_unit_rows(change: UnitReplacement, first_id: int, at: int) -> list[tuple[Any, ...]]:
     """Build the rows of `UNIT_COLUMNS` for the new units of a replacement, numbered from `first_id`."""
-    return [unit_row(build_unit(new, number, at, None)) for number, new in enumerate(change.units, first_id)]
+    superseded = chain(change.supersedes, repeat(None))
+    pairs = enumerate(zip(change.units, superseded, strict=False), first_id)
+    return [unit_row(build_unit(new, number, at, old)) for number, (new, old) in pairs]
 
 
 def source_seqs(change: UnitReplacement) -> list[int]:

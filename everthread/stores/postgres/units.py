@@ -98,8 +98,15 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
            WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL""",
         (bank, lines),
     ).fetchone()
-    if get_setting(db, bank, change.setting) != change.expected_value or existing is None or existing[0] < len(lines):
+    superseded = (bank, change.kind, [*change.supersedes])
+    current = db.execute(f"SELECT count(*) FROM everthread.unit WHERE {_IS_IN_UNITS} AND {_IS_CURRENT}", superseded)
+    counts = existing, current.fetchone()
+    is_changed = any(
+        row is None or row[0] < len(wanted) for row, wanted in zip(counts, (lines, change.supersedes), strict=True)
+    )
+    if is_changed or get_setting(db, bank, change.setting) != change.expected_value:
         return None
+    db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_IS_IN_UNITS}", (at, *superseded))
     last_id = db.execute(
         "SELECT coalesce(max(unit_id), 0) FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, change.kind)
     ).fetchone()

@@ -73,8 +73,15 @@ def replace(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int
         "SELECT count(*) FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
         (json.dumps(lines),),
     ).fetchone()[0]
-    if get_setting(db, change.setting) != change.expected_value or existing < len(lines):
+    is_current = (
+        "kind = ? AND unit_id IN (SELECT value FROM json_each(?)) AND valid_to IS NULL AND retracted_at IS NULL"
+    )
+    superseded = (change.kind, json.dumps([*change.supersedes]))
+    current = db.execute(f"SELECT count(*) FROM unit WHERE {is_current}", superseded).fetchone()[0]
+    is_changed = existing < len(lines) or current < len(change.supersedes)
+    if is_changed or get_setting(db, change.setting) != change.expected_value:
         return False
+    db.execute(f"UPDATE unit SET valid_to = ? WHERE {is_current}", (at, *superseded))
     last_id = db.execute("SELECT coalesce(max(unit_id), 0) FROM unit WHERE kind = ?", (change.kind,)).fetchone()[0]
     first_id = max(last_id, change.min_id) + 1
     db.executemany(

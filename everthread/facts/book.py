@@ -1,0 +1,326 @@
+"""The methods of `Memory` about facts: what is known, and what the person says of it.
+
+Before each answer, lines that were not read for facts yet are read. A fact of several statements is confirmed,
+corrected or ended with a statement of the person's for each of them, which derives from the same lines: so each lasts
+as long as its lines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import cast
+
+from everthread.bank import deletion
+from everthread.bank.damage import raises_bank_damaged
+from everthread.bank.validation import check_name
+from everthread.common.keys import SETTING_CHARACTER, SETTING_ENTITIES, SETTING_PERSON_NAMES
+from everthread.common.timestamps import to_micros
+from everthread.errors import BadInput, BadQuery, NotFound
+from everthread.facts import storage
+from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
+from everthread.facts.entities import Entities, EntityEdit, Mention
+from everthread.facts.history import build_facts, held_at, read_moment, value_key
+from everthread.facts.storage import StatementReader
+from everthread.facts.types import Entity, Fact, Profile, Statement
+from everthread.stores.base import Store
+from everthread.stores.name_setting import spoken_names
+from everthread.types import JSONValue, Line, now
+
+MAX_VALUE_CHARS = 200  # of a value that the person writes
+MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
+
+
+def read_nothing(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+    """Find no statement."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known in a bank at present."""
+
+    stored: Mapping[int, tuple[Statement, int]]  # id -> statement, and the id of its unit
+    entities: Entities
+
+    def facts(self, known_at: datetime | None = None) -> list[Fact]:
+        return build_facts(self.entities.statements, known_at=known_at)
+
+    def find_fact(self, number: int) -> Fact:
+        fact = next((fact for fact in self.facts() if number in (fact.id, *fact.statements)), None)
+        if fact is None:
+            raise NotFound(f"there is no fact {number}; its lines may have been removed. List the facts again")
+        return fact
+
+    def statements_of(self, fact: Fact) -> list[tuple[Statement, int]]:
+        return [self.stored[number] for number in fact.statements if number in self.stored]
+
+
+@raises_bank_damaged
+class FactBook:
+    """The facts of one bank."""
+
+    bank: str
+    store: Store
+    statement_reader: StatementReader  # reads new lines for facts
+
+    def facts(
+        self,
+        subject: str | None = None,
+        attribute: str | None = None,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        include_ended: bool = False,
+    ) -> list[Fact]:
+        """Return what is known, by subject and attribute, in the order in which it was first stated.
+
+        Args:
+            subject: only facts about this one: a name, or an alias such as "Nora's sister".
+            attribute: only facts of this attribute, such as "home".
+            as_of: only facts that held at this moment; None: that hold now.
+            known_at: only what had been said until this moment.
+            include_ended: facts that have ended or were replaced, too; without `as_of` only.
+
+        Raises:
+            BadInput: the attribute is unknown.
+            BadQuery: a moment is invalid.
+        """
+        _check_attribute(attribute)
+        for name, moment in (("as_of", as_of), ("known_at", known_at)):
+            if moment is not None:
+                to_micros(moment, name, BadQuery)
+        known = self._read_known()
+        names = None if subject is None else {entity.name for entity in known.entities.find(subject)}
+        return [
+            fact
+            for fact in known.facts(known_at)
+            if (names is None or fact.subject in names)
+            and attribute in (None, fact.attribute)
+            and (held_at(fact, as_of) if as_of is not None else include_ended or _holds_now(fact))
+        ]
+
+    def profile(self, name: str | None = None, *, include_ended: bool = False) -> Profile:
+        """Return an entity and what is known of it.
+
+        Args:
+            name: its name or an alias; None: the person who talks with the bank's character.
+            include_ended: facts that have ended or were replaced, too.
+
+        Raises:
+            NotFound: nothing is known of it.
+            BadInput: several have this name; the message lists their full names.
+        """
+        known = self._read_known()
+        entity = self._find_person(known.entities) if name is None else _find_entity(known.entities, name)
+        by_attribute: dict[str, list[Fact]] = defaultdict(list)
+        for fact in known.facts():
+            if fact.subject == entity.name and (include_ended or _holds_now(fact)):
+                by_attribute[fact.attribute].append(fact)
+        return Profile(entity, {attribute: tuple(facts) for attribute, facts in by_attribute.items()})
+
+    def entities(self) -> list[Entity]:
+        """Return the people, pets, places, organisations and things that facts name, in the order of their mention."""
+        return self._read_known().entities.all()
+
+    def confirm_fact(self, fact_id: int) -> Fact:
+        """Note that the person has confirmed a fact; return it as it is now. Raises NotFound."""
+        return self._restate(fact_id, lambda statement: statement.value)
+
+    def correct_fact(self, fact_id: int, value: str) -> Fact:
+        """Replace the value of a fact, also in the past; return the fact as it is now. Its lines stay as they are.
+
+        A line that is said later may change it again.
+
+        Args:
+            fact_id: the fact.
+            value: the right value.
+
+        Raises:
+            BadInput: the value is blank or too long.
+            NotFound: there is no such fact.
+        """
+        text = _check_value(value)
+        return self._restate(fact_id, lambda _: text)
+
+    def end_fact(self, fact_id: int, moment: str | None = None) -> Fact:
+        """Note that a fact is no longer true; return it as it is now.
+
+        Args:
+            fact_id: the fact.
+            moment: the year, month or day at which it ended ("2024-05"); None: now.
+
+        Raises:
+            BadInput: the moment is none.
+            NotFound: there is no such fact.
+        """
+        if moment is not None:
+            read_moment(moment, UTC)
+
+        def end(statement: Statement) -> Statement:
+            at = max(now().astimezone(statement.said_at.tzinfo), statement.said_at)
+            return replace(statement, ends=True, moment=moment, said_at=at, is_undated=False)
+
+        return self._state(fact_id, end, superseding=False)
+
+    def forget_fact(self, fact_id: int, *, with_lines: bool = False) -> list[int]:
+        """Delete a fact. Its lines stay, unless they are forgotten with it, and are never read for facts again.
+
+        Args:
+            fact_id: the fact.
+            with_lines: whether to forget its lines as well, as `Memory.forget` does.
+
+        Returns:
+            The numbers of the lines that state it.
+
+        Raises:
+            NotFound: there is no such fact.
+            StoreUnavailable: it is deleted, but bytes of it may remain.
+        """
+        known = self._read_known()
+        fact = known.find_fact(fact_id)
+        pairs = known.statements_of(fact)
+        endings = [
+            pair for pair in known.stored.values() if pair[0].ends and pair[0].id in self._endings_of(known, fact)
+        ]
+        if with_lines and fact.seqs:
+            deletion.forget(self.store, self.bank, "line", list(fact.seqs))
+        statements = [statement for statement, _ in (*pairs, *endings)]
+        storage.forget_statements(self.store, self.bank, statements, [number for _, number in (*pairs, *endings)])
+        return list(fact.seqs)
+
+    def merge_entities(self, name: str, other: str) -> Entity:
+        """Note that two entities are one; return it. `split_entity` undoes that.
+
+        Args:
+            name: the one.
+            other: the other.
+
+        Raises:
+            NotFound, BadInput: as in `profile`.
+        """
+        entities = self._read_known().entities
+        found = [_find_entity(entities, each) for each in (name, other)]
+        mentions = [entities.mentions(entity.name)[: MAX_EDIT_MENTIONS // 2] for entity in found]
+        return self._edit_entities(EntityEdit("same", (*mentions[0], *mentions[1])))
+
+    def split_entity(self, name: str, statements: Collection[int]) -> Entity:
+        """Note that some statements about an entity are about another one, and return that. `merge_entities` undoes it.
+
+        Args:
+            name: the entity.
+            statements: the ids of statements, such as those of a fact.
+
+        Raises:
+            NotFound: there is no such entity, or none of the statements is about it.
+            BadInput: as in `profile`.
+        """
+        entities = self._read_known().entities
+        entity = _find_entity(entities, name)
+        mentions = [mention for mention in entities.mentions(entity.name) if mention[0] in statements]
+        if not mentions:
+            raise NotFound(f"none of the statements {sorted(statements)} is about {entity.name!r}; see its profile")
+        return self._edit_entities(EntityEdit("apart", tuple(mentions[:MAX_EDIT_MENTIONS])))
+
+    # ------------------------------------------------------------------ helpers
+
+    def _read_known(self) -> _Known:
+        stored = storage.catch_up(self.store, self.bank, self.statement_reader)
+        edits = parse_edits(self.store.settings(self.bank).get(SETTING_ENTITIES))
+        return _Known(stored, Entities([statement for statement, _ in stored.values()], edits))
+
+    def _restate(self, fact_id: int, value_of: Callable[[Statement], str]) -> Fact:
+        """Put a statement of the person's in the place of each statement of a fact."""
+        return self._state(fact_id, lambda statement: replace(statement, value=value_of(statement)), superseding=True)
+
+    def _state(self, fact_id: int, change: Callable[[Statement], Statement], *, superseding: bool) -> Fact:
+        """Store a statement of the person's for each statement of a fact, and return the fact as it is now."""
+        while True:
+            known = self._read_known()
+            pairs = known.statements_of(known.find_fact(fact_id))
+            new = [replace(change(statement), writer="person", confidence=1.0) for statement, _ in pairs]
+            superseded = [number for _, number in pairs] if superseding else []
+            if storage.add_statements(self.store, self.bank, new, superseded):
+                return self._read_known().find_fact(pairs[0][0].id)
+
+    @staticmethod
+    def _endings_of(known: _Known, fact: Fact) -> set[int]:
+        """Return the ids of the statements that end a fact's value."""
+        return {
+            statement.id
+            for statement in known.entities.statements
+            if (statement.subject, statement.attribute) == (fact.subject, fact.attribute)
+            and statement.ends
+            and value_key(statement.value) == value_key(fact.value)
+        }
+
+    def _edit_entities(self, edit: EntityEdit) -> Entity:
+        def add(value: JSONValue | None) -> JSONValue:
+            return [*map(_to_json, parse_edits(value)), _to_json(edit)]
+
+        self.store.update_setting(self.bank, SETTING_ENTITIES, add)
+        first = edit.mentions[0]
+        entities = self._read_known().entities
+        return next(entity for entity in entities.all() if first in entities.mentions(entity.name))
+
+    def _find_person(self, entities: Entities) -> Entity:
+        """Return the entity of the person who talks with the bank's character, else of the one most is known of."""
+        settings = self.store.settings(self.bank)
+        character = settings.get(SETTING_CHARACTER)
+        names = [str(character.get("person", ""))] if isinstance(character, Mapping) else []
+        for name in (*names, *spoken_names(settings.get(SETTING_PERSON_NAMES)), "user"):
+            if name and (found := entities.find(name)):
+                return found[0]
+        counts = Counter(statement.subject for statement in entities.statements if statement.attribute)
+        if not counts:
+            raise NotFound(f"nothing is known in bank {self.bank!r} yet; store what people say with observe")
+        return entities.find(counts.most_common(1)[0][0])[0]
+
+
+def parse_edits(value: JSONValue | None) -> list[EntityEdit]:
+    """Parse the setting with the person's merges and splits. What is invalid is left out."""
+    edits = []
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, list) and len(item) == 2 and item[0] in ("same", "apart") and isinstance(item[1], list):
+            mentions = tuple(cast("Mention", tuple(each)) for each in item[1] if _is_mention(each))
+            edits.append(EntityEdit(item[0], mentions))
+    return edits
+
+
+def _is_mention(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(number) is int for number in value)
+
+
+def _to_json(edit: EntityEdit) -> JSONValue:
+    return [edit.kind, [list(mention) for mention in edit.mentions]]
+
+
+def _find_entity(entities: Entities, name: str) -> Entity:
+    """Return the one entity of a name. Raises NotFound and BadInput."""
+    found = entities.find(check_name(name, "a name"))
+    if not found:
+        raise NotFound(f"nothing is known of {name!r}; see the names of entities()")
+    if len(found) > 1:
+        names = ", ".join(repr(entity.name) for entity in found)
+        raise BadInput(f"several are called {name!r}: {names}; give one of these names")
+    return found[0]
+
+
+def _holds_now(fact: Fact) -> bool:
+    return fact.until is None or fact.until > now()
+
+
+def _check_attribute(attribute: str | None) -> None:
+    if attribute is not None and not (isinstance(attribute, str) and is_known(attribute)):
+        known = ", ".join(sorted(ATTRIBUTES))
+        raise BadInput(f"unknown attribute {attribute!r}; expected one of {known}, or {FAVOURITE.strip()!r} and a kind")
+
+
+def _check_value(value: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_VALUE_CHARS:
+        raise BadInput(
+            f"invalid value of a fact: got {value!r}; expected 1 to {MAX_VALUE_CHARS} characters that are not all blank"
+        )
+    return " ".join(value.split())

@@ -1,0 +1,386 @@
+"""Finds out who and what statements are about: names, aliases, relations, and which mentions are of one entity. Pure.
+
+A mention is a subject or a value of a statement. Mentions of one name are of one entity, unless their relations exclude
+that: a sister of Nora's and a friend of Nora's who are both called Mia are two. "Nora's sister" is the one that a
+statement names, if there is one. What the person merges or splits, as lists of mentions, counts more. Since all of this
+is computed from the statements that remain, a name that is forgotten is forgotten here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from everthread.facts.attributes import KIN, RELATIONS, is_single
+from everthread.facts.history import telling_key, value_key
+from everthread.facts.types import Entity, EntityKind, Statement
+
+SUBJECT, VALUE = 0, 1
+Mention = tuple[int, int]  # the id of a statement, and SUBJECT or VALUE
+POSSESSIVE = "'s "
+PLACES = frozenset(("home", "origin"))
+ORGANISATIONS = frozenset(("employer", "school", "member"))
+PET_ATTRIBUTES = frozenset(("kind", "breed", "colour"))
+
+
+@dataclass(frozen=True, slots=True)
+class EntityEdit:
+    """A decision of the person about mentions: they are of the same entity, or of one apart from others."""
+
+    kind: Literal["same", "apart"]
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(slots=True, eq=False)
+class _Cluster:
+    """The mentions that are taken to be of one entity."""
+
+    kind: EntityKind
+    names: dict[str, str] = field(default_factory=dict)  # key -> name as first written
+    own_name: str | None = None  # where a statement says what a speaker is called
+    owner: tuple[_Cluster, str] | None = None  # of one without a name: to whom it is what
+    relations: list[tuple[_Cluster, str]] = field(default_factory=list)
+    mentions: dict[Mention, Statement] = field(default_factory=dict)
+
+    def add(self, mention: Mention, statement: Statement) -> None:
+        self.mentions[mention] = statement
+
+    def add_name(self, name: str) -> None:
+        self.names.setdefault(value_key(name), name)
+
+    def absorb(self, other: _Cluster) -> None:
+        """Take over all that belongs to another cluster."""
+        self.names |= {key: name for key, name in other.names.items() if key not in self.names}
+        self.own_name = self.own_name or other.own_name
+        owners = [owner for owner in (self.owner, other.owner) if owner is not None and owner[0] not in (self, other)]
+        self.owner = owners[0] if owners else None
+        self.relations += other.relations
+        self.mentions |= other.mentions
+
+    def last_mention(self) -> tuple[object, ...]:
+        return max((telling_key(statement) for statement in self.mentions.values()), default=())
+
+
+class Entities:
+    """The entities of a bank, and its statements with their names as subjects."""
+
+    def __init__(self, statements: Iterable[Statement], edits: Sequence[EntityEdit] = ()) -> None:
+        """Find the entities of statements, which have their ids, and apply the person's edits in their order."""
+        ordered = sorted(statements, key=_reading_key)
+        clusters = _Clusters()
+        clusters.add_names([each for each in ordered if each.attribute == "name"])
+        plain = [each for each in ordered if _depth(each.subject) == 0]
+        clusters.read(plain)
+        clusters.apply(edits)
+        for depth in range(1, 1 + max((_depth(each.subject) for each in ordered), default=0)):
+            clusters.read([each for each in ordered if _depth(each.subject) == depth])
+        clusters.apply(edits)
+        self._clusters = [cluster for cluster in clusters.all() if cluster.mentions]
+        self._names = _name_clusters(self._clusters)
+        by_mention = {mention: cluster for cluster in self._clusters for mention in cluster.mentions}
+        self.statements = [
+            replace(each, subject=self._names[by_mention[each.id, SUBJECT]]) if each.attribute else each
+            for each in sorted(ordered, key=telling_key)
+        ]
+        self._aliases = self._find_aliases()
+
+    def all(self) -> list[Entity]:
+        """Return the entities, in the order in which they were first mentioned."""
+        entities = [self._build(cluster) for cluster in self._clusters]
+        return sorted(entities, key=lambda entity: (entity.first_at, entity.statements[0]))
+
+    def find(self, name: str) -> list[Entity]:
+        """Return the entities that have a name or an alias, whatever its case; those with the name first, if any."""
+        return [self._build(cluster) for cluster in self._find(name)]
+
+    def mentions(self, name: str) -> list[Mention]:
+        """Return the mentions of the one entity that is listed under a name; empty for none."""
+        return [mention for cluster in self._find(name)[:1] for mention in sorted(cluster.mentions)]
+
+    def _find(self, name: str) -> list[_Cluster]:
+        key = value_key(name)
+        named = [cluster for cluster, own in self._names.items() if value_key(own) == key]
+        return named or [cluster for cluster in self._clusters if key in map(value_key, self._aliases[cluster])]
+
+    def _build(self, cluster: _Cluster) -> Entity:
+        times = sorted(statement.said_at for statement in cluster.mentions.values())
+        return Entity(
+            name=self._names[cluster],
+            kind=cluster.kind,
+            aliases=self._aliases[cluster],
+            relations=tuple(
+                dict.fromkeys((self._names[owner], word) for owner, word in _relations(cluster, self._names))
+            ),
+            statements=tuple(sorted({number for number, _ in cluster.mentions})),
+            first_at=times[0],
+            last_at=times[-1],
+        )
+
+    def _find_aliases(self) -> dict[_Cluster, tuple[str, ...]]:
+        """Return what each entity is called, except for its name: other names, and relations that are its alone."""
+        holders: dict[tuple[_Cluster, str], set[_Cluster]] = defaultdict(set)
+        for cluster in self._clusters:
+            for owner, word in _relations(cluster, self._names):
+                holders[owner, word].add(cluster)
+        aliases = {}
+        for cluster in self._clusters:
+            relations = [
+                f"{self._names[owner]}{POSSESSIVE}{word}"
+                for owner, word in _relations(cluster, self._names)
+                if len(holders[owner, word]) == 1
+            ]
+            names = dict.fromkeys([*cluster.names.values(), *relations])
+            aliases[cluster] = tuple(name for name in names if value_key(name) != value_key(self._names[cluster]))
+        return aliases
+
+
+class _Clusters:
+    """Assigns mentions to clusters."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[tuple[bool, str], list[_Cluster]] = defaultdict(list)  # (is it a being, key)
+        self._owned: dict[tuple[_Cluster, str], _Cluster] = {}  # by its owner and what it is: "sister", "bike"
+        self._merged: dict[_Cluster, _Cluster] = {}
+        self._of: dict[Mention, _Cluster] = {}
+
+    def all(self) -> Iterator[_Cluster]:
+        """Yield all clusters once."""
+        yield from dict.fromkeys(self._current(cluster) for cluster in self._of.values())
+
+    def add_names(self, statements: Sequence[Statement]) -> None:
+        """Read what speakers are called, before anybody is looked for by that name."""
+        for statement in statements:
+            cluster = self._find_or_add(statement.subject, statement, is_being=True)
+            cluster.own_name = statement.value
+            cluster.add_name(statement.value)
+            self._remember(cluster, statement.value, is_being=True)
+
+    def read(self, statements: Sequence[Statement]) -> None:
+        """Assign the mentions of statements, those of the names of relatives first."""
+        for statement in statements:
+            if not statement.attribute:
+                continue
+            subject = self._find_subject(statement)
+            self._assign((statement.id, SUBJECT), subject, statement)
+            if statement.attribute in PET_ATTRIBUTES and subject.kind == "person":
+                subject.kind = "pet"
+            if statement.value and (found := self._find_value(subject, statement)) is not None:
+                self._assign((statement.id, VALUE), found, statement)
+
+    def _assign(self, mention: Mention, cluster: _Cluster, statement: Statement) -> None:
+        cluster.add(mention, statement)
+        self._of[mention] = cluster
+
+    def _current(self, cluster: _Cluster) -> _Cluster:
+        while cluster in self._merged:
+            cluster = self._merged[cluster]
+        return cluster
+
+    def _find_subject(self, statement: Statement) -> _Cluster:
+        return self._find_named(statement.subject, statement)
+
+    def _find_named(self, name: str, statement: Statement) -> _Cluster:
+        """Return the cluster of a name, or of what somebody's relative or possession is called."""
+        owner_name, separator, word = name.rpartition(POSSESSIVE)
+        if not separator:
+            return self._find_or_add(name, statement, is_being=True)
+        owner = self._find_named(owner_name, statement)
+        return self._find_relative(owner, word, statement) or self._find_or_add_owned(owner, word, statement)
+
+    def _find_relative(self, owner: _Cluster, word: str, statement: Statement) -> _Cluster | None:
+        """Return who is the sister of an owner, if a statement names one; of several, the one of the same line."""
+        named = [
+            (cluster, each)
+            for mention, cluster in self._relatives(owner, word)
+            if (each := cluster.mentions[mention]) is not None
+        ]
+        clusters = list(dict.fromkeys(cluster for cluster, _ in named))
+        if len(clusters) == 1 or not clusters:
+            return clusters[0] if clusters else None
+        together = [cluster for cluster, each in named if set(each.seqs) & set(statement.seqs)]
+        if together:
+            return together[0]
+        if not is_single(word):
+            return None
+        earlier = [cluster for cluster, each in named if telling_key(each) <= telling_key(statement)]
+        return earlier[-1] if earlier else clusters[0]
+
+    def _relatives(self, owner: _Cluster, word: str) -> list[tuple[Mention, _Cluster]]:
+        """Return the mentions of those that statements name as an owner's sister, for example, in their order."""
+        found = []
+        for (number, part), statement in owner.mentions.items():
+            value = (number, VALUE)
+            if part == SUBJECT and statement.attribute == word and not statement.ends and value in self._of:
+                found.append((telling_key(statement), value, self._current(self._of[value])))
+        return [(mention, cluster) for _, mention, cluster in sorted(found, key=lambda each: each[0])]
+
+    def _find_value(self, subject: _Cluster, statement: Statement) -> _Cluster | None:
+        """Return the cluster of a statement's value, if that is an entity."""
+        attribute, value = statement.attribute, statement.value
+        if attribute == "owns" or (attribute == "pet" and value == value.lower() and value != value.upper()):
+            owned = self._find_or_add_owned(subject, value, statement)
+            owned.kind = "pet" if attribute == "pet" else "thing"
+            return owned
+        if attribute in PLACES or attribute in ORGANISATIONS:
+            kind: EntityKind = "place" if attribute in PLACES else "organisation"
+            return self._find_or_add(value, statement, is_being=False, kind=kind)
+        if attribute not in RELATIONS:
+            return None
+        cluster = self._find_or_add(value, statement, is_being=True, relation=(subject, attribute))
+        cluster.kind = "pet" if attribute == "pet" else cluster.kind
+        if not statement.ends:
+            cluster.relations.append((subject, attribute))
+        return cluster
+
+    def _find_or_add_owned(self, owner: _Cluster, word: str, statement: Statement) -> _Cluster:
+        key = owner, value_key(word)
+        if key not in self._owned:
+            self._owned[key] = _Cluster("person" if word in RELATIONS - {"pet"} else "thing", owner=(owner, word))
+        return self._current(self._owned[key])
+
+    def _find_or_add(
+        self,
+        name: str,
+        statement: Statement,
+        *,
+        is_being: bool,
+        kind: EntityKind = "person",
+        relation: tuple[_Cluster, str] | None = None,
+    ) -> _Cluster:
+        """Return the cluster of a name: one in the same line, else the one that was mentioned last; else a new one."""
+        known = [self._current(each) for each in self._by_name[is_being, value_key(name)]]
+        fitting = [each for each in known if relation is None or not _conflicts(each, relation)]
+        if relation is not None and (same := [each for each in fitting if relation in each.relations]):
+            fitting = same
+        together = [each for each in fitting if _share_line(each, statement)]
+        if not fitting:
+            new = _Cluster(kind)
+            self._remember(new, name, is_being=is_being)
+            fitting = [new]
+        cluster = max(together or fitting, key=lambda each: each.last_mention())
+        cluster.add_name(name)
+        return cluster
+
+    def _remember(self, cluster: _Cluster, name: str, *, is_being: bool) -> None:
+        known = self._by_name[is_being, value_key(name)]
+        if cluster not in known:
+            known.append(cluster)
+
+    def apply(self, edits: Sequence[EntityEdit]) -> None:
+        """Merge and split clusters. Mentions of statements that are gone, or are not read yet, are left out."""
+        for edit in edits:
+            mentions = [mention for mention in edit.mentions if mention in self._of]
+            if edit.kind == "same":
+                self._merge([self._of[mention] for mention in mentions])
+            elif mentions:
+                self._separate(mentions)
+
+    def _merge(self, clusters: Sequence[_Cluster]) -> None:
+        """Merge clusters, then those that are the same of the merged one: its bike, its sister without a name."""
+        distinct = list(dict.fromkeys(self._current(cluster) for cluster in clusters))
+        if len(distinct) < 2:
+            return
+        first = distinct[0]
+        for other in distinct[1:]:
+            first.absorb(other)
+            self._merged[other] = first
+            self._of |= dict.fromkeys(other.mentions, first)
+        for cluster in self.all():
+            cluster.relations = [(self._current(owner), word) for owner, word in cluster.relations]
+            cluster.owner = cluster.owner and (self._current(cluster.owner[0]), cluster.owner[1])
+        owned: dict[tuple[_Cluster, str], list[_Cluster]] = defaultdict(list)
+        for (owner, word), cluster in self._owned.items():
+            owned[self._current(owner), word].append(cluster)
+        self._owned = {key: same[0] for key, same in owned.items()}
+        for same in owned.values():
+            self._merge(same)
+
+    def _separate(self, mentions: Sequence[Mention]) -> None:
+        """Move mentions to a cluster of their own, with the names and the relations in their statements."""
+        first = self._current(self._of[mentions[0]])
+        new = _Cluster(first.kind)
+        for mention in mentions:
+            old = self._current(self._of[mention])
+            statement = old.mentions.pop(mention)
+            new.add_name(statement.value if mention[1] == VALUE else statement.subject)
+            if mention[1] == VALUE and statement.attribute in RELATIONS:
+                owner = self._current(self._of[statement.id, SUBJECT])
+                new.relations.append((owner, statement.attribute))
+            self._assign(mention, new, statement)
+        first.relations = [
+            (self._current(self._of[number, SUBJECT]), statement.attribute)
+            for (number, part), statement in first.mentions.items()
+            if part == VALUE and statement.attribute in RELATIONS and not statement.ends
+        ]
+
+
+def _depth(subject: str) -> int:
+    return subject.count(POSSESSIVE)
+
+
+def _reading_key(statement: Statement) -> tuple[object, ...]:
+    """Return the key by which statements are read: those of one line together, and among them relations first."""
+    return statement.said_at, statement.position, statement.attribute not in RELATIONS, statement.id
+
+
+def _share_line(cluster: _Cluster, statement: Statement) -> bool:
+    seqs = set(statement.seqs)
+    return any(not seqs.isdisjoint(each.seqs) for each in cluster.mentions.values())
+
+
+def _conflicts(cluster: _Cluster, relation: tuple[_Cluster, str]) -> bool:
+    """Return whether one with the relations of a cluster can't have another: a sister is no daughter and no friend."""
+    owner, word = relation
+    others = {other for known, other in cluster.relations if known is owner} - {word}
+    if cluster is owner:
+        return True
+    return any(word in KIN | {"pet"} or other in KIN | {"pet"} for other in others)
+
+
+def _relations(cluster: _Cluster, names: Mapping[_Cluster, str]) -> list[tuple[_Cluster, str]]:
+    """Return to whom an entity is what, among the entities that have names."""
+    own = [] if cluster.owner is None or cluster.names else [cluster.owner]
+    return [(owner, word) for owner, word in (*own, *cluster.relations) if owner in names and word in RELATIONS]
+
+
+def _name_clusters(clusters: Sequence[_Cluster]) -> dict[_Cluster, str]:
+    """Return a name for each cluster; those that share one are told apart by a relation, else by a number."""
+    names: dict[_Cluster, str] = {}
+    for cluster in clusters:
+        _add_name(cluster, names)
+    by_key: dict[str, list[_Cluster]] = defaultdict(list)
+    for cluster, name in names.items():
+        by_key[value_key(name)].append(cluster)
+    result = dict(names)
+    for same in by_key.values():
+        for cluster in same if len(same) > 1 else ():
+            relations = _relations(cluster, names)
+            if relations:
+                owner, word = relations[0]
+                result[cluster] = f"{names[cluster]} ({names[owner]}{POSSESSIVE}{word})"
+    return _number(result)
+
+
+def _add_name(cluster: _Cluster, names: dict[_Cluster, str]) -> str:
+    if cluster not in names:
+        if cluster.own_name or cluster.names:
+            names[cluster] = cluster.own_name or next(iter(cluster.names.values()))
+        elif cluster.owner is not None:
+            owner, word = cluster.owner
+            names[cluster] = f"{_add_name(owner, names)}{POSSESSIVE}{word}"
+        else:
+            names[cluster] = ""
+    return names[cluster]
+
+
+def _number(names: dict[_Cluster, str]) -> dict[_Cluster, str]:
+    """Add numbers to names that are still the same."""
+    seen: dict[str, int] = defaultdict(int)
+    numbered = {}
+    for cluster, name in names.items():
+        seen[value_key(name)] += 1
+        count = seen[value_key(name)]
+        numbered[cluster] = name if count == 1 else f"{name} ({count})"
+    return numbered

@@ -1,0 +1,121 @@
+"""Writes statements and facts as sentences for prompts, in the language of the talk. Pure.
+
+The sentences of each language are data, in `sentences.toml`. A language without any gets English ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from everthread.facts.attributes import FAVOURITE, RELATIONS, is_single
+from everthread.facts.history import read_moment
+from everthread.facts.types import Fact, Statement
+from everthread.text.word_lists import load_word_lists
+
+DEFAULT_LANGUAGE = "en"
+_SENTENCES = load_word_lists(__file__)
+_NEEDS_ARTICLE = re.compile(r"(?!(?:an?|the|my|our|his|her|their|some|one|two|three|four|five|six|seven) )[a-z]")
+_PLURAL = re.compile(r"(?<![siu])s(?: (?:at|of|in|for|with) .*)?$")
+_VOWEL = re.compile(r"[aeio]|u(?!ni|s[aeiou]|ti)|hour|honest|heir")
+
+
+def describe_statement(statement: Statement, language: str = DEFAULT_LANGUAGE) -> str:
+    """Write a statement as a sentence: "Nora lives in Porto (since March 2024)."."""
+    words = _words(language)
+    moment = statement.moment and _render_moment(statement.moment, words)
+    notes = [words["until" if statement.ends else "since"].format(moment=moment)] if moment else []
+    return _join(_clause(statement, words, is_ended=statement.ends), notes, words)
+
+
+def describe_fact(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
+    """Write a fact as a sentence, with since when it holds or until when it held.
+
+    Also named are the value that it replaced: "Nora lives in Porto (since March 2024; before: Leeds).", or the one that
+    replaced it.
+    """
+    words = _words(language)
+    notes = []
+    if not fact.holds:
+        notes.append(words["until"].format(moment=_render_time(fact.until_told, fact.until, words)))
+    elif fact.since is not None and (fact.since_told or fact.replaces):
+        notes.append(words["since"].format(moment=_render_time(fact.since_told, fact.since, words)))
+    if fact.replaces and fact.holds:
+        notes.append(words["before"].format(value=fact.replaces))
+    if fact.replaced_by:
+        notes.append(words["then"].format(value=fact.replaced_by))
+    return _join(_clause(fact, words, is_ended=not fact.holds), notes, words)
+
+
+def _words(language: str) -> Mapping[str, Any]:
+    return _SENTENCES[language if language in _SENTENCES else DEFAULT_LANGUAGE]
+
+
+def _join(clause: str, notes: list[str], words: Mapping[str, Any]) -> str:
+    """Add notes in parentheses, and the full stop, unless the clause is a sentence already."""
+    start, separator, end = words["parentheses"]
+    note = f"{start}{separator.join(notes)}{end}" if notes else ""
+    if note and clause.endswith((".", "。", "!", "?")):
+        return clause[:-1] + note + clause[-1]
+    return clause if not note and clause.endswith((".", "。", "!", "?")) else clause + note + words["stop"]
+
+
+def _clause(item: Statement | Fact, words: Mapping[str, Any], *, is_ended: bool) -> str:
+    """Return the sentence of a statement or a fact without its time and its full stop."""
+    if not item.attribute:
+        return item.value
+    attribute = words["relations"].get(item.attribute, item.attribute)
+    forms = {
+        "{subject}": translate_name(item.subject, words),
+        "{attribute}": attribute,
+        "{value}": item.value,
+        "{a value}": _with_article(item.value),
+        "{the value}": f"the {item.value}" if _NEEDS_ARTICLE.match(item.value) else item.value,
+    }
+    template = str(_find_template(item.attribute, words, is_ended=is_ended))
+    return re.sub(r"\{[a-z ]+\}", lambda match: forms[match[0]], template)
+
+
+def _find_template(attribute: str, words: Mapping[str, Any], *, is_ended: bool) -> str:
+    own = words["ended" if is_ended else "holds"].get(attribute)
+    if own is not None:
+        return str(own)
+    if attribute.startswith(FAVOURITE):
+        kind = "favourite"
+    elif attribute in RELATIONS:
+        kind = "relation" if is_single(attribute) else "relation_many"
+    else:
+        kind = "other"
+    return str(words[f"{kind}_ended" if is_ended else kind])
+
+
+def translate_name(name: str, words: Mapping[str, Any]) -> str:
+    """Return a name, or a relation such as "Nora's sister" in the language of the words."""
+    owner, separator, relation = name.rpartition("'s ")
+    if not separator or relation not in words["relations"]:
+        return name
+    return str(words["of"]).format(owner=translate_name(owner, words), relation=words["relations"][relation])
+
+
+def _with_article(value: str) -> str:
+    """Return an English value with an indefinite article, if it is a single thing without one."""
+    head = value.split(" of ")[0].split(" at ")[0]
+    if not _NEEDS_ARTICLE.match(value) or _PLURAL.search(head):
+        return value
+    return f"{'an' if _VOWEL.match(value) else 'a'} {value}"
+
+
+def _render_time(told: str | None, moment: datetime | None, words: Mapping[str, Any]) -> str:
+    """Write a moment as the lines say it; if they don't, the month of the line."""
+    if told is not None or moment is None:
+        return _render_moment(told or "", words)
+    return _render_moment(f"{moment.year:04}-{moment.month:02}", words)
+
+
+def _render_moment(moment: str, words: Mapping[str, Any]) -> str:
+    """Write a year, month or day ("2024", "2024-03", "2024-03-05")."""
+    at = read_moment(moment, None)
+    form = ("year", "month", "day")[moment.count("-")]
+    return str(words[form]).format(year=at.year, month=words["months"][at.month - 1], day=at.day)

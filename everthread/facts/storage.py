@@ -1,0 +1,384 @@
+"""Stores statements as units of kind `fact`, and reads the lines that were not read for facts yet.
+
+The setting `SETTING_FACTS` has the number of the last line that was read. It is written in the same transaction as the
+statements, if it has not changed since. So no line is skipped and none is read twice, even if a process is killed, or
+two read at once. Units of that kind without an attribute are sentences that a language model or another memory wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from everthread.bank.line_versions import LINKS, read_recorded
+from everthread.bank.settings import remember_policy
+from everthread.common.keys import (
+    META_CORRECTS,
+    META_GREETING,
+    META_HEARD,
+    META_NEEDS_CONSENT,
+    META_REPEATS,
+    META_UNDATED,
+    SETTING_FACTS,
+)
+from everthread.errors import NotFound, StoreUnavailable
+from everthread.facts.attributes import is_known
+from everthread.facts.history import is_moment
+from everthread.facts.sentences import describe_statement
+from everthread.facts.types import WRITERS, Statement, Writer
+from everthread.stores.base import Store, UnitReplacement
+from everthread.text.analyzer import detect_language, remove_quotes, terms
+from everthread.types import Filter, JSONValue, Line, NewUnit, Unit, now
+
+FACT = "fact"  # the kind of the units
+BATCH_LINES = 512  # read and written together
+CONTEXT_SEQS = 8  # before a line, among which the reader gets those of its session, to see what "she" means
+NO_VECTORS = "none"  # the name of the model of units that are stored without vectors
+
+StatementReader = Callable[[Sequence[Line], Sequence[Statement]], list[Statement]]
+"""Returns what lines of one session state, given what is known so far: see `facts.rules.read_statements`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingState:
+    """How far a bank was read for facts.
+
+    Attributes:
+        last_seq: the number of the last line that was read.
+        excluded: the numbers of lines that are never read, because the person had facts that they state forgotten.
+    """
+
+    last_seq: int = 0
+    excluded: frozenset[int] = frozenset()
+
+    @classmethod
+    def parse(cls, value: JSONValue | None) -> ReadingState:
+        """Parse the setting's value; an unset or invalid one is the state in which nothing was read."""
+        if not isinstance(value, Mapping):
+            return cls()
+        last, excluded = value.get("to"), value.get("never")
+        return cls(
+            last if type(last) is int and last > 0 else 0,
+            frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
+        )
+
+    def to_json(self) -> JSONValue:
+        """Return the setting's value."""
+        return {"to": self.last_seq, **({"never": sorted(self.excluded)} if self.excluded else {})}
+
+
+# ------------------------------------------------------------------ units
+
+
+def build_unit(statement: Statement, language: str) -> NewUnit:
+    """Build the unit of a statement, with a sentence in a language as its text."""
+    seqs = statement.seqs or (0,)
+    fields: dict[str, JSONValue] = {
+        "subject": statement.subject or None,
+        "attribute": statement.attribute or None,
+        "value": statement.value,
+        "ends": statement.ends or None,
+        "moment": statement.moment,
+        "writer": statement.writer,
+        "confidence": None if statement.confidence == 1 else statement.confidence,
+        "lines": list(statement.seqs),
+        "position": None if statement.position == seqs[-1] else statement.position,
+        META_UNDATED: statement.is_undated or None,
+    }
+    return NewUnit(
+        kind=FACT,
+        text=describe_statement(statement, language),
+        first_seq=seqs[0],
+        last_seq=seqs[-1],
+        said_at=statement.said_at,
+        metadata={name: value for name, value in fields.items() if value is not None},
+        sources=statement.seqs,
+    )
+
+
+def parse_unit(unit: Unit) -> Statement:
+    """Return what a unit states. One without an attribute states its sentence."""
+    data = unit.metadata
+    attribute, value, moment, position = (data.get(name) for name in ("attribute", "value", "moment", "position"))
+    is_sentence = not attribute
+    return Statement(
+        subject="" if is_sentence else str(data.get("subject", "")),
+        attribute=str(attribute or ""),
+        value=value if isinstance(value, str) else unit.text,
+        seqs=_parse_seqs(unit),
+        said_at=unit.said_at,
+        ends=data.get("ends") is True,
+        moment=moment if isinstance(moment, str) and is_moment(moment) else None,
+        writer=_parse_writer(data.get("writer")),
+        confidence=_parse_confidence(data.get("confidence")),
+        is_undated=unit.is_undated,
+        position=position if type(position) is int else unit.last_seq,
+        id=unit.id,
+    )
+
+
+def _parse_seqs(unit: Unit) -> tuple[int, ...]:
+    lines = unit.metadata.get("lines")
+    if isinstance(lines, list) and all(type(seq) is int and unit.first_seq <= seq <= unit.last_seq for seq in lines):
+        return tuple(lines)
+    return tuple(sorted({unit.first_seq, unit.last_seq} - {0}))
+
+
+def _parse_writer(value: JSONValue) -> Writer:
+    return next((writer for writer in WRITERS if writer == value), "model")
+
+
+def _parse_confidence(value: JSONValue) -> float:
+    return float(value) if isinstance(value, int | float) else 1.0
+
+
+def read_statements(store: Store, bank: str) -> dict[int, tuple[Statement, int]]:
+    """Return the statements of a bank by their ids, each with the id of its current unit.
+
+    A statement has the id of the first unit in its chain, so that a correction by the person does not change it.
+    """
+    units = {unit.id: unit for unit in store.units(bank, (FACT,))}
+    statements = {}
+    for unit in units.values():
+        if unit.valid_to is None:
+            root = unit
+            while root.supersedes in units:
+                root = units[root.supersedes]
+            statements[root.id] = replace(parse_unit(unit), id=root.id), unit.id
+    return statements
+
+
+# --------------------------------------------------------------- catching up
+
+
+def catch_up(store: Store, bank: str, reader: StatementReader) -> dict[int, tuple[Statement, int]]:
+    """Read the lines that were not read yet, store what they state, and return all statements by their ids.
+
+    Each batch of lines is stored in one transaction. In a bank that can't be written, their statements are returned
+    without being stored. A bank that never remembers has none.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        reader: reads lines.
+
+    Returns:
+        As `read_statements` does.
+    """
+    known = read_statements(store, bank)
+    while True:
+        settings = store.settings(bank)
+        if remember_policy(settings) is False:
+            return {}
+        before = settings.get(SETTING_FACTS)
+        state = ReadingState.parse(before)
+        lines = list(store.lines(bank, after=state.last_seq, limit=BATCH_LINES, include_wordless=True))
+        if not lines:
+            return known
+        new, after = _Batch(store, bank, reader, lines, state).read([statement for statement, _ in known.values()])
+        try:
+            is_stored = _store(store, bank, new, before, after)
+        except StoreUnavailable:
+            return _read_unstored(store, bank, reader, known, state)
+        if new or not is_stored:
+            known = read_statements(store, bank)
+
+
+def _store(
+    store: Store,
+    bank: str,
+    statements: Sequence[Statement],
+    before: JSONValue | None,
+    after: ReadingState,
+    supersedes: Sequence[int] = (),
+) -> bool:
+    """Store statements and the state in one transaction; False if the bank has changed in the meantime."""
+    languages = _find_languages(store, bank, statements)
+    units = [build_unit(statement, language) for statement, language in zip(statements, languages, strict=True)]
+    change = UnitReplacement(FACT, (), units, (), 0, SETTING_FACTS, before, lambda _: after.to_json(), supersedes)
+    return store.replace_units(bank, change, NO_VECTORS, now())
+
+
+def _find_languages(store: Store, bank: str, statements: Sequence[Statement]) -> list[str]:
+    """Return the language of each statement's lines."""
+    wanted = sorted({seq for statement in statements for seq in statement.seqs})
+    languages = {line.seq: detect_language(line.text) for line in (store.get(bank, wanted) if wanted else ())}
+    return [languages.get(statement.seqs[-1] if statement.seqs else 0, "en") for statement in statements]
+
+
+def _read_unstored(
+    store: Store,
+    bank: str,
+    reader: StatementReader,
+    known: Mapping[int, tuple[Statement, int]],
+    state: ReadingState,
+) -> dict[int, tuple[Statement, int]]:
+    """Read the remaining lines without storing anything."""
+    statements = dict(known)
+    while lines := list(store.lines(bank, after=state.last_seq, limit=BATCH_LINES, include_wordless=True)):
+        batch = _Batch(store, bank, reader, lines, state)
+        new, state = batch.read([statement for statement, _ in statements.values()])
+        for number, statement in enumerate(new, max(statements, default=0) + 1):
+            statements[number] = replace(statement, id=number), number
+    return statements
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Consecutive lines that are read for facts."""
+
+    store: Store
+    bank: str
+    reader: StatementReader
+    lines: Sequence[Line]
+    state: ReadingState
+
+    def read(self, known: Sequence[Statement]) -> tuple[list[Statement], ReadingState]:
+        """Return what the lines state, in their order, and the state afterwards."""
+        excluded = self.state.excluded | self._find_excluded()
+        carried, copies = self._carry_over()
+        readable = [line for line in self.lines if line.seq not in excluded | copies and is_readable(line)]
+        found = list(carried)
+        for _, group in groupby(sorted(readable, key=_group_key), _group_key):
+            found += self._read_group(list(group), [*known, *found], excluded)
+        after = ReadingState(self.lines[-1].seq, excluded)
+        return sorted(found, key=lambda statement: statement.seqs[-1]), after
+
+    def _find_excluded(self) -> set[int]:
+        """Return the lines that repeat, correct or replace one that is never read."""
+        excluded = set(self.state.excluded)
+        for line in self.lines if excluded else ():
+            if any(line.metadata.get(name) in excluded for name in LINKS):
+                excluded.add(line.seq)
+        return excluded
+
+    def _read_group(
+        self, lines: Sequence[Line], known: Sequence[Statement], excluded: Collection[int]
+    ) -> Iterator[Statement]:
+        """Yield what lines of one session state. A statement of other lines, or of no known attribute, is left out."""
+        context = [line for line in self._read_context(lines[0]) if line.seq not in excluded and is_readable(line)]
+        given = {line.seq: _without_quotes(line) for line in (*context, *lines)}
+        new = {line.seq for line in lines}
+        seen = set()
+        for statement in self.reader(list(given.values()), known):
+            seqs = statement.seqs
+            key = (statement.subject, statement.attribute, statement.value, statement.ends, statement.moment, seqs)
+            if not seqs or seqs[-1] not in new or not given.keys() >= set(seqs) or key in seen:
+                continue
+            seen.add(key)
+            if is_known(statement.attribute) and _is_said(statement, [given[seq] for seq in seqs]):
+                yield _date(statement, given[seqs[-1]])
+
+    def _read_context(self, line: Line) -> Iterable[Line]:
+        """Return the lines of the session shortly before a line."""
+        after = max(line.position - 1 - CONTEXT_SEQS, 0)
+        before = self.store.lines(self.bank, Filter(session=line.session), after=after, limit=CONTEXT_SEQS)
+        return [earlier for earlier in before if earlier.seq < line.position]
+
+    def _carry_over(self) -> tuple[list[Statement], set[int]]:
+        """Return what restored lines stated before they were discarded, and which of the lines these are.
+
+        So the person's corrections come back, and a language model need not read the lines again.
+        """
+        originals = {seq: line for line in self.lines if type(seq := line.metadata.get(META_REPEATS)) is int}
+        recorded = {line.seq: line for line in read_recorded(self.store, self.bank, list(originals))}
+        new_seqs = {
+            seq: line.seq
+            for seq, line in originals.items()
+            if seq in recorded and (recorded[seq].text, recorded[seq].speaker) == (line.text, line.speaker)
+        }
+        if not new_seqs:
+            return [], set()
+        units = self.store.units(self.bank, (FACT,), include_retracted=True)
+        carried: list[Statement] = []
+        copies: set[int] = set()
+        for unit in units:
+            statement = parse_unit(unit)
+            if unit.retracted_at is None or unit.valid_to is not None or not new_seqs.keys() >= set(statement.seqs):
+                continue
+            if statement.seqs and statement.attribute:
+                seqs = tuple(new_seqs[seq] for seq in statement.seqs)
+                carried.append(replace(statement, seqs=seqs, position=seqs[-1], id=0))
+                copies.update(seqs)
+        return carried, copies
+
+
+def is_readable(line: Line) -> bool:
+    """Return whether a line may state facts: it is a person's, was not heard by the way, and waits for no consent."""
+    marks = (META_NEEDS_CONSENT, META_HEARD, META_GREETING)
+    return line.role == "user" and bool(line.text) and not any(line.metadata.get(mark) for mark in marks)
+
+
+def _group_key(line: Line) -> tuple[str, int]:
+    """Return the key by which lines are grouped: those of a session, and each correction by itself."""
+    return line.session, line.seq if META_CORRECTS in line.metadata else 0
+
+
+def _without_quotes(line: Line) -> Line:
+    return replace(line, text=remove_quotes(line.text, line.metadata))
+
+
+def _is_said(statement: Statement, lines: Sequence[Line]) -> bool:
+    """Return whether the lines name the subject of a statement, or the one to whom it is related, and its value.
+
+    Otherwise a word of a forgotten line would remain in what others state. `facts.entities` finds out what "my sister"
+    is called whenever facts are read.
+    """
+    text = " ".join(f"{line.speaker} {line.text}" for line in lines)
+    owner = statement.subject.split("'s ")[0]
+    value_terms = set(terms(statement.value))
+    is_value_said = not value_terms or not value_terms.isdisjoint(terms(text)) or statement.attribute == "status"
+    return bool(owner) and owner.casefold() in text.casefold() and is_value_said
+
+
+def _date(statement: Statement, line: Line) -> Statement:
+    """Return a statement with the time and the place of its last line, and without a moment that is none."""
+    moment = statement.moment if statement.moment and is_moment(statement.moment) else None
+    position = line.position
+    return replace(statement, said_at=line.said_at, is_undated=line.is_undated, moment=moment, position=position)
+
+
+# ------------------------------------------------------------ what people change
+
+
+def add_statements(store: Store, bank: str, statements: Sequence[Statement], supersedes: Sequence[int] = ()) -> bool:
+    """Store what the person states, in one transaction.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        statements: the statements.
+        supersedes: the units in whose place the first of them are.
+
+    Returns:
+        False, with nothing stored, if a line or a unit was removed in the meantime; read again.
+    """
+    before = store.settings(bank).get(SETTING_FACTS)
+    return _store(store, bank, statements, before, ReadingState.parse(before), supersedes)
+
+
+def forget_statements(store: Store, bank: str, statements: Sequence[Statement], unit_ids: Iterable[int]) -> None:
+    """Forget statements and not their lines, which are never read for facts again.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        statements: the statements.
+        unit_ids: the ids of their current units. Those that they superseded are deleted, too.
+
+    Raises:
+        StoreUnavailable: they are deleted, but bytes of them may remain.
+    """
+    seqs = {seq for statement in statements for seq in statement.seqs}
+
+    def exclude(value: JSONValue | None) -> JSONValue:
+        state = ReadingState.parse(value)
+        return replace(state, excluded=state.excluded | seqs).to_json()
+
+    store.update_setting(bank, SETTING_FACTS, exclude)
+    for number in unit_ids:
+        try:
+            store.forget_unit(bank, FACT, number)
+        except NotFound:  # removed in the meantime
+            continue
