@@ -12,8 +12,8 @@ reader of facts is developed. A file is one conversation:
       ? Nora | likes | jazz
 
 A fact begins with two spaces and a mark: + if it holds from then on, - if it has ended, ? if it counts neither way.
-Its fields are subject, attribute, the wordings of the value, separated by " / ", and optionally a year, month or day.
-A line without facts states none, and nothing may be read from it.
+Its fields are subject, attribute, the wordings of the value, separated by " / ", and optionally a year, month or day,
+or "ended" after the mark ?. A line without facts states none, and nothing may be read from it.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ MARKS: tuple[Mark, ...] = get_args(Mark)
 FOLDER = files("everthread.bench").joinpath("facts")
 PART_FOLDERS = {"open": FOLDER, "held-out": FOLDER.joinpath("held_out")}
 HELD_OUT = "held_out"
+ENDED = "ended"
 FIRST_HOUR = 18  # of the first line of each day; the others follow minute by minute
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SPOKEN = re.compile(r"(?P<speaker>[^\s:：|][^:：|]{0,39}): (?P<text>\S.*)")
@@ -54,6 +55,7 @@ class GoldFact:
         attribute: one of `everthread.facts.attributes`.
         values: the wordings of its value, any of which is right.
         moment: the year, month or day from which it holds or at which it ended, if the line says so.
+        has_ended: whether a fact of mark ? has ended.
     """
 
     mark: Mark
@@ -61,6 +63,12 @@ class GoldFact:
     attribute: str
     values: tuple[str, ...]
     moment: str | None = None
+    has_ended: bool = False
+
+    @property
+    def ends(self) -> bool | None:
+        """Whether it states that this no longer holds; None for a fact of mark ? that leaves it open."""
+        return self.mark == "-" or self.has_ended or (None if self.mark == "?" else False)
 
     @property
     def is_counted(self) -> bool:
@@ -68,7 +76,8 @@ class GoldFact:
         return self.mark != "?"
 
     def __str__(self) -> str:
-        fields = (self.subject, self.attribute, " / ".join(self.values), self.moment)
+        last = ENDED if self.has_ended else self.moment
+        fields = (self.subject, self.attribute, " / ".join(self.values), last)
         return f"{self.mark} {' | '.join(text for text in fields if text is not None)}"
 
 
@@ -237,6 +246,8 @@ class _Reader:
         values = tuple(wording.strip() for wording in value.split(" / "))
         if not all(values):
             raise self.error(f"{shorten(value)} has an empty wording", "separate wordings by a slash between spaces")
+        if moments == [ENDED] and mark == "?":
+            return GoldFact(mark, subject, attribute, values, has_ended=True)
         moment = self._check_moment(moments[0]) if moments else None
         return GoldFact(mark, subject, attribute, values, moment)
 

@@ -7,7 +7,7 @@ end. The rules of agreement:
   and possessives ("the Beatles" is "Beatles"; "old bike" is not "bike").
 * Subjects agree if they have the same name. A relation is replaced by the name that the conversation's own annotation
   gives it ("Nora's sister" is "Mia"), if it gives one only.
-* A fact of mark ? agrees with a statement of either kind. It makes the statement right, and is not missed.
+* A fact of mark ? makes a statement right, and is not missed. Unless it says "ended", it may hold or end.
 * An ending of an attribute that has one value at a time may leave out the value: it ends the one that holds.
 """
 
@@ -139,7 +139,7 @@ class Names:
         """Return whether a statement states a fact."""
         return (
             statement.attribute == fact.attribute
-            and (fact.mark == "?" or statement.ends == (fact.mark == "-"))
+            and fact.ends in (None, statement.ends)
             and self.resolve(statement.subject) == self.resolve(fact.subject)
             and self._values_agree(statement, fact)
         )

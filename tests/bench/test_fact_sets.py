@@ -21,6 +21,7 @@ Nora: we sold the bike. I've been a nurse since 2019
   - Nora | owns | bike
   + Nora | occupation | nurse | 2019
   ? Nora | favourite vehicle | bike
+  ? Nora | employer | Kessler | ended
 """
 
 
@@ -47,8 +48,10 @@ def test_a_conversation_has_numbered_lines_of_days_with_their_facts() -> None:
         GoldFact("-", "Nora", "owns", ("bike",)),
         GoldFact("+", "Nora", "occupation", ("nurse",), "2019"),
         GoldFact("?", "Nora", "favourite vehicle", ("bike",)),
+        GoldFact("?", "Nora", "employer", ("Kessler",), has_ended=True),
     )
-    assert [fact.is_counted for fact in last.facts] == [True, True, False]
+    assert [fact.is_counted for fact in last.facts] == [True, True, False, False]
+    assert [fact.ends for fact in last.facts] == [True, False, None, True]
     assert (first.number, last.number) == (4, 11)
 
 
@@ -84,6 +87,7 @@ TALK = "2024-03-03\nNora: I live in Porto."
         (TALK + "\n  + Nora | home | ", 3, "has 3 fields, or an empty one", "write subject | attribute | value"),
         (TALK + "\n  + Nora | lives in | Porto", 3, "there is no attribute 'lives in'", "age, allergy"),
         (TALK + "\n  + Nora | home | / Porto /  / x", 3, "has an empty wording", "separate wordings by a slash"),
+        (TALK + "\n  + Nora | home | Porto | ended", 3, "'ended' is not a moment", "write it as 2019, 2019-05"),
         (TALK + "\n  + Nora | home | Porto | May 2019", 3, "'May 2019' is not a moment", "write it as 2019, 2019-05"),
     ],
 )  # fmt: skip

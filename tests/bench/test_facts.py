@@ -23,6 +23,7 @@ Nora: We sold the bike. I kind of like jazz. I quit at Kessler in May.
   - Nora | owns | bike
   ? Nora | likes | jazz
   - Nora | employer | Kessler | 2024-05
+  ? Nora | occupation | clerk | ended
 """
 CONVERSATION = read_gold(TALK, "en", "open", "talk")
 
@@ -72,6 +73,7 @@ def test_a_reader_gets_the_lines_of_a_day_and_the_statements_of_the_days_before(
         "3 - Nora | employer | ",
         "3 + Nora | likes | jazz",
         "3 - Nora | likes | jazz",
+        "3 - Nora | occupation | clerk",
     ],
 )
 def test_a_statement_is_right_if_a_fact_of_its_line_agrees(row: str) -> None:
@@ -89,6 +91,7 @@ def test_a_statement_is_right_if_a_fact_of_its_line_agrees(row: str) -> None:
         "1 - Mia | home | Porto",
         "1 + Mia | home | beautiful Porto",
         "3 + Nora | owns | bike",
+        "3 + Nora | occupation | clerk",
         "3 - Nora | owns | old bike",
         "3 - Nora | owns | ",
         "1 + Mia | home | ",
