@@ -4,7 +4,8 @@ The engine (`rules`) knows no language. In a template
 
 - `{name}` is the macro of that name: a regular expression, or a list of them of which any one matches;
 - `{attribute:name}` is a slot: what the macro matches is a value of the attribute;
-- `{attribute:name*}` is a slot for several values, joined as the macro `separator` says;
+- `{attribute:name*}` is a slot for several values, with the macro `separator` between them and `last_separator`
+  before the last; with `+`, any of the two may be before each;
 - a space is any white space, `'` an apostrophe that people leave out, and `’` one that they don't.
 
 All else is a regular expression, case-insensitive, whose repetitions must be bounded.
@@ -31,7 +32,7 @@ BLOCKS = ("line", "sentence", "before", "after")
 
 Gender = Literal["f", "m", ""]
 
-_MACRO = re.compile(r"\{([a-z_]+)(?::([a-z_]+)(\*?))?\}")
+_MACRO = re.compile(r"\{([a-z_]+)(?::([a-z_]+)([*+]?))?\}")
 _WRITTEN = {" ": r"(?>\s+)", "'": "['’]?", "’": "['’]"}
 _WRITTEN_MARK = re.compile("[ '’]")
 
@@ -81,8 +82,11 @@ class Pattern:
         bare: where the subject may be left out, so that it is the speaker: "sentence" (at its beginning), "clause" or
             "never".
         prefix: a word that the value needs before it: "no " in "no meat".
+        about: whether they are only about the speaker or only about others.
+        of_known: whether they only end what is known to hold.
+        context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
-        is_gone: whether the subject is a pet that is no longer there.
+        is_gone: whether the subject is a pet or a partner that is no longer there.
         confidence: how sure such a statement is.
     """
 
@@ -93,6 +97,9 @@ class Pattern:
     is_event: bool = False
     bare: Literal["sentence", "clause", "never"] = "never"
     prefix: str = ""
+    about: Literal["speaker", "others", "anyone"] = "anyone"
+    of_known: bool = False
+    context: re.Pattern[str] | None = None
     attribute: str = ""
     is_gone: bool = False
     confidence: float = 0.9
@@ -115,7 +122,7 @@ class Grammar:
         before_block: with it in a sentence before a clause, the clause states nothing.
         after_block: with it in a sentence after a value, the clause states nothing.
         leading: what is cut off before a value: articles and possessives.
-        separator: what stands between the values of a list.
+        separators: what is between the values of a list.
         never: what is never a value.
         relations: the words for relations, in small letters.
         pronouns: the gender of each pronoun and possessive.
@@ -140,7 +147,7 @@ class Grammar:
     before_block: re.Pattern[str]
     after_block: re.Pattern[str]
     leading: re.Pattern[str]
-    separator: re.Pattern[str]
+    separators: re.Pattern[str]
     never: re.Pattern[str]
     relations: Mapping[str, Relation]
     pronouns: Mapping[str, Gender]
@@ -159,7 +166,11 @@ class Grammar:
         Args:
             text: the text in small letters.
         """
-        return [pattern for pattern in self.patterns if any(cue in text for cue in pattern.cues)]
+        return [
+            pattern
+            for pattern in self.patterns
+            if any(cue in text for cue in pattern.cues) and (pattern.context is None or pattern.context.search(text))
+        ]
 
 
 @cache
@@ -209,7 +220,8 @@ class _Builder:
             heads=heads,
             persons=self._compile(self.macros["person"]),
             **{f"{name}_block": self._compile(table["blocks"][name]) for name in BLOCKS},
-            **{name: self._compile(self.macros[name]) for name in ("leading", "separator", "never")},
+            **{name: self._compile(self.macros[name]) for name in ("leading", "never")},
+            separators=self._compile(["{last_separator}", "{separator}"]),
             relations=self.relations,
             pronouns=table["pronouns"],
             possessive=table["possessive"],
@@ -224,6 +236,8 @@ class _Builder:
 
     def _read_pattern(self, table: Mapping[str, Any]) -> Pattern:
         fields = {**table, "cues": tuple(table["cues"]), "forms": tuple(map(self._read_form, table["forms"]))}
+        if "context" in table:
+            fields["context"] = self._compile(table["context"])
         return Pattern(**fields)
 
     def _read_form(self, template: str) -> Form:
@@ -247,8 +261,12 @@ class _Builder:
     def _expand_macro(self, name: str, slot: str | None, star: str | None) -> str:
         macro = self._macro(slot or name)
         if star:
-            separator = self._macro("separator")
-            macro = f"{macro}(?:{separator}{macro}){{0,{MAX_LISTED - 1}}}"
+            between, last = self._macro("separator"), self._macro("last_separator")
+            macro = (
+                f"{macro}(?:(?:{between}{macro}){{0,{MAX_LISTED - 2}}}{last}{macro})?"
+                if star == "*"
+                else f"{macro}(?:(?:{last}|{between}){macro}){{0,{MAX_LISTED - 1}}}"
+            )
         return f"(?P<{name}>{macro})" if slot else macro
 
     def _macro(self, name: str) -> str:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, RELATIONS
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, Relation, load_grammar
+from everthread.facts.history import value_key
 from everthread.facts.moments import find_moment, read_told_moment
 from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language, remove_quotes
@@ -25,6 +26,7 @@ from everthread.types import Line
 MAX_CHARS = 2000  # of a line that are read; a longer text is a document more often than talk
 MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
+MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _MASK = "\x00"  # stands for a quoted character: no value has it
@@ -59,6 +61,7 @@ class _Being:
         gender: "f", "m", or empty if unknown.
         relation: what it is to whom, by owner and attribute, if the clause says so.
         is_speaker: whether it is who says it.
+        is_certain: whether it is known to be a person or a pet. A pronoun could also mean any other name.
         end: where in the sentence the words for it end.
     """
 
@@ -66,6 +69,7 @@ class _Being:
     gender: Gender = ""
     relation: tuple[str, str] | None = None
     is_speaker: bool = False
+    is_certain: bool = True
     end: int = 0
 
 
@@ -77,9 +81,13 @@ class _Names:
     kinds: dict[str, str] = field(default_factory=dict)  # of pets, by name
     spelling: dict[str, str] = field(default_factory=dict)  # by the name in small letters
     genders: dict[str, Gender] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)  # the names of those who were known by a relation
+    values: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    speakers: set[str] = field(default_factory=set)
 
     def add(self, statement: Statement) -> None:
         """Learn the names in a statement."""
+        self.values[statement.subject, statement.attribute].add(value_key(statement.value))
         if statement.attribute in RELATIONS:
             names = self.relatives[statement.subject, statement.attribute]
             if statement.ends:
@@ -90,6 +98,14 @@ class _Names:
         elif statement.attribute == "kind":
             self.kinds[statement.subject] = statement.value.lower()
         self.spelling.setdefault(statement.subject.lower(), statement.subject)
+
+    def holds(self, subject: str, attribute: str, value: str) -> bool:
+        """Return whether a value was stated, or one that begins with it."""
+        return any(known.startswith(value_key(value)) for known in self.values.get((subject, attribute), ()))
+
+    def is_known(self, name: str) -> bool:
+        """Return whether a name was stated, or is that of a speaker."""
+        return name.lower() in self.spelling or name in self.speakers
 
     def find_relative(self, owner: str, relation: Relation) -> str | None:
         """Return the name of the only one of this relation to its owner; None if there is none, or another one."""
@@ -110,33 +126,47 @@ class _Reader:
 
     def __init__(self, known: Iterable[Statement]) -> None:
         self.names = _Names()
-        self.focus: list[_Being] = []
+        self.focus: Sequence[_Being] = ()
+        self.focus_at = ("", 0)  # the session and the number of the line that last mentioned anyone
         for statement in known:
             self.names.add(statement)
 
-    def read(self, line: Line) -> Iterator[Statement]:
-        """Yield what a line states."""
-        self.focus = []
-        if line.role != "user" or not line.text:
-            return
+    def read(self, line: Line) -> list[Statement]:
+        """Return what a line states."""
         text = _QUOTE.sub(lambda quote: _MASK * len(quote[0]), remove_quotes(line.text[:MAX_CHARS], line.metadata))
         small = text.lower()
         grammar = load_grammar(detect_language(text), lowercase=small == text)
         if grammar is None:
-            return
-        patterns = grammar.find_patterns(small)
-        if not patterns or grammar.line_block.search(text):
-            return
-        seen = set()
+            return []
+        self.names.speakers.add(line.speaker)
+        session, seq = self.focus_at
+        if line.session != session or line.seq - seq > MAX_FOCUS_LINES:
+            self.focus = ()
+        is_read = line.role == "user" and grammar.line_block.search(text) is None
+        patterns = grammar.find_patterns(small) if is_read else []
+        found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
             reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, self.focus)
             for statement in reading.read():
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
-                if key not in seen:
-                    seen.add(key)
-                    self.names.add(statement)
-                    yield statement
-            self.focus = reading.find_beings() or self.focus
+                found.setdefault(key, statement)
+                self.names.add(statement)
+            if beings := reading.find_beings():
+                self.focus, self.focus_at = beings, (line.session, line.seq)
+        return list(self._settle(found.values()))
+
+    def _settle(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        """Yield the statements of a line, about those whose names the line gives by their names."""
+        statements = list(statements)
+        pets = {each.value: each.subject for each in statements if each.attribute == "pet"}
+        named = {(pets[each.subject], each.value) for each in statements if each.subject in pets}  # owner and kind
+        for each in statements:
+            is_nameless = each.attribute == "pet" and any(
+                owner == each.subject and kind in each.value.lower() and each.value not in self.names.kinds
+                for owner, kind in named
+            )
+            if not is_nameless:
+                yield replace(each, subject=self.names.aliases.get(each.subject, each.subject))
 
 
 @dataclass(slots=True)
@@ -153,11 +183,9 @@ class _Sentence:
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
-        if self.grammar.sentence_block.search(self.text):
-            return
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
-        if not patterns or is_question_only(self.text):
+        if not patterns or self.grammar.sentence_block.search(self.text) or is_question_only(self.text):
             return
         for pattern in patterns:
             if pattern.anywhere:
@@ -166,16 +194,23 @@ class _Sentence:
         yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
     def find_beings(self) -> list[_Being]:
-        """Return those that the sentence mentions by a relation or a known name, except speakers."""
+        """Return those that the sentence mentions by a relation or a name, except speakers."""
         if self.beings is None:
             self.beings = []
             for match in self.grammar.persons.finditer(self.text):
-                if (name := match["name"]) and name.lower() not in self.names.spelling:
-                    continue
-                being = self._identify(match)
-                if being is not None and not being.is_speaker and being.name != self.line.speaker:
+                being = self._identify_mention(match)
+                if being is not None and not being.is_speaker and being.name not in self.names.speakers:
                     self.beings.append(being)
         return self.beings
+
+    def _identify_mention(self, match: re.Match[str]) -> _Being | None:
+        name = match["other"] or match["name"]
+        if match["relation"] or (name and self.names.is_known(name)):
+            return self._identify(match)
+        is_first = match.start() == 1 and self.text[match.end() :].lstrip()[:1].islower()
+        if not name or is_first or not (match["other"] or name[0].isupper()):
+            return None  # the first word has a capital letter in any case
+        return _Being(name, is_certain=False, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
@@ -197,17 +232,23 @@ class _Sentence:
                 "": self._speaker(),
             }
             ends = {"subject": subject.end() if subject else start, "owner": owner.end() if owner else start, "": start}
-            if subject is not None:
+            if beings["subject"] is not None:
                 current = beings["subject"]
             elif is_joined and current is not None and self._continues(current, start):
                 beings["subject"], ends["subject"] = current, self._space_before(start)
-            is_bare = beings["subject"] is None and subject is None
+            is_bare = beings["subject"] is None and (subject is None or subject["name"] is not None)
             for pattern in patterns:
                 bare = is_bare and (pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start)))
                 for form in pattern.forms:
                     being, at = beings[form.head], ends[form.head]
                     if form.head == "subject" and bare:
                         being, at = self._speaker(), self._space_before(start)
+                    if (
+                        being is not None
+                        and pattern.about != "anyone"
+                        and being.is_speaker != (pattern.about == "speaker")
+                    ):
+                        continue
                     match = form.regex.match(self.text, at) if being is not None else None
                     if being is not None and match is not None and not self._is_blocked(start, match.end()):
                         yield from self._state(pattern, form, match, being, start)
@@ -268,6 +309,8 @@ class _Sentence:
         if groups.get("relative"):
             return self._find_adjacent(match.start())
         if name := groups.get("name"):
+            if not (name[:1].isupper() or self.names.is_known(name)):
+                return None
             known = self.names.spelling.get(name.lower(), name)
             return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=match.end())
         if groups.get("possessor_speaker"):
@@ -282,7 +325,7 @@ class _Sentence:
             return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
         if name := groups.get("possessor_name"):
             return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
-        return None
+        return self._speaker() if groups.get("relation") else None
 
     def _identify_relative(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
         owner = self._identify_owner(match, groups)
@@ -301,7 +344,12 @@ class _Sentence:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
         here = [being for being in self.beings or () if being.end <= start]
         found = {being.name: being for being in here or self.focus if being.gender in (gender, "") or not gender}
-        return next(iter(found.values())) if len(found) == 1 else None
+        if len(found) != 1:
+            return None
+        being = next(iter(found.values()))
+        if not being.is_certain:
+            return None
+        return replace(being, name=self.names.aliases.get(being.name, being.name))
 
     def _find_adjacent(self, start: int) -> _Being | None:
         """Return the one whose mention ends where a relative clause begins."""
@@ -317,6 +365,8 @@ class _Sentence:
             return
         moment = self._find_moment(pattern, match, start)
         for name, attribute, value in self._list_values(pattern, form, match, subject):
+            if pattern.of_known and not self.names.holds(name, attribute, value):
+                continue
             yield Statement(
                 name,
                 attribute,
@@ -336,23 +386,40 @@ class _Sentence:
         groups = match.groupdict()
         if pattern.attribute:
             yield subject.name, pattern.attribute, ""
-        if pattern.is_gone and subject.relation is not None and subject.relation[1] == "pet":
+        if pattern.is_gone and subject.relation is not None:
             owner, attribute = subject.relation
-            yield owner, attribute, subject.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
-        if groups.get("names"):
-            yield from self._list_relatives(groups, subject)
+            value = subject.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
+            if attribute == "pet" or (attribute == "partner" and value == subject.name):
+                yield owner, attribute, value
+        if names := groups.get("names") or groups.get("names_too"):
+            yield from self._list_relatives(groups["kin"] or "", names, subject)
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, FAVOURITE + groups["favourite_kind"].lower(), value
-        for attribute in ATTRIBUTES.intersection(groups):
+        if groups.get("name") and not subject.is_speaker:
+            yield from self._name(subject, groups["name"] or "")
+            return
+        for attribute in sorted(ATTRIBUTES.intersection(groups)):
             if text := groups[attribute]:
                 for value in self._split(text, attribute in form.lists):
                     if not (attribute == "name" and value.lower() in subject.name.lower()):
                         yield subject.name, attribute, pattern.prefix + value
 
-    def _list_relatives(self, groups: Mapping[str, str | None], owner: _Being) -> Iterator[tuple[str, str, str]]:
-        relation = self.grammar.relations[" ".join((groups["kin"] or "").lower().split())]
-        for name in self._split(groups["names"] or "", True):
+    def _name(self, being: _Being, name: str) -> Iterator[tuple[str, str, str]]:
+        """Yield the statements that give a name to someone known by a relation so far."""
+        owner, attribute = being.relation or ("", "")
+        noun = being.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
+        if noun == being.name:
+            return
+        self.names.aliases[being.name] = name
+        self.names.genders.setdefault(name, being.gender)
+        yield owner, attribute, name
+        if attribute == "pet":
+            yield name, "kind", noun
+
+    def _list_relatives(self, kin: str, names: str, owner: _Being) -> Iterator[tuple[str, str, str]]:
+        relation = self.grammar.relations[" ".join(kin.lower().split())]
+        for name in self._split(names, True):
             if name.lower() != self.line.speaker.lower():
                 self.names.genders.setdefault(name, relation.gender)
                 yield owner.name, relation.attribute, name
@@ -361,7 +428,7 @@ class _Sentence:
 
     def _split(self, text: str, is_list: bool) -> Iterator[str]:
         """Yield the values in the words of a slot, without articles."""
-        for part in self.grammar.separator.split(text) if is_list else (text,):
+        for part in self.grammar.separators.split(text) if is_list else (text,):
             value = self.grammar.leading.sub("", part.strip(), count=1).strip(" ,;:.-–")
             if value and not self.grammar.never.fullmatch(value):
                 yield value
@@ -373,6 +440,8 @@ class _Sentence:
         later = (at for at, _ in self._find_starts() if at >= match.end() and subject.match(self.text, at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
+        if found is not None and "," in self.text[match.end() : found.start()].strip(" ,"):
+            found = None
         if found is None:
             found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
             if found is not None and self.text[found.end() : start].strip(" ,"):
