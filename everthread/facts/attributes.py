@@ -48,6 +48,8 @@ MANY = frozenset(
     ("likes", "dislikes", "allergy", "language", "plays", "hobby", "owns", "health", "takes", "member")
 ) | (RELATIONS - SINGLE)
 ATTRIBUTES = SINGLE | MANY
+POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
+PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
 FAVOURITE = "favourite "  # and the kind of thing
 
 

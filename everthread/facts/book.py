@@ -57,6 +57,15 @@ class _Known:
     def statements_of(self, fact: Fact) -> list[tuple[Statement, int]]:
         return [self.stored[number] for number in fact.statements if number in self.stored]
 
+    def statements_of_value(self, fact: Fact) -> list[tuple[Statement, int]]:
+        """Return all statements of a fact's value, also that it ended, or was true before and is again."""
+        key = fact.subject, fact.attribute, value_key(fact.value)
+        return [
+            self.stored[each.id]
+            for each in self.entities.statements
+            if (each.subject, each.attribute, value_key(each.value)) == key
+        ]
+
 
 @raises_bank_damaged
 class FactBook:
@@ -166,36 +175,34 @@ class FactBook:
         return self._state(fact_id, end, superseding=False)
 
     def forget_fact(self, fact_id: int, *, with_lines: bool = False) -> list[int]:
-        """Delete a fact. Its lines stay, unless they are forgotten with it, and are never read for facts again.
+        """Delete a fact, and what lines state of the same value at other times.
+
+        The lines stay, unless they are forgotten with it, and are never read for facts again.
 
         Args:
             fact_id: the fact.
             with_lines: whether to forget its lines as well, as `Memory.forget` does.
 
         Returns:
-            The numbers of the lines that state it.
+            The numbers of the lines that stated it.
 
         Raises:
             NotFound: there is no such fact.
             StoreUnavailable: it is deleted, but bytes of it may remain.
         """
         known = self._read_known()
-        fact = known.find_fact(fact_id)
-        pairs = known.statements_of(fact)
-        endings = [
-            pair for pair in known.stored.values() if pair[0].ends and pair[0].id in self._endings_of(known, fact)
-        ]
-        if with_lines and fact.seqs:
-            deletion.forget(self.store, self.bank, "line", list(fact.seqs))
-        statements = [statement for statement, _ in (*pairs, *endings)]
-        storage.forget_statements(self.store, self.bank, statements, [number for _, number in (*pairs, *endings)])
-        return list(fact.seqs)
+        pairs = known.statements_of_value(known.find_fact(fact_id))
+        seqs = sorted({seq for statement, _ in pairs for seq in statement.seqs})
+        if with_lines and seqs:
+            deletion.forget(self.store, self.bank, "line", seqs)
+        storage.forget_statements(self.store, self.bank, pairs)
+        return seqs
 
     def merge_entities(self, name: str, other: str) -> Entity:
         """Note that two entities are one; return it. `split_entity` undoes that.
 
         Args:
-            name: the one.
+            name: the one, under whose name both are listed.
             other: the other.
 
         Raises:
@@ -244,17 +251,6 @@ class FactBook:
             superseded = [number for _, number in pairs] if superseding else []
             if storage.add_statements(self.store, self.bank, new, superseded):
                 return self._read_known().find_fact(pairs[0][0].id)
-
-    @staticmethod
-    def _endings_of(known: _Known, fact: Fact) -> set[int]:
-        """Return the ids of the statements that end a fact's value."""
-        return {
-            statement.id
-            for statement in known.entities.statements
-            if (statement.subject, statement.attribute) == (fact.subject, fact.attribute)
-            and statement.ends
-            and value_key(statement.value) == value_key(fact.value)
-        }
 
     def _edit_entities(self, edit: EntityEdit) -> Entity:
         def add(value: JSONValue | None) -> JSONValue:

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from everthread.facts.attributes import KIN, RELATIONS, is_single
+from everthread.facts.attributes import KIN, PARTNERS, POSSESSIVE, RELATIONS, is_single
 from everthread.facts.history import telling_key, value_key
 from everthread.facts.types import Entity, EntityKind, Statement
 
 SUBJECT, VALUE = 0, 1
 Mention = tuple[int, int]  # the id of a statement, and SUBJECT or VALUE
-POSSESSIVE = "'s "
 PLACES = frozenset(("home", "origin"))
 ORGANISATIONS = frozenset(("employer", "school", "member"))
 PET_ATTRIBUTES = frozenset(("kind", "breed", "colour"))
@@ -59,6 +58,11 @@ class _Cluster:
         self.relations += other.relations
         self.mentions |= other.mentions
 
+    def has_kind(self, kind: str) -> bool:
+        """Return whether a statement says that it is of a kind."""
+        stated = [each.value for each in self.mentions.values() if each.attribute == "kind"]
+        return value_key(kind) in map(value_key, stated)
+
     def last_mention(self) -> tuple[object, ...]:
         return max((telling_key(statement) for statement in self.mentions.values()), default=())
 
@@ -81,10 +85,16 @@ class Entities:
         self._names = _name_clusters(self._clusters)
         by_mention = {mention: cluster for cluster in self._clusters for mention in cluster.mentions}
         self.statements = [
-            replace(each, subject=self._names[by_mention[each.id, SUBJECT]]) if each.attribute else each
-            for each in sorted(ordered, key=telling_key)
+            self._resolve(each, by_mention) if each.attribute else each for each in sorted(ordered, key=telling_key)
         ]
         self._aliases = self._find_aliases()
+
+    def _resolve(self, statement: Statement, by_mention: Mapping[Mention, _Cluster]) -> Statement:
+        """Return a statement with the names of its subject and of a pet that it calls by its kind."""
+        pet = by_mention.get((statement.id, VALUE)) if statement.attribute == "pet" else None
+        named = pet is not None and pet.has_kind(statement.value)
+        value = next(iter(pet.names.values()), statement.value) if pet is not None and named else statement.value
+        return replace(statement, subject=self._names[by_mention[statement.id, SUBJECT]], value=value)
 
     def all(self) -> list[Entity]:
         """Return the entities, in the order in which they were first mentioned."""
@@ -190,11 +200,16 @@ class _Clusters:
         return self._find_relative(owner, word, statement) or self._find_or_add_owned(owner, word, statement)
 
     def _find_relative(self, owner: _Cluster, word: str, statement: Statement) -> _Cluster | None:
-        """Return who is the sister of an owner, if a statement names one; of several, the one of the same line."""
+        """Return who is the sister of an owner, if a statement names one; of several, the one of the same line.
+
+        An owner's cat is the pet whose kind that is.
+        """
+        relation = "partner" if word in PARTNERS else word
+        relatives = self._relatives(owner, relation if relation in RELATIONS else "pet")
         named = [
-            (cluster, each)
-            for mention, cluster in self._relatives(owner, word)
-            if (each := cluster.mentions[mention]) is not None
+            (cluster, cluster.mentions[mention])
+            for mention, cluster in relatives
+            if relation in RELATIONS or cluster.has_kind(word)
         ]
         clusters = list(dict.fromkeys(cluster for cluster, _ in named))
         if len(clusters) == 1 or not clusters:
@@ -202,7 +217,7 @@ class _Clusters:
         together = [cluster for cluster, each in named if set(each.seqs) & set(statement.seqs)]
         if together:
             return together[0]
-        if not is_single(word):
+        if not is_single(relation):
             return None
         earlier = [cluster for cluster, each in named if telling_key(each) <= telling_key(statement)]
         return earlier[-1] if earlier else clusters[0]
@@ -220,6 +235,8 @@ class _Clusters:
         """Return the cluster of a statement's value, if that is an entity."""
         attribute, value = statement.attribute, statement.value
         if attribute == "owns" or (attribute == "pet" and value == value.lower() and value != value.upper()):
+            if attribute == "pet" and (named := self._find_relative(subject, value, statement)) is not None:
+                return named
             owned = self._find_or_add_owned(subject, value, statement)
             owned.kind = "pet" if attribute == "pet" else "thing"
             return owned

@@ -7,6 +7,7 @@ Nothing is stored: if a statement is taken away, the facts are those that the ot
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,9 @@ from datetime import UTC, datetime, tzinfo
 from everthread.errors import BadInput
 from everthread.facts.attributes import is_single
 from everthread.facts.types import Fact, Statement
-from everthread.text.analyzer import normalize
+from everthread.text.analyzer import fold
 
+_MOMENT = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
 
 
@@ -53,7 +55,7 @@ def held_at(fact: Fact, moment: datetime) -> bool:
 
 def value_key(value: str) -> str:
     """Return the form of a value in which two wordings are compared: without case, accents and an article."""
-    key = normalize(value).strip()
+    key = fold(value).strip()
     return next((key.removeprefix(article) for article in ARTICLES if key.startswith(article)), key)
 
 
@@ -63,9 +65,9 @@ def read_moment(moment: str, zone: tzinfo | None) -> datetime:
     Raises:
         BadInput: it is none of them.
     """
-    parts = moment.split("-")
+    match = _MOMENT.fullmatch(moment)
     try:
-        year, month, day = (int(part) for part in (*parts, "1", "1")[:3])
+        year, month, day = (int(part or 1) for part in match.groups()) if match else (0, 0, 0)
         return datetime(year, month, day, tzinfo=zone)
     except ValueError:
         raise BadInput(

@@ -8,10 +8,11 @@ two read at once. Units of that kind without an attribute are sentences that a l
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from everthread.bank.line_versions import LINKS, read_recorded
+from everthread.bank.line_versions import LINKS, find_versions, get_recorded
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import (
     META_CORRECTS,
@@ -23,8 +24,8 @@ from everthread.common.keys import (
     SETTING_FACTS,
 )
 from everthread.errors import NotFound, StoreUnavailable
-from everthread.facts.attributes import is_known
-from everthread.facts.history import is_moment
+from everthread.facts.attributes import POSSESSIVE, RELATIONS, is_known
+from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, Writer
 from everthread.stores.base import Store, UnitReplacement
@@ -196,7 +197,25 @@ def _store(
     """Store statements and the state in one transaction; False if the bank has changed in the meantime."""
     languages = _find_languages(store, bank, statements)
     units = [build_unit(statement, language) for statement, language in zip(statements, languages, strict=True)]
-    change = UnitReplacement(FACT, (), units, (), 0, SETTING_FACTS, before, lambda _: after.to_json(), supersedes)
+    return _replace(store, bank, before, after, units=units, supersedes=supersedes)
+
+
+def _replace(
+    store: Store,
+    bank: str,
+    before: JSONValue | None,
+    after: ReadingState,
+    *,
+    delete_ids: Sequence[int] = (),
+    units: Sequence[NewUnit] = (),
+    supersedes: Sequence[int] = (),
+) -> bool:
+    """Replace units and the state in one transaction; False if the bank has changed in the meantime.
+
+    The units get no vectors here, so that nothing waits for an embedder.
+    """
+    value = after.to_json()
+    change = UnitReplacement(FACT, delete_ids, units, (), 0, SETTING_FACTS, before, lambda _: value, supersedes)
     return store.replace_units(bank, change, NO_VECTORS, now())
 
 
@@ -246,11 +265,12 @@ class _Batch:
         return sorted(found, key=lambda statement: statement.seqs[-1]), after
 
     def _find_excluded(self) -> set[int]:
-        """Return the lines that repeat, correct or replace one that is never read."""
+        """Return the lines that are never read, with those that repeat, correct or replace one of them."""
         excluded = set(self.state.excluded)
         for line in self.lines if excluded else ():
-            if any(line.metadata.get(name) in excluded for name in LINKS):
-                excluded.add(line.seq)
+            if any(name in line.metadata for name in LINKS):
+                versions = find_versions(self.store, self.bank, [line.seq])
+                excluded |= set() if excluded.isdisjoint(versions) else {line.seq}
         return excluded
 
     def _read_group(
@@ -260,15 +280,17 @@ class _Batch:
         context = [line for line in self._read_context(lines[0]) if line.seq not in excluded and is_readable(line)]
         given = {line.seq: _without_quotes(line) for line in (*context, *lines)}
         new = {line.seq for line in lines}
-        seen = set()
+        stored = {_content(statement) for statement in known}
+        seen: list[Statement] = []
         for statement in self.reader(list(given.values()), known):
             seqs = statement.seqs
-            key = (statement.subject, statement.attribute, statement.value, statement.ends, statement.moment, seqs)
-            if not seqs or seqs[-1] not in new or not given.keys() >= set(seqs) or key in seen:
+            if not seqs or seqs[-1] not in new or not given.keys() >= set(seqs) or not is_known(statement.attribute):
                 continue
-            seen.add(key)
-            if is_known(statement.attribute) and _is_said(statement, [given[seq] for seq in seqs]):
-                yield _date(statement, given[seqs[-1]])
+            said = keep_to_lines(statement, [given[seq] for seq in seqs], [*known, *seen])
+            if said is not None and _content(dated := _date(said, given[seqs[-1]])) not in stored:
+                stored.add(_content(dated))
+                seen.append(dated)
+                yield dated
 
     def _read_context(self, line: Line) -> Iterable[Line]:
         """Return the lines of the session shortly before a line."""
@@ -281,27 +303,32 @@ class _Batch:
 
         So the person's corrections come back, and a language model need not read the lines again.
         """
-        originals = {seq: line for line in self.lines if type(seq := line.metadata.get(META_REPEATS)) is int}
-        recorded = {line.seq: line for line in read_recorded(self.store, self.bank, list(originals))}
-        new_seqs = {
-            seq: line.seq
-            for seq, line in originals.items()
-            if seq in recorded and (recorded[seq].text, recorded[seq].speaker) == (line.text, line.speaker)
-        }
-        if not new_seqs:
+        restored = [line for line in self.lines if META_REPEATS in line.metadata]
+        if not restored:
             return [], set()
-        units = self.store.units(self.bank, (FACT,), include_retracted=True)
+        units = [unit for unit in self.store.units(self.bank, (FACT,), include_retracted=True) if unit.retracted_at]
+        statements = [parse_unit(unit) for unit in units if unit.valid_to is None]
+        read = {seq for statement in statements for seq in statement.seqs} | self.state.excluded
+        new_seqs = {original: line.seq for line in restored if (original := self._find_original(line, read))}
         carried: list[Statement] = []
-        copies: set[int] = set()
-        for unit in units:
-            statement = parse_unit(unit)
-            if unit.retracted_at is None or unit.valid_to is not None or not new_seqs.keys() >= set(statement.seqs):
-                continue
-            if statement.seqs and statement.attribute:
+        for statement in statements:
+            if statement.attribute and statement.seqs and new_seqs.keys() >= set(statement.seqs):
                 seqs = tuple(new_seqs[seq] for seq in statement.seqs)
                 carried.append(replace(statement, seqs=seqs, position=seqs[-1], id=0))
-                copies.update(seqs)
-        return carried, copies
+        return carried, set(new_seqs.values())
+
+    def _find_original(self, line: Line, read: Collection[int]) -> int | None:
+        """Return the latest of the discarded lines that a line repeats which was read for facts."""
+        original: Line | None = line
+        while original is not None:
+            seq = original.metadata.get(META_REPEATS)
+            recorded = get_recorded(self.store, self.bank, seq) if type(seq) is int and 0 < seq < original.seq else None
+            if recorded is None or (recorded.text, recorded.speaker) != (line.text, line.speaker):
+                return None
+            if recorded.seq in read:
+                return recorded.seq
+            original = recorded
+        return None
 
 
 def is_readable(line: Line) -> bool:
@@ -319,17 +346,52 @@ def _without_quotes(line: Line) -> Line:
     return replace(line, text=remove_quotes(line.text, line.metadata))
 
 
-def _is_said(statement: Statement, lines: Sequence[Line]) -> bool:
-    """Return whether the lines name the subject of a statement, or the one to whom it is related, and its value.
+def keep_to_lines(statement: Statement, lines: Sequence[Line], known: Sequence[Statement]) -> Statement | None:
+    """Return a statement in the words of its lines alone; None if it isn't theirs.
 
-    Otherwise a word of a forgotten line would remain in what others state. `facts.entities` finds out what "my sister"
-    is called whenever facts are read.
+    Otherwise a name in a forgotten line would remain in what others state. Where a line says only "my sister", so does
+    the statement, although the reader knows that this is Mia; `facts.entities` finds that out whenever facts are read.
     """
     text = " ".join(f"{line.speaker} {line.text}" for line in lines)
-    owner = statement.subject.split("'s ")[0]
-    value_terms = set(terms(statement.value))
-    is_value_said = not value_terms or not value_terms.isdisjoint(terms(text)) or statement.attribute == "status"
-    return bool(owner) and owner.casefold() in text.casefold() and is_value_said
+    if statement.value and not _contains(text, statement.value) and statement.attribute != "status":
+        kinds = [each.value for each in known if (each.subject, each.attribute) == (statement.value, "kind")]
+        said = next((kind for kind in kinds if _contains(text, kind)), None)
+        if said is None or not statement.ends:
+            return None
+        statement = replace(statement, value=said)
+    if _names(text, statement.subject):
+        return statement
+    for name in _describe(statement.subject, known):
+        if _names(text, name):
+            return replace(statement, subject=name)
+    return None
+
+
+def _describe(name: str, known: Sequence[Statement]) -> Iterator[str]:
+    """Yield what someone is called by a relation: "Nora's sister", or of a pet also "Nora's cat"."""
+    kinds = [each.value for each in known if (each.subject, each.attribute) == (name, "kind")]
+    for statement in reversed(known):
+        if statement.value == name and statement.attribute in RELATIONS and not statement.ends:
+            words = [*kinds, "pet"] if statement.attribute == "pet" else [statement.attribute]
+            yield from (f"{statement.subject}{POSSESSIVE}{word}" for word in words)
+
+
+def _names(text: str, subject: str) -> bool:
+    """Return whether a text has a name, or the name of the one in whose relation it is described."""
+    owner = subject.split(POSSESSIVE)[0].casefold()
+    return bool(owner) and owner in text.casefold()
+
+
+def _contains(text: str, value: str) -> bool:
+    """Return whether a text has a word of a value."""
+    value_terms = set(terms(value))
+    return not value_terms.isdisjoint(terms(text)) if value_terms else value.casefold() in text.casefold()
+
+
+def _content(statement: Statement) -> tuple[object, ...]:
+    """Return what a statement says, and its lines."""
+    said = statement.subject, statement.attribute, statement.value, statement.ends, statement.moment
+    return *said, statement.seqs
 
 
 def _date(statement: Statement, line: Line) -> Statement:
@@ -358,27 +420,37 @@ def add_statements(store: Store, bank: str, statements: Sequence[Statement], sup
     return _store(store, bank, statements, before, ReadingState.parse(before), supersedes)
 
 
-def forget_statements(store: Store, bank: str, statements: Sequence[Statement], unit_ids: Iterable[int]) -> None:
+def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statement, int]]) -> None:
     """Forget statements and not their lines, which are never read for facts again.
+
+    Discarded versions of the lines, which may be restored, forget what they stated as well.
 
     Args:
         store: the store of the bank.
         bank: its id.
-        statements: the statements.
-        unit_ids: the ids of their current units. Those that they superseded are deleted, too.
+        statements: the statements, each with the id of its current unit, which is deleted with those it superseded.
 
     Raises:
         StoreUnavailable: they are deleted, but bytes of them may remain.
     """
-    seqs = {seq for statement in statements for seq in statement.seqs}
-
-    def exclude(value: JSONValue | None) -> JSONValue:
-        state = ReadingState.parse(value)
-        return replace(state, excluded=state.excluded | seqs).to_json()
-
-    store.update_setting(bank, SETTING_FACTS, exclude)
-    for number in unit_ids:
-        try:
+    seqs = {seq for statement, _ in statements for seq in statement.seqs}
+    versions = set(find_versions(store, bank, seqs)) if seqs else seqs
+    values = {(statement.attribute, value_key(statement.value)) for statement, _ in statements}
+    is_done = False
+    while not is_done:
+        before = store.settings(bank).get(SETTING_FACTS)
+        state = ReadingState.parse(before)
+        after = replace(state, excluded=state.excluded | seqs)
+        units = store.units(bank, (FACT,), include_retracted=True)
+        discarded = [unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)]
+        is_done = _replace(store, bank, before, after, delete_ids=discarded)
+    for _, number in statements:
+        with suppress(NotFound):  # removed in the meantime
             store.forget_unit(bank, FACT, number)
-        except NotFound:  # removed in the meantime
-            continue
+
+
+def _states(unit: Unit, seqs: Collection[int], values: Collection[tuple[str, str]]) -> bool:
+    """Return whether a unit derives from one of these lines, and states one of these values of attributes."""
+    statement = parse_unit(unit)
+    is_of_lines = any(seq in seqs for seq in statement.seqs)
+    return is_of_lines and (statement.attribute, value_key(statement.value)) in values

@@ -1,0 +1,445 @@
+"""Tests of the facts of a bank: current without a call, corrected and forgotten by the person, in both stores."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from everthread import BadInput, BadQuery, Memory, NewLine, NewUnit, NotFound
+from everthread.common.keys import (
+    META_ECHO,
+    META_GREETING,
+    META_HEARD,
+    META_NEEDS_CONSENT,
+    SETTING_CHARACTER,
+    SETTING_ENTITIES,
+    SETTING_FACTS,
+    SETTING_REMEMBER,
+)
+from everthread.facts.sentences import describe_fact
+from everthread.facts.types import Fact, Statement
+from everthread.stores.base import Store
+from everthread.testing import HashEmbedder
+from everthread.transfer.exporting import export
+from everthread.transfer.importing import check_file, import_lines
+from facts.telling import read_statements
+
+BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
+NAMES = count()
+
+
+def open_memory(store: Store | Path, bank: str | None = None) -> Memory:
+    memory = Memory.open(bank or f"bank {next(NAMES)}", store=store, embedder=HashEmbedder(), recipe="default")
+    memory.statement_reader = read_statements
+    return memory
+
+
+@pytest.fixture
+def memory(any_store: Store) -> Memory:
+    return open_memory(any_store)
+
+
+def tell(memory: Memory, *texts: str, speaker: str = "Nora", **fields: Any) -> list[int]:
+    """Store lines, each a day after the last, and return their numbers."""
+    last = memory.store.corpus_stats(memory.bank).last_seq
+    lines = [
+        NewLine(text, speaker, said_at=BEGUN + timedelta(days=number), session="s", **fields)
+        for number, text in enumerate(texts, last + 1)
+    ]
+    return [line.seq for line in memory.observe_many(lines)]
+
+
+def shown(memory: Memory, **fields: Any) -> list[str]:
+    """Return the facts that hold as sentences without their times."""
+    return [describe_fact(fact).split(" (")[0].rstrip(".") for fact in memory.facts(**fields)]
+
+
+def only(memory: Memory, **fields: Any) -> Fact:
+    (fact,) = memory.facts(**fields)
+    return fact
+
+
+# ------------------------------------------------------------------ current
+
+
+def test_facts_are_current_after_each_way_to_change_lines(memory: Memory) -> None:
+    leeds, york = tell(memory, "I live in Leeds.", "I live in York.")
+    assert shown(memory) == ["Nora lives in York"]
+    memory.retract(york)
+    assert shown(memory) == ["Nora lives in Leeds"]
+    memory.restore(york)
+    assert shown(memory) == ["Nora lives in York"]
+    corrected = memory.correct(leeds, "I live in Porto.")
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["Porto", "York"]
+    memory.forget(seq=corrected.seq)
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["York"]
+    memory.observe("I live in Rome.", speaker="Nora")
+    assert shown(memory) == ["Nora lives in Rome"]
+
+
+def test_lines_are_read_once_however_often_facts_are_asked_for(memory: Memory) -> None:
+    tell(memory, *(f"I like fruit{number}." for number in range(9)))
+    assert len(memory.facts()) == 9
+    read: list[str] = []
+
+    def record(lines: Any, known: Any) -> list[Statement]:
+        read.extend(line.text for line in lines)
+        return read_statements(lines, known)
+
+    memory.statement_reader = record
+    assert len(memory.facts()) == 9
+    assert read == []
+    assert len(memory.units("fact")) == 9
+
+
+def test_many_lines_are_read_in_batches(memory: Memory) -> None:
+    tell(memory, *(f"I like fruit{number}." for number in range(1100)))
+    assert len(memory.facts()) == 1100
+    assert memory.settings()[SETTING_FACTS] == {"to": 1100}
+
+
+def test_readers_at_the_same_time_store_each_statement_once(any_store: Store) -> None:
+    first = open_memory(any_store)
+    tell(first, *(f"I like fruit{number}." for number in range(600)))
+    others = [open_memory(any_store, first.bank) for _ in range(3)]
+    threads = [Thread(target=other.facts) for other in others]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(first.units("fact")) == len(first.facts()) == 600
+
+
+def test_a_line_retracted_while_it_is_read_states_nothing(memory: Memory) -> None:
+    (seq,) = tell(memory, "I like jazz.")
+
+    def retract(lines: Any, known: Any) -> list[Statement]:
+        memory.statement_reader = read_statements
+        memory.retract(seq)
+        return read_statements(lines, known)
+
+    memory.statement_reader = retract
+    assert memory.facts() == []
+    assert memory.units("fact") == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"role": "assistant"},
+        {"role": "system"},
+        {"role": "tool"},
+        {"metadata": {META_NEEDS_CONSENT: True}},
+        {"metadata": {META_HEARD: True}},
+        {"metadata": {META_GREETING: True}},
+        {"metadata": {META_ECHO: [[0, 12]]}},
+    ],
+)
+def test_what_is_not_the_persons_own_statement_is_not_read(memory: Memory, fields: dict[str, Any]) -> None:
+    tell(memory, "I like jazz.", **fields)
+    assert memory.facts() == []
+
+
+def test_a_bank_that_never_remembers_has_no_facts(memory: Memory) -> None:
+    tell(memory, "I like jazz.")
+    assert len(memory.facts()) == 1
+    memory.set_setting(SETTING_REMEMBER, "never")
+    assert memory.facts() == []
+    assert memory.entities() == []
+    tell(memory, "I like figs.")
+    assert SETTING_FACTS in memory.settings()
+    memory.set_setting(SETTING_REMEMBER, "always")
+    assert shown(memory) == ["Nora likes jazz", "Nora likes figs"]
+
+
+def test_of_a_bank_that_cannot_be_written_facts_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = open_memory(tmp_path, "alice")
+    tell(memory, *(f"I like fruit{number}." for number in range(600)))
+
+    class ReadOnly(type(memory.store)):  # type: ignore[misc]
+        def replace_units(self, *args: Any) -> bool:
+            from everthread import StoreUnavailable
+
+            raise StoreUnavailable("the folder is read-only")
+
+    memory.store.__class__ = ReadOnly
+    assert len({fact.id for fact in memory.facts()}) == 600
+    assert memory.units("fact") == []
+
+
+def test_sentences_of_a_model_are_facts_without_a_subject(memory: Memory) -> None:
+    (seq,) = tell(memory, "Hello.")
+    memory.add_unit(NewUnit("fact", "Nora swims every morning.", seq, seq, BEGUN, metadata={"scribe": "m"}))
+    memory.add_unit(NewUnit("fact", "Nora has a boat.", 0, 0, BEGUN, metadata={"source": "mem0", "id": "7"}))
+    facts = memory.facts()
+    assert [(fact.subject, fact.attribute, fact.value, fact.seqs) for fact in facts] == [
+        ("", "", "Nora has a boat.", ()),
+        ("", "", "Nora swims every morning.", (seq,)),
+    ]
+    assert [describe_fact(fact) for fact in facts] == ["Nora has a boat.", "Nora swims every morning."]
+    memory.end_fact(facts[0].id)
+    corrected = memory.correct_fact(facts[1].id, "Nora swims every evening.")
+    assert corrected.value == "Nora swims every evening."
+    assert shown(memory) == ["Nora swims every evening"]
+
+
+# ------------------------------------------------------------------ asking
+
+
+def test_a_subject_is_found_by_any_alias_in_any_case(memory: Memory) -> None:
+    tell(memory, "My sister is Mia.", "My sister lives in Porto.")
+    wanted = ["Mia lives in Porto"]
+    assert shown(memory, subject="MIA") == shown(memory, subject="nora's sister") == wanted
+    assert memory.facts("Zoe") == []
+
+
+def test_facts_of_one_attribute(memory: Memory) -> None:
+    tell(memory, "I live in Leeds. I like jazz.")
+    assert shown(memory, attribute="likes") == ["Nora likes jazz"]
+    assert memory.facts(attribute="favourite colour") == []
+    with pytest.raises(BadInput, match="unknown attribute 'shoe'; expected one of age, allergy"):
+        memory.facts(attribute="shoe")
+
+
+def test_as_of_and_known_at_read_the_past(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.", "I live in York since 2020.")
+    assert shown(memory, as_of=datetime(2021, 1, 1, tzinfo=UTC)) == ["Nora lives in York"]
+    first_day = BEGUN + timedelta(days=1)
+    assert shown(memory, known_at=first_day) == ["Nora lives in Leeds"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["Leeds", "York"]
+    with pytest.raises(BadQuery, match="has no time zone"):
+        memory.facts(as_of=datetime(2024, 1, 1))
+
+
+def test_a_profile_has_the_facts_of_an_entity_by_attribute(memory: Memory) -> None:
+    tell(memory, "I live in Leeds. I like jazz. My sister is Mia.", "I live in York. I like figs.")
+    tell(memory, "I like tea.", speaker="Tom")
+    profile = memory.profile("nora")
+    assert profile.entity.name == "Nora"
+    found = {attribute: [fact.value for fact in facts] for attribute, facts in profile.facts.items()}
+    assert found == {"home": ["York"], "likes": ["jazz", "figs"], "sister": ["Mia"]}
+    assert [fact.value for fact in memory.profile("nora", include_ended=True).facts["home"]] == ["Leeds", "York"]
+    assert memory.profile().entity.name == "Nora"
+    memory.set_setting(SETTING_CHARACTER, {"name": "Fern", "person": "Tom"})
+    assert memory.profile().entity.name == "Tom"
+
+
+def test_a_profile_of_an_unknown_or_an_ambiguous_name_is_refused(memory: Memory) -> None:
+    with pytest.raises(NotFound, match="nothing is known in bank"):
+        memory.profile()
+    tell(memory, "My sister is Mia.", "My colleague is Mia.")
+    with pytest.raises(NotFound, match="nothing is known of 'Zoe'"):
+        memory.profile("Zoe")
+    with pytest.raises(BadInput, match=r"several are called 'mia': .Mia \(Nora's sister\)., .Mia \(Nora's colleague\)"):
+        memory.profile("mia")
+    assert memory.profile("Mia (Nora's sister)").entity.relations == (("Nora", "sister"),)
+
+
+# -------------------------------------------------------- what people change
+
+
+def test_a_confirmed_fact_stays_as_it_was(memory: Memory) -> None:
+    tell(memory, "I live in Leeds since 2019.", "I live in Leeds.")
+    before = only(memory)
+    after = memory.confirm_fact(before.id)
+    assert after.is_confirmed
+    assert (after.id, after.value, after.seqs, after.since) == (before.id, before.value, before.seqs, before.since)
+    assert only(memory) == after
+
+
+def test_a_corrected_value_counts_also_for_the_past(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.", "I live in Leeds.", "I like jazz.")
+    leeds = only(memory, attribute="home")
+    corrected = memory.correct_fact(leeds.id, " Leigh ")
+    assert (corrected.value, corrected.since, corrected.replaces) == ("Leigh", leeds.since, None)
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["Leigh", "jazz"]
+    assert {unit.text for unit in memory.units("fact", only_current=True)} == {
+        "Nora lives in Leigh.",
+        "Nora likes jazz.",
+    }
+
+
+def test_a_corrected_fact_stays_corrected_until_a_later_line(memory: Memory, tmp_path: Path) -> None:
+    _, second = tell(memory, "I live in Leeds.", "I live in Leeds.")
+    memory.correct_fact(only(memory).id, "Leigh")
+    tell(memory, "I like jazz.")
+    memory.retract(second)
+    assert shown(memory, attribute="home") == ["Nora lives in Leigh"]
+    memory.restore(second)
+    assert shown(memory, attribute="home") == ["Nora lives in Leigh"]
+    memory.observe("I live in Leeds.", speaker="Nora", said_at=BEGUN - timedelta(days=9))
+    assert shown(memory, attribute="home") == ["Nora lives in Leigh"]
+    tell(memory, "I live in Leeds.")
+    assert shown(memory, attribute="home") == ["Nora lives in Leeds"]
+
+
+@pytest.mark.parametrize("value", ["", "  ", "x" * 201, 7])
+def test_an_invalid_value_is_refused(memory: Memory, value: Any) -> None:
+    tell(memory, "I live in Leeds.")
+    with pytest.raises(BadInput, match="invalid value of a fact"):
+        memory.correct_fact(only(memory).id, value)
+
+
+def test_an_ended_fact_held_until_then_and_may_begin_again(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I own the bike.")
+    ended = memory.end_fact(only(memory).id, "2024-05")
+    assert ended.until == datetime(2024, 5, 1, tzinfo=UTC)
+    assert memory.facts() == []
+    memory.observe("I own the bike.", speaker="Nora", said_at=datetime(2100, 1, 1, tzinfo=UTC))
+    assert shown(memory) == ["Nora owns a bike"]
+
+
+def test_a_fact_ended_by_hand_stays_ended_while_any_of_its_lines_remains(memory: Memory) -> None:
+    first, second = tell(memory, "I own the bike.", "I own the bike.")
+    memory.end_fact(only(memory).id)
+    memory.retract(second)
+    assert memory.facts() == []
+    memory.retract(first)
+    assert memory.facts(include_ended=True) == []
+
+
+def test_a_moment_that_is_none_is_refused(memory: Memory) -> None:
+    tell(memory, "I own the bike.")
+    with pytest.raises(BadInput, match="invalid moment: got 'May'"):
+        memory.end_fact(only(memory).id, "May")
+
+
+@pytest.mark.parametrize("act", ["confirm_fact", "end_fact", "forget_fact"])
+def test_an_unknown_fact_is_not_found(memory: Memory, act: str) -> None:
+    with pytest.raises(NotFound, match="there is no fact 9"):
+        getattr(memory, act)(9)
+
+
+def test_a_fact_forgotten_alone_does_not_come_back(memory: Memory) -> None:
+    first, second = tell(memory, "I own the bike. I like jazz.", "I sold the bike.")
+    bike = only(memory, attribute="owns", include_ended=True)
+    assert memory.forget_fact(bike.id) == [first, second]
+    for _ in range(2):
+        assert shown(memory, include_ended=True) == ["Nora likes jazz"]
+        tell(memory, "Hello.")
+    memory.retract(first)
+    (copy, *_) = memory.restore(first)
+    assert shown(memory, include_ended=True) == ["Nora likes jazz"]
+    memory.correct(copy.seq, "I own the bike. I like figs.")
+    assert memory.facts(include_ended=True) == []
+
+
+def test_a_fact_can_be_forgotten_with_its_lines(memory: Memory) -> None:
+    *_, third = tell(memory, "I own the bike. I like jazz.", "I own the bike.", "I like jazz.")
+    memory.forget_fact(only(memory, attribute="owns").id, with_lines=True)
+    assert [line.seq for line in memory.lines()] == [third]
+    assert shown(memory) == ["Nora likes jazz"]
+
+
+# ------------------------------------------------------------------ entities
+
+
+def test_entities_are_merged_and_split_by_hand(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.", speaker="user")
+    tell(memory, "I like jazz.")
+    merged = memory.merge_entities("Nora", "USER")
+    assert merged.aliases == ("user",)
+    assert shown(memory, subject="user") == ["Nora lives in Leeds", "Nora likes jazz"]
+    home = only(memory, attribute="home")
+    assert memory.split_entity("user", home.statements).name == "user"
+    assert shown(memory, subject="Nora") == ["Nora likes jazz"]
+    assert shown(memory, subject="user") == ["user lives in Leeds"]
+    memory.merge_entities("user", "Nora")
+    assert len(memory.facts("user")) == 2
+
+
+def test_merges_have_no_text_and_outlast_forgotten_lines(memory: Memory) -> None:
+    first, *_ = tell(memory, "I live in Leeds.", "I like jazz.", speaker="user")
+    tell(memory, "I like figs.")
+    memory.merge_entities("Nora", "user")
+    assert "Nora" not in str(memory.settings()[SETTING_ENTITIES])
+    memory.forget(seq=first)
+    assert len(memory.facts("Nora")) == 2
+
+
+def test_a_split_of_statements_about_others_is_refused(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.", "I like jazz.")
+    with pytest.raises(NotFound, match=r"none of the statements \[9\] is about 'Nora'"):
+        memory.split_entity("Nora", [9])
+
+
+def test_an_invalid_setting_of_entities_changes_nothing(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.")
+    memory.set_setting(SETTING_ENTITIES, ["same", ["same", 7], ["apart", [[7, 0], ["x"]]], ["other", []]])
+    assert shown(memory) == ["Nora lives in Leeds"]
+    memory.set_setting(SETTING_FACTS, {"to": "x", "never": 3})
+    assert shown(memory) == ["Nora lives in Leeds"]
+
+
+# -------------------------------------------------------------- other banks
+
+
+def test_an_export_has_what_lines_state_and_what_the_person_said_of_it(memory: Memory, tmp_path: Path) -> None:
+    tell(memory, "I live in Leeds. I own the bike.", "I like jazz.", speaker="user")
+    tell(memory, "I like figs.")
+    memory.correct_fact(only(memory, attribute="home").id, "Leigh")
+    memory.forget_fact(only(memory, attribute="owns").id)
+    memory.merge_entities("user", "Nora")
+    wanted = memory.facts(include_ended=True)
+    file = tmp_path / "bank.jsonl"
+    file.write_text("".join(export(memory, retracted=True)), encoding="utf-8")
+    for target in (memory, open_memory(tmp_path / "banks")):
+        for _ in range(2):
+            import_lines(target, check_file(file))
+            assert target.facts(include_ended=True) == wanted
+        assert len(target.units("fact")) == len(memory.units("fact"))
+
+
+def test_banks_of_a_file_without_facts_are_read_anew(memory: Memory, tmp_path: Path) -> None:
+    tell(memory, "I live in Leeds.")
+    file = tmp_path / "bank.jsonl"
+    file.write_text("".join(export(memory, retracted=True)), encoding="utf-8")
+    target = open_memory(tmp_path / "banks")
+    target.observe("I like jazz.", speaker="Nora")
+    import_lines(target, check_file(file))
+    assert shown(target) == ["Nora lives in Leeds", "Nora likes jazz"]
+
+
+# -------------------------------------------------------------------- names
+
+
+def test_a_name_in_a_forgotten_line_remains_in_no_statement(tmp_path: Path) -> None:
+    memory = open_memory(tmp_path, "alice")
+
+    def knowing(lines: Any, known: Any) -> list[Statement]:
+        """Read "my sister" as Mia, once that is known."""
+        found = read_statements(lines, known)
+        names = {f"{each.subject}'s {each.attribute}": each.value for each in (*known, *found)}
+        return [
+            Statement(names.get(each.subject, each.subject), each.attribute, each.value, each.seqs, each.said_at)
+            for each in found
+        ]
+
+    memory.statement_reader = knowing
+    first, _ = tell(memory, "My sister is Zqxcanary.", "My sister lives in Porto.")
+    assert shown(memory, subject="Zqxcanary") == ["Zqxcanary lives in Porto"]
+    memory.end_fact(only(memory, subject="Zqxcanary").id)
+    memory.forget(seq=first)
+    assert [fact.subject for fact in memory.facts(include_ended=True)] == ["Nora's sister"]
+    memory.close()
+    assert not any(b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir())
+
+
+def test_no_byte_of_a_forgotten_fact_remains(tmp_path: Path) -> None:
+    memory = open_memory(tmp_path, "alice")
+    (seq,) = tell(memory, "I like jazz.")
+    memory.correct_fact(only(memory).id, "Zqxcanary")
+    memory.correct_fact(only(memory).id, "Zqxcanaries")
+    memory.end_fact(only(memory).id)
+    memory.forget_fact(only(memory, include_ended=True).id)
+    assert memory.get(seq) is not None
+    memory.close()
+    assert not any(b"zqxcanar" in path.read_bytes().lower() for path in tmp_path.iterdir())
+    with sqlite3.connect(tmp_path / "alice.bank") as db:
+        assert db.execute("SELECT count(*) FROM unit").fetchone() == (0,)

@@ -1,0 +1,181 @@
+"""Tests of entities: names, aliases, relations, and the person's merges and splits."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from everthread.facts.entities import SUBJECT, VALUE, Entities, EntityEdit
+from everthread.facts.types import Statement
+
+BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+def say(*said: tuple[str, str, str] | tuple[str, str, str, int]) -> list[Statement]:
+    """Return a statement of each triple, in a line of its own or in the given line."""
+    statements = []
+    for number, (subject, attribute, value, *line) in enumerate(said, 1):
+        seq = line[0] if line else 100 + number
+        at = BEGUN + timedelta(days=seq)
+        statements.append(Statement(subject, attribute, value, (seq,), at, position=seq, id=number))
+    return statements
+
+
+def names(entities: Entities) -> list[str]:
+    return [entity.name for entity in entities.all()]
+
+
+def subjects(entities: Entities) -> list[str]:
+    return [statement.subject for statement in entities.statements]
+
+
+def test_a_name_is_one_entity_whatever_its_case() -> None:
+    entities = Entities(say(("Nora", "likes", "jazz"), ("nora", "likes", "figs")))
+    assert names(entities) == ["Nora"]
+    assert subjects(entities) == ["Nora", "Nora"]
+
+
+def test_a_relation_is_an_alias_of_the_one_whom_a_statement_names() -> None:
+    entities = Entities(say(("Nora's sister", "home", "Porto"), ("Nora", "sister", "Mia"), ("Mia", "likes", "figs")))
+    assert subjects(entities) == ["Mia", "Nora", "Mia"]
+    (mia,) = entities.find("nora's SISTER")
+    assert (mia.name, mia.aliases, mia.relations) == ("Mia", ("Nora's sister",), (("Nora", "sister"),))
+    assert mia.statements == (1, 2, 3)
+    assert (mia.first_at, mia.last_at) == (BEGUN + timedelta(days=101), BEGUN + timedelta(days=103))
+
+
+def test_without_a_name_a_relation_is_the_name() -> None:
+    entities = Entities(say(("Nora's sister", "home", "Porto"), ("Nora's sister's son", "likes", "figs")))
+    assert [name for name in names(entities) if "Nora" in name] == ["Nora's sister", "Nora's sister's son"]
+    assert entities.find("Nora's sister")[0].relations == (("Nora", "sister"),)
+
+
+def test_a_relation_of_two_names_neither() -> None:
+    entities = Entities(say(("Nora", "sister", "Mia"), ("Nora", "sister", "Ada"), ("Nora's sister", "home", "Porto")))
+    assert subjects(entities)[2] == "Nora's sister"
+    assert [entity.aliases for entity in entities.find("Mia")] == [()]
+
+
+def test_of_two_in_a_relation_the_one_in_the_same_line_is_meant() -> None:
+    said = say(("Nora", "sister", "Mia", 1), ("Nora", "sister", "Ada", 2), ("Nora's sister", "home", "Porto", 2))
+    assert subjects(Entities(said))[2] == "Ada"
+
+
+def test_a_partner_is_the_one_of_that_time() -> None:
+    said = say(
+        ("Nora", "partner", "Tom", 1),
+        ("Nora's partner", "likes", "figs", 2),
+        ("Nora", "partner", "Ben", 3),
+        ("Nora's husband", "likes", "jazz", 4),
+    )
+    assert subjects(Entities(said)) == ["Nora", "Tom", "Nora", "Ben"]
+
+
+def test_a_cat_is_the_pet_of_that_kind() -> None:
+    said = say(
+        ("Nora", "pet", "Biscuit"),
+        ("Biscuit", "kind", "cat"),
+        ("Nora", "pet", "Rex"),
+        ("Rex", "kind", "dog"),
+        ("Nora's cat", "age", "3"),
+    )
+    entities = Entities(said)
+    assert subjects(entities)[4] == "Biscuit"
+    assert [entity.kind for entity in entities.find("biscuit")] == ["pet"]
+
+
+def test_an_ended_pet_is_meant_by_its_kind() -> None:
+    said = say(("Nora", "pet", "Biscuit"), ("Biscuit", "kind", "cat"), ("Nora", "pet", "cat"))
+    assert [statement.value for statement in Entities(said).statements] == ["Biscuit", "cat", "Biscuit"]
+
+
+def test_what_a_speaker_is_called_is_the_name() -> None:
+    entities = Entities(say(("user", "likes", "jazz"), ("user", "name", "Nora"), ("Nora's sister", "home", "Porto")))
+    assert subjects(entities) == ["Nora", "Nora", "Nora's sister"]
+    assert [entity.aliases for entity in entities.find("user")] == [("user",)]
+
+
+def test_two_of_one_name_are_told_apart_by_relations_that_exclude_each_other() -> None:
+    said = say(
+        ("Nora", "sister", "Mia", 1),
+        ("Mia", "home", "Porto", 1),
+        ("Nora", "colleague", "Mia", 2),
+        ("Mia", "home", "Leeds", 2),
+        ("Mia", "likes", "figs", 3),
+    )
+    entities = Entities(said)
+    assert subjects(entities)[1::2] == ["Mia (Nora's sister)", "Mia (Nora's colleague)"]
+    assert subjects(entities)[4] == "Mia (Nora's colleague)"  # who was mentioned last
+    assert [entity.name for entity in entities.find("mia")] == ["Mia (Nora's sister)", "Mia (Nora's colleague)"]
+    assert [entity.name for entity in entities.find("Nora's sister")] == ["Mia (Nora's sister)"]
+
+
+def test_relations_that_fit_together_are_of_one() -> None:
+    entities = Entities(say(("Nora", "colleague", "Mia"), ("Nora", "friend", "Mia"), ("Tom", "sister", "Mia")))
+    assert [entity.relations for entity in entities.find("Mia")] == [
+        (("Nora", "colleague"), ("Nora", "friend"), ("Tom", "sister"))
+    ]
+
+
+def test_places_organisations_things_and_pets_are_entities() -> None:
+    said = say(
+        ("Nora", "home", "Porto"), ("Nora", "employer", "Kessler"), ("Nora", "owns", "bike"), ("Nora", "pet", "cat")
+    )
+    kinds = {entity.name: entity.kind for entity in Entities(said).all()}
+    assert kinds == {
+        "Nora": "person",
+        "Porto": "place",
+        "Kessler": "organisation",
+        "Nora's bike": "thing",
+        "Nora's cat": "pet",
+    }
+
+
+def test_a_place_and_a_person_of_one_name_are_two() -> None:
+    entities = Entities(say(("Nora", "home", "Florence"), ("Florence", "likes", "figs")))
+    assert len(entities.find("Florence")) == 1
+    assert len(names(entities)) == 3
+
+
+def test_merged_mentions_are_of_one_entity_with_all_that_is_theirs() -> None:
+    said = say(
+        ("user", "owns", "bike"),
+        ("Nora", "owns", "bike"),
+        ("user", "sister", "Mia"),
+        ("Nora's sister", "home", "Porto"),
+    )
+    edit = EntityEdit("same", ((1, SUBJECT), (2, SUBJECT)))
+    entities = Entities(said, [edit])
+    assert subjects(entities) == ["user", "user", "user", "Mia"]
+    assert names(entities) == ["user", "user's bike", "Mia", "Porto"]
+    assert entities.find("Nora")[0].name == "user"
+
+
+def test_split_mentions_are_of_another_entity() -> None:
+    said = say(("Nora", "friend", "Mia"), ("Mia", "home", "Porto"), ("Mia", "home", "Leeds"))
+    entities = Entities(said, [EntityEdit("apart", ((3, SUBJECT),))])
+    assert subjects(entities) == ["Nora", "Mia (Nora's friend)", "Mia"]
+
+
+def test_a_merge_undoes_a_split_and_a_split_a_merge() -> None:
+    said = say(("Nora", "friend", "Mia"), ("Mia", "home", "Porto"), ("Mia", "home", "Leeds"))
+    apart, same = EntityEdit("apart", ((3, SUBJECT),)), EntityEdit("same", ((1, VALUE), (3, SUBJECT)))
+    assert subjects(Entities(said, [apart, same])) == ["Nora", "Mia", "Mia"]
+    assert subjects(Entities(said, [same, apart])) == subjects(Entities(said, [apart]))
+
+
+def test_an_edit_of_unknown_statements_changes_nothing() -> None:
+    said = say(("Nora", "likes", "jazz"))
+    edits = [EntityEdit("same", ((7, SUBJECT), (1, SUBJECT))), EntityEdit("apart", ((8, VALUE),))]
+    assert subjects(Entities(said, edits)) == ["Nora"]
+
+
+def test_entities_that_describe_each_other_can_be_merged() -> None:
+    said = say(("Nora's sister", "likes", "figs"), ("Nora's sister's friend", "likes", "jazz"))
+    for pair in (((1, SUBJECT), (2, SUBJECT)), ((2, SUBJECT), (1, SUBJECT))):
+        assert len(set(subjects(Entities(said, [EntityEdit("same", pair)])))) == 1
+
+
+def test_a_sentence_is_about_no_entity() -> None:
+    entities = Entities([Statement("", "", "Nora likes jazz.", (1,), BEGUN, id=1)])
+    assert entities.all() == []
+    assert subjects(entities) == [""]

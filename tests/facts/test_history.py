@@ -1,0 +1,151 @@
+"""Tests of the facts and the times in which they hold, from statements."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from everthread.errors import BadInput
+from everthread.facts.history import build_facts, is_moment, read_moment, value_key
+from everthread.facts.types import Fact, Statement
+
+BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+def on_day(days: int) -> datetime:
+    return BEGUN + timedelta(days=days)
+
+
+def state(number: int, attribute: str, value: str, *, ends: bool = False, **fields: object) -> Statement:
+    """Return a statement of line `number`, said on that day, about Nora."""
+    said_at = on_day(number)
+    made = Statement("Nora", attribute, value, (number,), said_at, ends, position=number, id=number)
+    return Statement(**{**{name: getattr(made, name) for name in made.__slots__}, **fields})
+
+
+def values(facts: list[Fact]) -> list[str]:
+    return [fact.value for fact in facts]
+
+
+def test_a_new_value_takes_the_place_of_the_old_one() -> None:
+    leeds, york = build_facts([state(1, "home", "Leeds"), state(5, "home", "York")])
+    assert (leeds.since, leeds.until, leeds.replaced_by) == (on_day(1), on_day(5), "York")
+    assert (york.since, york.until, york.replaces) == (on_day(5), None, "Leeds")
+    assert york.holds
+    assert not leeds.holds
+
+
+def test_values_of_other_attributes_hold_side_by_side() -> None:
+    facts = build_facts([state(1, "likes", "jazz"), state(2, "likes", "figs")])
+    assert values(facts) == ["jazz", "figs"]
+    assert all(fact.holds and fact.replaces is None for fact in facts)
+
+
+def test_kinds_of_favourites_have_one_value_each() -> None:
+    said = [("favourite colour", "green"), ("favourite food", "figs"), ("favourite colour", "blue")]
+    facts = build_facts(state(number, *each) for number, each in enumerate(said))
+    assert [(fact.value, fact.holds) for fact in facts] == [("green", False), ("blue", True), ("figs", True)]
+
+
+def test_statements_are_read_in_the_order_in_which_they_were_said() -> None:
+    facts = build_facts([state(5, "home", "York"), state(1, "home", "Leeds")])
+    assert [(fact.value, fact.holds) for fact in facts] == [("Leeds", False), ("York", True)]
+
+
+def test_at_the_same_time_the_place_in_the_talk_decides() -> None:
+    at = on_day(1)
+    corrected = state(9, "home", "Leeds", said_at=at, position=1)
+    facts = build_facts([state(2, "home", "York", said_at=at), corrected])
+    assert [(fact.value, fact.holds) for fact in facts] == [("Leeds", False), ("York", True)]
+
+
+def test_a_repeated_value_adds_its_line() -> None:
+    (fact,) = build_facts([state(1, "home", "the Hague"), state(4, "home", "The Hague")])
+    assert (fact.seqs, fact.statements, fact.since) == ((1, 4), (1, 4), on_day(1))
+    assert (fact.id, fact.said_at, fact.value) == (1, on_day(4), "The Hague")
+
+
+@pytest.mark.parametrize(("one", "other"), [("a nurse", "Nurse"), ("Zoë", "zoe"), ("the Beatles", "Beatles")])
+def test_wordings_of_one_value_are_the_same(one: str, other: str) -> None:
+    assert value_key(one) == value_key(other)
+
+
+def test_what_ended_no_longer_holds() -> None:
+    (bike,) = build_facts([state(1, "owns", "bike"), state(3, "owns", "the bike", ends=True)])
+    assert (bike.since, bike.until, bike.statements) == (on_day(1), on_day(3), (1,))
+
+
+def test_an_ending_without_a_value_ends_all_of_them() -> None:
+    said = [state(1, "likes", "jazz"), state(2, "likes", "figs"), state(3, "likes", "", ends=True)]
+    assert [fact.until for fact in build_facts(said)] == [on_day(3)] * 2
+
+
+def test_of_what_was_never_stated_only_the_end_is_known() -> None:
+    (bike,) = build_facts([state(3, "owns", "bike", ends=True)])
+    assert (bike.since, bike.until, bike.seqs) == (None, on_day(3), (3,))
+    assert values(build_facts([state(3, "owns", "bike", ends=True)], as_of=on_day(1))) == ["bike"]
+
+
+def test_what_ended_may_begin_again() -> None:
+    said = [state(1, "likes", "jazz"), state(2, "likes", "jazz", ends=True), state(3, "likes", "jazz")]
+    first, second = build_facts(said)
+    assert (first.until, second.since, second.until) == (on_day(2), on_day(3), None)
+    assert first.id != second.id
+
+
+def test_without_a_statement_what_it_replaced_holds_again() -> None:
+    said = [state(1, "home", "Leeds"), state(5, "home", "York"), state(6, "home", "York", ends=True)]
+    assert [fact.holds for fact in build_facts(said[:1])] == [True]
+    assert [fact.holds for fact in build_facts(said[::2])] == [True, False]
+
+
+def test_the_moment_that_a_line_gives_counts_more_than_its_time() -> None:
+    leeds, york = build_facts([state(1, "home", "Leeds", moment="2019"), state(5, "home", "York", moment="2023-03")])
+    assert (leeds.since, leeds.since_told) == (datetime(2019, 1, 1, tzinfo=UTC), "2019")
+    assert leeds.until == york.since == datetime(2023, 3, 1, tzinfo=UTC)
+
+
+def test_a_moment_that_is_given_later_counts() -> None:
+    (fact,) = build_facts([state(1, "home", "York"), state(5, "home", "York", moment="2020-05-04")])
+    assert (fact.since, fact.since_told) == (datetime(2020, 5, 4, tzinfo=UTC), "2020-05-04")
+
+
+def test_nothing_ends_before_it_began() -> None:
+    leeds, _ = build_facts([state(1, "home", "Leeds"), state(5, "home", "York", moment="2019")])
+    assert leeds.since == leeds.until == on_day(1)
+
+
+def test_since_when_is_unknown_if_the_line_has_no_time() -> None:
+    (fact,) = build_facts([state(1, "home", "Leeds", is_undated=True)])
+    assert fact.since is None
+    assert fact.holds
+
+
+def test_as_of_gives_what_held_then() -> None:
+    said = [state(1, "home", "Leeds"), state(5, "home", "York"), state(8, "home", "", ends=True)]
+    found = [values(build_facts(said, as_of=on_day(day))) for day in (0, 1, 4, 5, 7, 8)]
+    assert found == [[], ["Leeds"], ["Leeds"], ["York"], ["York"], []]
+
+
+def test_known_at_leaves_out_what_was_said_later() -> None:
+    said = [state(1, "home", "Leeds"), state(5, "home", "York", moment="2019")]
+    assert [(fact.value, fact.holds) for fact in build_facts(said, known_at=on_day(3))] == [("Leeds", True)]
+
+
+def test_the_surest_and_all_writers_are_named() -> None:
+    said = [state(1, "home", "York", confidence=0.6), state(2, "home", "York", writer="person", confidence=0.9)]
+    (fact,) = build_facts(said)
+    assert (fact.confidence, fact.writers, fact.is_confirmed) == (0.9, ("rules", "person"), True)
+
+
+def test_a_moment_is_a_year_a_month_or_a_day_on_the_clock_of_the_speaker() -> None:
+    zone = timezone(timedelta(hours=9))
+    assert read_moment("2019-05", zone) == datetime(2019, 5, 1, tzinfo=zone)
+
+
+@pytest.mark.parametrize("moment", ["", "May", "2019-13", "2019-02-30", "2019-1-1-1"])
+def test_anything_else_is_no_moment(moment: str) -> None:
+    assert not is_moment(moment)
+    with pytest.raises(BadInput, match="expected a year, a month or a day"):
+        read_moment(moment, UTC)
