@@ -13,6 +13,7 @@ import pytest
 from hardship import llm, web
 from hardship.loopback import serve_app
 from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
@@ -175,6 +176,14 @@ def test_hostile_texts_are_only_shown_in_every_view(page: Page, hostile_url: str
     assert all(each.startswith((hostile_url, "blob:")) for each in requested)
 
 
+def check_widths(page: Page, name: str, size: object) -> None:
+    """Assert that nothing is wider than its box, once the page is laid out for the screen."""
+    try:
+        page.wait_for_function(f"() => ({WIDER_THAN_ITS_BOX})().length === 0")
+    except PlaywrightTimeout:
+        pytest.fail(f"{name}, {size}: wider than its box: {page.evaluate(WIDER_THAN_ITS_BOX)}")
+
+
 def check_view(page: Page, name: str, column: str) -> None:
     """Assert that nothing in a view became active, and that nothing is wider than a desktop's or a phone's page."""
     assert page.locator(f"{ACTIVE}, {HANDLERS}").count() == 0, name
@@ -184,4 +193,4 @@ def check_view(page: Page, name: str, column: str) -> None:
         page.emulate_media(color_scheme=scheme)
         page.locator(f"#views [data-to={column if size is PHONE else 'chat'}]").evaluate("button => button.click()")
         check_accessibility(page)
-        assert page.evaluate(WIDER_THAN_ITS_BOX) == [], (name, size)
+        check_widths(page, name, size)
