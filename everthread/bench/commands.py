@@ -16,6 +16,7 @@ from everthread.bench import (
     comparison,
     datasets,
     everyday,
+    fact_command,
     goodai,
     goodai_datasets,
     history,
@@ -64,6 +65,9 @@ path_argument = click.argument("path", type=click.Path(path_type=Path))
 @click.group()
 def bench() -> None:
     """Measure recall on public conversations, and speed. No language model is used unless one is named."""
+
+
+bench.add_command(fact_command.facts_)
 
 
 def dataset_options(command: Command) -> Command:

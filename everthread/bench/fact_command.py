@@ -51,7 +51,9 @@ def facts_(
     with progress_bar("facts") as show_progress:
         judged = judge_all(load_gold(parts, languages), read_statements, show_progress)
     with progress_bar("updates") as show_progress:
-        updates = fact_updates.measure_updates(fact_updates.load_updates(parts, languages), show_progress)
+        updates = fact_updates.measure_updates(
+            fact_updates.load_updates(parts, languages), read_statements, show_progress
+        )
     costs = fact_cost.measure_costs(read_statements)
     texts = [fact_report.table(judged), fact_updates.table(updates), fact_cost.table(costs)]
     if errors:
