@@ -45,12 +45,14 @@ class Relation:
         attribute: the attribute that it means: "sister", "pet".
         noun: the word for one of them by which an unnamed one is called: "sister", "wife", "dog".
         gender: "f", "m", or empty if the word doesn't say.
+        described_by: the attribute of pets that the word is a value of: "kind" ("dog") or "breed" ("beagle").
         is_plural: whether it means several.
     """
 
     attribute: str
     noun: str
     gender: Gender
+    described_by: str
     is_plural: bool
 
 
@@ -82,7 +84,8 @@ class Pattern:
         bare: where the subject may be left out, so that it is the speaker: "sentence" (at its beginning), "clause" or
             "never".
         prefix: a word that the value needs before it: "no " in "no meat".
-        about: whether they are only about the speaker or only about others.
+        about: whom alone they are about.
+        joins: whether they may go on with the subject of the clause before: "and love hiking".
         of_known: whether they only end what is known to hold.
         context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
@@ -97,7 +100,8 @@ class Pattern:
     is_event: bool = False
     bare: Literal["sentence", "clause", "never"] = "never"
     prefix: str = ""
-    about: Literal["speaker", "others", "anyone"] = "anyone"
+    about: Literal["speaker", "others", "pets", "anyone"] = "anyone"
+    joins: bool = True
     of_known: bool = False
     context: re.Pattern[str] | None = None
     attribute: str = ""
@@ -287,10 +291,10 @@ def _list_relations(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, 
     """Yield the words for relations, the longest first, so that "step-sister" is found before "sister" is."""
     found: list[tuple[str, Relation]] = []
     for table in tables:
-        attribute, gender = table["attribute"], table.get("gender", "")
+        attribute, gender, by = table["attribute"], table.get("gender", ""), table.get("described_by", "kind")
         for words in table["words"]:
             one, *many = words
             noun = one if table.get("keep", False) else attribute
-            found.append((one, Relation(attribute, noun, gender, False)))
-            found += [(word, Relation(attribute, noun, gender, True)) for word in many]
+            found.append((one, Relation(attribute, noun, gender, by, False)))
+            found += [(word, Relation(attribute, noun, gender, by, True)) for word in many]
     yield from sorted(found, key=lambda each: len(each[0]), reverse=True)

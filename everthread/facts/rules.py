@@ -9,7 +9,7 @@ in it. What a clause stands in has rules: questions, conditions, quotes, reporte
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,8 +27,11 @@ MAX_CHARS = 2000  # of a line that are read; a longer text is a document more of
 MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
+MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
+MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
+_SENTENCE_ENDS = ".!?。！？"
 _MASK = "\x00"  # stands for a quoted character: no value has it
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,500}(?:\"|$)|“[^”\n]{1,500}(?:”|$)|„[^“”\n]{1,500}(?:[“”]|$)|«[^»\n]{1,500}(?:»|$)"
@@ -36,6 +39,10 @@ _QUOTE = re.compile(
     r"|^\s*>[^\n]*|```.*?(?:```|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+
+
+_FIRST_LETTER = re.compile(r"[^\W\d_]")
+_SMALL_I = re.compile(r"\bi(?:['’]?(?:m|ve|d|ll))?\b")
 
 
 def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> list[Statement]:
@@ -71,6 +78,12 @@ class _Being:
     is_speaker: bool = False
     is_certain: bool = True
     end: int = 0
+
+    def fits(self, about: str) -> bool:
+        """Return whether a pattern that is only about some is about it."""
+        if about == "pets":
+            return self.relation is not None and self.relation[1] == "pet"
+        return about == "anyone" or self.is_speaker == (about == "speaker")
 
 
 @dataclass(slots=True)
@@ -122,37 +135,34 @@ class _Names:
 
 
 class _Reader:
-    """Reads consecutive lines, and keeps the names and who was spoken of last."""
+    """Reads consecutive lines, and keeps the names and the last sentences."""
 
     def __init__(self, known: Iterable[Statement]) -> None:
         self.names = _Names()
-        self.focus: Sequence[_Being] = ()
-        self.focus_at = ("", 0)  # the session and the number of the line that last mentioned anyone
+        self.recent: deque[_Sentence] = deque(maxlen=MAX_RECENT)
         for statement in known:
             self.names.add(statement)
 
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
-        text = _QUOTE.sub(lambda quote: _MASK * len(quote[0]), remove_quotes(line.text[:MAX_CHARS], line.metadata))
-        small = text.lower()
-        grammar = load_grammar(detect_language(text), lowercase=small == text)
+        text = _QUOTE.sub(_mask, remove_quotes(line.text[:MAX_CHARS], line.metadata))
+        grammar = load_grammar(detect_language(text), lowercase=is_small(text))
         if grammar is None:
             return []
         self.names.speakers.add(line.speaker)
-        session, seq = self.focus_at
-        if line.session != session or line.seq - seq > MAX_FOCUS_LINES:
-            self.focus = ()
-        is_read = line.role == "user" and grammar.line_block.search(text) is None
-        patterns = grammar.find_patterns(small) if is_read else []
+        if line.role != "user":
+            self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
+            return []
+        is_read = grammar.line_block.search(text) is None
+        patterns = grammar.find_patterns(text.lower()) if is_read else []
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
-            reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, self.focus)
+            reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, tuple(self.recent))
             for statement in reading.read():
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
                 found.setdefault(key, statement)
                 self.names.add(statement)
-            if beings := reading.find_beings():
-                self.focus, self.focus_at = beings, (line.session, line.seq)
+            self.recent.append(reading)
         return list(self._settle(found.values()))
 
     def _settle(self, statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -178,7 +188,7 @@ class _Sentence:
     grammar: Grammar
     patterns: Sequence[Pattern]
     names: _Names
-    focus: Sequence[_Being]
+    before: Sequence[_Sentence]  # the sentences before it
     beings: list[_Being] | None = None
 
     def read(self) -> Iterator[Statement]:
@@ -190,7 +200,6 @@ class _Sentence:
         for pattern in patterns:
             if pattern.anywhere:
                 yield from self._search(pattern)
-        self.find_beings()
         yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
     def find_beings(self) -> list[_Being]:
@@ -203,6 +212,15 @@ class _Sentence:
                     self.beings.append(being)
         return self.beings
 
+    def _find_focus(self) -> list[_Being]:
+        """Return those that were mentioned last, in this line or shortly before it."""
+        for each in reversed(self.before):
+            if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
+                break
+            if beings := each.find_beings():
+                return beings
+        return []
+
     def _identify_mention(self, match: re.Match[str]) -> _Being | None:
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
@@ -210,7 +228,8 @@ class _Sentence:
         is_first = match.start() == 1 and self.text[match.end() :].lstrip()[:1].islower()
         if not name or is_first or not (match["other"] or name[0].isupper()):
             return None  # the first word has a capital letter in any case
-        return _Being(name, is_certain=False, end=match.end())
+        is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
+        return _Being(name, is_certain=is_alone, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
@@ -218,40 +237,47 @@ class _Sentence:
         for form in pattern.forms:
             for match in form.regex.finditer(self.text):
                 subject = self._identify(match)
-                if subject is not None and not self._is_blocked(match.start(), match.end()):
+                if subject is not None and not self._is_blocked(pattern, match.start(), match.end()):
                     yield from self._state(pattern, form, match, subject, match.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
         current: _Being | None = None
         for start, is_joined in self._find_starts():
-            heads = {name: head.match(self.text, start) for name, head in self.grammar.heads.items()}
-            subject, owner = heads["subject"], heads["owner"]
-            beings = {
-                "subject": self._identify(subject) if subject else None,
-                "owner": self._identify(owner) if owner else None,
-                "": self._speaker(),
-            }
-            ends = {"subject": subject.end() if subject else start, "owner": owner.end() if owner else start, "": start}
-            if beings["subject"] is not None:
-                current = beings["subject"]
-            elif is_joined and current is not None and self._continues(current, start):
-                beings["subject"], ends["subject"] = current, self._space_before(start)
-            is_bare = beings["subject"] is None and (subject is None or subject["name"] is not None)
+            heads = self._find_heads(start)
+            if "subject" in heads:
+                current = heads["subject"][0]
+            goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
             for pattern in patterns:
-                bare = is_bare and (pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start)))
                 for form in pattern.forms:
-                    being, at = beings[form.head], ends[form.head]
-                    if form.head == "subject" and bare:
-                        being, at = self._speaker(), self._space_before(start)
-                    if (
-                        being is not None
-                        and pattern.about != "anyone"
-                        and being.is_speaker != (pattern.about == "speaker")
-                    ):
-                        continue
-                    match = form.regex.match(self.text, at) if being is not None else None
-                    if being is not None and match is not None and not self._is_blocked(start, match.end()):
-                        yield from self._state(pattern, form, match, being, start)
+                    found = heads.get(form.head)
+                    match = self._match(form, pattern, *found) if found else None
+                    if match is None and form.head == "subject":
+                        being = goes_on if pattern.joins else None
+                        if being is None and self._may_begin(pattern, heads, start):
+                            being = self._speaker()
+                        found = (being, self._space_before(start)) if being else None
+                        match = self._match(form, pattern, *found) if found else None
+                    if found and match and not self._is_blocked(pattern, start, match.end()):
+                        yield from self._state(pattern, form, match, found[0], start)
+
+    def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
+        """Return who is the subject or owner where a clause begins, and where the words for it end."""
+        found = {"": (self._speaker(), start)}
+        for name, head in self.grammar.heads.items():
+            match = head.match(self.text, start)
+            being = None if match is None else self._identify(match)
+            if match is not None and being is not None:
+                found[name] = being, match.end()
+        return found
+
+    def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
+        return form.regex.match(self.text, at) if being.fits(pattern.about) else None
+
+    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> bool:
+        """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
+        if "subject" in heads and self.names.is_known(heads["subject"][0].name):
+            return False
+        return pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start))
 
     def _find_starts(self) -> Iterator[tuple[int, bool]]:
         """Yield where clauses begin, and whether each may go on with the subject of the one before."""
@@ -282,14 +308,15 @@ class _Sentence:
     def _space_before(self, start: int) -> int:
         return start - 1 if self.text[start - 1].isspace() else start
 
-    def _continues(self, current: _Being, start: int) -> bool:
+    def _continues(self, current: _Being | None, start: int) -> bool:
+        if current is None:
+            return False
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
         return form.match(self.text, start) is not None
 
-    def _is_blocked(self, start: int, end: int) -> bool:
-        return (
-            self.grammar.before_block.search(self.text, 0, start) is not None
-            or self.grammar.after_block.search(self.text, end) is not None
+    def _is_blocked(self, pattern: Pattern, start: int, end: int) -> bool:
+        return self.grammar.before_block.search(self.text, 0, start) is not None or (
+            not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
         )
 
     # --------------------------------------------------------------- beings
@@ -313,8 +340,6 @@ class _Sentence:
                 return None
             known = self.names.spelling.get(name.lower(), name)
             return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=match.end())
-        if groups.get("possessor_speaker"):
-            return self._speaker()
         return self._identify_owner(match, groups)
 
     def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
@@ -325,7 +350,7 @@ class _Sentence:
             return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
         if name := groups.get("possessor_name"):
             return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
-        return self._speaker() if groups.get("relation") else None
+        return self._speaker()
 
     def _identify_relative(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
         owner = self._identify_owner(match, groups)
@@ -342,12 +367,16 @@ class _Sentence:
 
     def _find_antecedent(self, gender: Gender, start: int) -> _Being | None:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
-        here = [being for being in self.beings or () if being.end <= start]
-        found = {being.name: being for being in here or self.focus if being.gender in (gender, "") or not gender}
+        if (adjacent := self._find_adjacent(start)) is not None and adjacent.gender in (gender, ""):
+            return adjacent
+        here = [being for being in self.find_beings() if being.end <= start]
+        found = {
+            being.name: being for being in (here or self._find_focus()) if being.gender in (gender, "") or not gender
+        }
         if len(found) != 1:
             return None
         being = next(iter(found.values()))
-        if not being.is_certain:
+        if not (being.is_certain or self.names.is_known(being.name)):
             return None
         return replace(being, name=self.names.aliases.get(being.name, being.name))
 
@@ -363,7 +392,7 @@ class _Sentence:
         """Yield the statements that a match of a form makes."""
         if pattern.confidence < MIN_CONFIDENCE:
             return
-        moment = self._find_moment(pattern, match, start)
+        moment = None if pattern.anywhere and not pattern.is_event else self._find_moment(pattern, match, start)
         for name, attribute, value in self._list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
                 continue
@@ -397,8 +426,7 @@ class _Sentence:
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, FAVOURITE + groups["favourite_kind"].lower(), value
         if groups.get("name") and not subject.is_speaker:
-            yield from self._name(subject, groups["name"] or "")
-            return
+            yield from self._name(subject, groups.pop("name") or "")
         for attribute in sorted(ATTRIBUTES.intersection(groups)):
             if text := groups[attribute]:
                 for value in self._split(text, attribute in form.lists):
@@ -424,7 +452,7 @@ class _Sentence:
                 self.names.genders.setdefault(name, relation.gender)
                 yield owner.name, relation.attribute, name
                 if relation.attribute == "pet":
-                    yield name, "kind", relation.noun
+                    yield name, relation.described_by, relation.noun
 
     def _split(self, text: str, is_list: bool) -> Iterator[str]:
         """Yield the values in the words of a slot, without articles."""
@@ -436,8 +464,7 @@ class _Sentence:
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> str | None:
         """Return the moment that a clause names after the values, or before the subject."""
         expressions = (*self.grammar.since, *(self.grammar.at if pattern.is_event else ()))
-        subject = self.grammar.heads["subject"]
-        later = (at for at, _ in self._find_starts() if at >= match.end() and subject.match(self.text, at))
+        later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
         if found is not None and "," in self.text[match.end() : found.start()].strip(" ,"):
@@ -447,6 +474,18 @@ class _Sentence:
             if found is not None and self.text[found.end() : start].strip(" ,"):
                 found = None
         return None if found is None else read_told_moment(found, self.line.said_at, self.grammar)
+
+
+def _mask(quote: re.Match[str]) -> str:
+    """Mask a quotation, and keep the end of a sentence in it."""
+    last = quote[0][-2:-1]
+    return _MASK * (len(quote[0]) - 1) + ("." if last in _SENTENCE_ENDS else _MASK)
+
+
+def is_small(text: str) -> bool:
+    """Return whether someone writes without capital letters, by the first word, or by the English "i"."""
+    first = _FIRST_LETTER.search(text)
+    return (first is not None and first[0].islower()) or _SMALL_I.search(text) is not None
 
 
 def _skip_space(text: str, at: int) -> int:
