@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from everthread.bank.line_versions import get_recorded
 from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX, META_RECALLED, META_UNDATED
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import LineStore, Store, UnitStore
@@ -19,8 +20,8 @@ from everthread.types import Filter, JSONValue, Line, NewLine, NewUnit, Unit
 def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
     """Build the line that replaces another with a new text, by the same speaker at the same time.
 
-    Metadata about the old text, such as the positions of its quotes, is dropped. The evidence of
-    what was recalled for it stays.
+    Metadata about the old text, such as the positions of its quotes, is dropped. The evidence of what was recalled for
+    it stays. If the line that it answers was forgotten, the new line answers none.
 
     Args:
         store: the store of the bank.
@@ -38,7 +39,8 @@ def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str 
     old = lines[0]
     metadata = {**keep_source_metadata(old), META_CORRECTS: old.metadata.get(META_CORRECTS, seq)}
     metadata |= {name: old.metadata[name] for name in (META_UNDATED, META_RECALLED) if name in old.metadata}
-    return NewLine(text, old.speaker, old.role, old.said_at, old.session, metadata, old.parent, source_key(old) or key)
+    parent = None if old.parent is None or get_recorded(store, bank, old.parent) is None else old.parent
+    return NewLine(text, old.speaker, old.role, old.said_at, old.session, metadata, parent, source_key(old) or key)
 
 
 def keep_source_metadata(line: Line) -> dict[str, JSONValue]:

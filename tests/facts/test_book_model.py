@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -11,9 +12,9 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from everthread import BadQuery, Memory
+from everthread import BadQuery, Memory, NewLine
 from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.facts.types import Fact
 from everthread.stores.base import Store
@@ -133,10 +134,14 @@ class FactMachine(RuleBasedStateMachine):
         facts = self.memory.facts()
         return facts[number % len(facts)] if facts else None
 
-    @rule(text=TEXTS, hour=HOURS)
-    def tell(self, text: str, hour: int) -> None:
-        at = BEGUN + timedelta(hours=hour)
-        self.model.tell([self.memory.observe(text, speaker="Nora", said_at=at, session="s")])
+    @initialize(said=st.lists(st.tuples(TEXTS, HOURS), min_size=2, max_size=4))
+    def begin(self, said: list[tuple[str, int]]) -> None:
+        self.tell(said)
+
+    @rule(said=st.lists(st.tuples(TEXTS, HOURS), min_size=1, max_size=3))
+    def tell(self, said: list[tuple[str, int]]) -> None:
+        lines = [NewLine(text, "Nora", said_at=BEGUN + timedelta(hours=hour), session="s") for text, hour in said]
+        self.model.tell(self.memory.observe_many(lines))
 
     @rule(number=PICKS, text=TEXTS)
     def correct(self, number: int, text: str) -> None:
@@ -148,13 +153,22 @@ class FactMachine(RuleBasedStateMachine):
         if line := self.pick(number):
             self.memory.retract(line.seq)
 
+    @rule(number=PICKS, reading=st.booleans())
+    def retract_and_restore(self, number: int, reading: bool) -> None:
+        if line := self.pick(number):
+            self.memory.retract(line.seq)
+            if reading:
+                self.compare(number)
+            self.restore_line(line)
+
     @rule(number=PICKS)
     def restore(self, number: int) -> None:
         if line := self.pick(number, retracted=True):
-            try:
-                self.model.tell(self.memory.restore(line.seq))
-            except BadQuery:  # a line that led to it was forgotten
-                return
+            self.restore_line(line)
+
+    def restore_line(self, line: Line) -> None:
+        with suppress(BadQuery):  # a line that led to it was forgotten
+            self.model.tell(self.memory.restore(line.seq))
 
     @rule(number=PICKS)
     def forget(self, number: int) -> None:
@@ -179,17 +193,12 @@ class FactMachine(RuleBasedStateMachine):
             assert not self.memory.end_fact(fact.id).holds
             self.model.end(fact)
 
-    @rule(number=PICKS)
-    def forget_fact(self, number: int) -> None:
+    @rule(number=PICKS, with_lines=st.booleans())
+    def forget_fact(self, number: int, with_lines: bool) -> None:
         if fact := self.pick_fact(number):
             self.model.forget(fact, self.memory.lines())
-            self.memory.forget_fact(fact.id)
-
-    @rule(number=PICKS)
-    def forget_fact_with_lines(self, number: int) -> None:
-        if fact := self.pick_fact(number):
-            gone = self.memory.forget_fact(fact.id, with_lines=True)
-            assert not self.memory.store.get(self.memory.bank, gone)
+            gone = self.memory.forget_fact(fact.id, with_lines=with_lines)
+            assert len(self.memory.store.get(self.memory.bank, gone)) == (0 if with_lines else len(gone))
 
     @rule()
     def import_its_export(self) -> None:
@@ -218,5 +227,5 @@ class FactMachine(RuleBasedStateMachine):
 
 def test_facts_equal_those_of_a_simple_model_after_any_steps(any_store: Store) -> None:
     machine = type("Machine", (FactMachine,), {"store": any_store})
-    quick = settings(stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+    quick = settings(stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(machine, settings=quick)
