@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
 from itertools import cycle
 from pathlib import Path
@@ -19,6 +16,7 @@ from everthread.bench import (
     comparison,
     datasets,
     everyday,
+    fact_command,
     goodai,
     goodai_datasets,
     history,
@@ -38,6 +36,7 @@ from everthread.bench import (
     style_talk,
     untold,
 )
+from everthread.bench.console import progress_bar, show, show_step
 from everthread.bench.dense import measure_dense
 from everthread.bench.first_facts import hide_among, load_first_facts, load_requests, merge
 from everthread.bench.fit_profile import cross_validate
@@ -66,6 +65,9 @@ path_argument = click.argument("path", type=click.Path(path_type=Path))
 @click.group()
 def bench() -> None:
     """Measure recall on public conversations, and speed. No language model is used unless one is named."""
+
+
+bench.add_command(fact_command.facts_)
 
 
 def dataset_options(command: Command) -> Command:
@@ -112,28 +114,6 @@ def run_and_show(
     if plot is not None:
         report.plot(plot)
         click.echo(f"plot: {plot}", err=True)
-
-
-def show(figures: object, text: str, as_json: bool, ensure_ascii: bool = True) -> None:
-    """Print figures as JSON, or the text in their place."""
-    click.echo(json.dumps(figures, indent=2, ensure_ascii=ensure_ascii) if as_json else text)
-
-
-def show_step(text: str) -> None:
-    """Print a message of progress on standard error."""
-    click.echo(text, err=True)
-
-
-@contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error; yield the function that sets how many of how many steps are done."""
-    with click.progressbar(length=1, label=label, file=sys.stderr, show_pos=False) as bar:
-
-        def show_progress(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        yield show_progress
 
 
 def select_conversations(
