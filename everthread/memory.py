@@ -52,6 +52,7 @@ from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.facts.book import FactBook
+from everthread.facts.known import KnownFacts
 from everthread.facts.rules import read_statements
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
@@ -108,6 +109,7 @@ class Memory(TextSearch, FactBook):
         self.backlog = EmbeddingBacklog(store, bank, self._encoder, recipe.embedded_roles, recipe.token_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._writer = LineWriter(self.reader, self.backlog)
+        self.known_facts = KnownFacts(store, bank)
         self.statement_reader = read_statements
         self._owns_store = False
 
@@ -485,6 +487,7 @@ class Memory(TextSearch, FactBook):
         """
         scope, name = deletion.parse_scope(self.bank, seq, session, speaker, everything)
         receipt = deletion.forget(self.store, self.bank, scope, name)
+        self.known_facts.clear()
         if scope != "bank":  # a write would create the bank again
             self._writer.update_units(self.recipe)
         return receipt

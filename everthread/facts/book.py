@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
 
 from everthread.bank import deletion
 from everthread.bank.damage import raises_bank_damaged
@@ -21,8 +20,9 @@ from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
-from everthread.facts.entities import Entities, EntityEdit, Mention
-from everthread.facts.history import build_facts, held_at, read_moment, value_key
+from everthread.facts.entities import Entities, EntityEdit
+from everthread.facts.history import held_at, read_moment
+from everthread.facts.known import Known, KnownFacts, parse_edits
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
 from everthread.stores.base import Store
@@ -33,41 +33,13 @@ MAX_VALUE_CHARS = 200  # of a value that the person writes
 MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is known in a bank at present."""
-
-    stored: Mapping[int, tuple[Statement, int]]  # id -> statement, and the id of its unit
-    entities: Entities
-
-    def facts(self, known_at: datetime | None = None) -> list[Fact]:
-        return build_facts(self.entities.statements, known_at=known_at)
-
-    def find_fact(self, number: int) -> Fact:
-        fact = next((fact for fact in self.facts() if number in (fact.id, *fact.statements)), None)
-        if fact is None:
-            raise NotFound(f"there is no fact {number}; its lines may have been removed. List the facts again")
-        return fact
-
-    def statements_of(self, fact: Fact) -> list[tuple[Statement, int]]:
-        return [self.stored[number] for number in fact.statements if number in self.stored]
-
-    def statements_of_value(self, fact: Fact) -> list[tuple[Statement, int]]:
-        """Return all statements of a fact's value, also that it ended, or was true before and is again."""
-        key = fact.subject, fact.attribute, value_key(fact.value)
-        return [
-            self.stored[each.id]
-            for each in self.entities.statements
-            if (each.subject, each.attribute, value_key(each.value)) == key
-        ]
-
-
 @raises_bank_damaged
 class FactBook:
     """The facts of one bank."""
 
     bank: str
     store: Store
+    known_facts: KnownFacts
     statement_reader: StatementReader  # reads new lines for facts
 
     def facts(
@@ -237,10 +209,8 @@ class FactBook:
 
     # ------------------------------------------------------------------ helpers
 
-    def _read_known(self) -> _Known:
-        stored = storage.catch_up(self.store, self.bank, self.statement_reader)
-        edits = parse_edits(self.store.settings(self.bank).get(SETTING_ENTITIES))
-        return _Known(stored, Entities([statement for statement, _ in stored.values()], edits))
+    def _read_known(self) -> Known:
+        return self.known_facts.read(self.statement_reader)
 
     def _restate(self, fact_id: int, value_of: Callable[[Statement], str]) -> Fact:
         """Put a statement of the person's in the place of each statement of a fact."""
@@ -277,20 +247,6 @@ class FactBook:
         if not counts:
             raise NotFound(f"nothing is known in bank {self.bank!r} yet; store what people say with observe")
         return entities.find(counts.most_common(1)[0][0])[0]
-
-
-def parse_edits(value: JSONValue | None) -> list[EntityEdit]:
-    """Parse the setting with the person's merges and splits. What is invalid is left out."""
-    edits = []
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, list) and len(item) == 2 and item[0] in ("same", "apart") and isinstance(item[1], list):
-            mentions = tuple(cast("Mention", tuple(each)) for each in item[1] if _is_mention(each))
-            edits.append(EntityEdit(item[0], mentions))
-    return edits
-
-
-def _is_mention(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(type(number) is int for number in value)
 
 
 def _to_json(edit: EntityEdit) -> JSONValue:

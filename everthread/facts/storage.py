@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 
 from everthread.bank.line_versions import LINKS, find_versions, get_recorded
 from everthread.bank.settings import remember_policy
@@ -153,7 +153,13 @@ def read_statements(store: Store, bank: str) -> dict[int, tuple[Statement, int]]
 # --------------------------------------------------------------- catching up
 
 
-def catch_up(store: Store, bank: str, reader: StatementReader) -> dict[int, tuple[Statement, int]]:
+def catch_up(
+    store: Store,
+    bank: str,
+    reader: StatementReader,
+    known: Mapping[int, tuple[Statement, int]] | None = None,
+    limit: int | None = None,
+) -> Mapping[int, tuple[Statement, int]]:
     """Read the lines that were not read yet, store what they state, and return all statements by their ids.
 
     Each batch of lines is stored in one transaction. In a bank that can't be written, their statements are returned
@@ -163,25 +169,29 @@ def catch_up(store: Store, bank: str, reader: StatementReader) -> dict[int, tupl
         store: the store of the bank.
         bank: its id.
         reader: reads lines.
+        known: the statements of the bank, if they have been read.
+        limit: the maximum number of lines to read; None: all.
 
     Returns:
         As `read_statements` does.
     """
-    known = read_statements(store, bank)
+    known = read_statements(store, bank) if known is None else known
     while True:
         settings = store.settings(bank)
         if remember_policy(settings) is False:
             return {}
         before = settings.get(SETTING_FACTS)
         state = ReadingState.parse(before)
-        lines = list(store.lines(bank, after=state.last_seq, limit=BATCH_LINES, include_wordless=True))
+        size = BATCH_LINES if limit is None else min(BATCH_LINES, limit)
+        lines = list(store.lines(bank, after=state.last_seq, limit=size, include_wordless=True)) if size else []
         if not lines:
             return known
         new, after = _Batch(store, bank, reader, lines, state).read([statement for statement, _ in known.values()])
         try:
             is_stored = _store(store, bank, new, before, after)
         except StoreUnavailable:
-            return _read_unstored(store, bank, reader, known, state)
+            return _read_unstored(store, bank, reader, known, state, limit)
+        limit = None if limit is None else limit - len(lines)
         if new or not is_stored:
             known = read_statements(store, bank)
 
@@ -232,15 +242,23 @@ def _read_unstored(
     reader: StatementReader,
     known: Mapping[int, tuple[Statement, int]],
     state: ReadingState,
+    limit: int | None,
 ) -> dict[int, tuple[Statement, int]]:
     """Read the remaining lines without storing anything."""
     statements = dict(known)
-    while lines := list(store.lines(bank, after=state.last_seq, limit=BATCH_LINES, include_wordless=True)):
+    for lines in _read_batches(store, bank, state.last_seq, limit):
         batch = _Batch(store, bank, reader, lines, state)
         new, state = batch.read([statement for statement, _ in statements.values()])
         for number, statement in enumerate(new, max(statements, default=0) + 1):
             statements[number] = replace(statement, id=number), number
     return statements
+
+
+def _read_batches(store: Store, bank: str, after: int, limit: int | None) -> Iterator[list[Line]]:
+    """Yield the lines after a number in batches."""
+    lines = store.lines(bank, after=after, limit=limit, include_wordless=True)
+    while batch := list(islice(lines, BATCH_LINES)):
+        yield batch
 
 
 @dataclass(frozen=True, slots=True)
