@@ -22,7 +22,7 @@ from everthread.facts import storage
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.history import held_at, read_moment
-from everthread.facts.known import Known, KnownFacts, parse_edits
+from everthread.facts.known import Known, KnownFacts, normalize_name, parse_edits
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
 from everthread.stores.base import Store
@@ -235,12 +235,25 @@ class FactBook:
         entities = self._read_known().entities
         return next(entity for entity in entities.all() if first in entities.mentions(entity.name))
 
-    def _find_person(self, entities: Entities) -> Entity:
-        """Return the entity of the person who talks with the bank's character, else of the one most is known of."""
+    def find_asker(self, known: Known) -> str | None:
+        """Return the name of the entity that asks: the person who talks with the character, else the only speaker."""
+        for name in self._list_asker_names():
+            if found := known.names.get(normalize_name(name)):
+                return found[0]
+        speakers = {each.name for each in self.store.corpus_stats(self.bank).speakers if each.role == "user"}
+        found = known.names.get(normalize_name(speakers.pop())) if len(speakers) == 1 else None
+        return found[0] if found else None
+
+    def _list_asker_names(self) -> list[str]:
+        """Return the names of the person who talks with the bank's character."""
         settings = self.store.settings(self.bank)
         character = settings.get(SETTING_CHARACTER)
         names = [str(character.get("person", ""))] if isinstance(character, Mapping) else []
-        for name in (*names, *spoken_names(settings.get(SETTING_PERSON_NAMES)), "user"):
+        return [*names, *spoken_names(settings.get(SETTING_PERSON_NAMES)), "user"]
+
+    def _find_person(self, entities: Entities) -> Entity:
+        """Return the entity of the person who talks with the bank's character, else of the one most is known of."""
+        for name in self._list_asker_names():
             if name and (found := entities.find(name)):
                 return found[0]
         counts = Counter(statement.subject for statement in entities.statements if statement.attribute)

@@ -6,6 +6,7 @@ compares the version of the bank's units of kind `fact`, which costs much less t
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +23,26 @@ from everthread.facts.history import build_facts, value_key
 from everthread.facts.storage import FACT, ReadingState, StatementReader
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store, UnitVersion
+from everthread.text.analyzer import normalize
 from everthread.types import JSONValue
 
 MAX_KEPT_STATEMENTS = 20_000  # in memory, about 1 KiB each; those of a larger bank are read each time
 
 _Version = tuple[UnitVersion, JSONValue | None, bool]  # of units, the person's edits, and whether the bank remembers
+WORD = re.compile(r"\w+(?:['’-]\w+)*")
+_POSSESSIVE = re.compile(r"['’]s$")
+
 Stored = Mapping[int, tuple[Statement, int]]  # id -> statement, and the id of its unit
+
+
+def normalize_word(word: str) -> str:
+    """Return a word in small letters, without a possessive ending."""
+    return normalize(_POSSESSIVE.sub("", word))
+
+
+def normalize_name(name: str) -> str:
+    """Return the form in which a name is looked up in a question."""
+    return " ".join(map(normalize_word, WORD.findall(name)))
 
 
 class Known:
@@ -48,6 +63,28 @@ class Known:
             by_subject[statement.subject].append(statement)
         return by_subject
 
+    @cached_property
+    def _statements_by_seq(self) -> Mapping[int, list[Statement]]:
+        by_seq: dict[int, list[Statement]] = defaultdict(list)
+        for statement in self.entities.statements:
+            for seq in statement.seqs:
+                by_seq[seq].append(statement)
+        return by_seq
+
+    @cached_property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the entities that facts are about, by what they are called (`normalize_name`)."""
+        names: dict[str, dict[str, None]] = defaultdict(dict)
+        first_names: dict[str, dict[str, None]] = defaultdict(dict)
+        for entity in self.entities.all():
+            if entity.name in self._statements_by_subject:
+                for name in (entity.name, *entity.aliases):
+                    names[normalize_name(name)][entity.name] = None
+                first, _, last = entity.name.partition(" ")
+                if entity.kind == "person" and last[:1].isupper():
+                    first_names[normalize_name(first)][entity.name] = None
+        return {name: tuple(found) for name, found in (first_names | names).items()}
+
     def facts(self, known_at: datetime | None = None) -> list[Fact]:
         """Return all facts, also those that have ended; with `known_at` only by what was said until then."""
         return self._facts if known_at is None else build_facts(self.entities.statements, known_at=known_at)
@@ -55,6 +92,17 @@ class Known:
     def facts_about(self, subject: str, known_at: datetime | None = None) -> list[Fact]:
         """Return the facts about the one entity of a name, as `facts` does."""
         return build_facts(self._statements_by_subject.get(subject, ()), known_at=known_at)
+
+    def ended_facts(self, seq: int, known_at: datetime | None = None) -> list[Fact]:
+        """Return the facts that a line states and that have ended or were replaced since."""
+        stating = [statement for statement in self._statements_by_seq.get(seq, ()) if not statement.ends]
+        subjects = {statement.subject: {each.id for each in stating} for statement in stating}
+        return [
+            fact
+            for subject, ids in subjects.items()
+            for fact in self.facts_about(subject, known_at)
+            if not fact.holds and not ids.isdisjoint(fact.statements)
+        ]
 
     def find_fact(self, number: int) -> Fact:
         """Return a fact by its id or that of one of its statements. Raises NotFound."""
