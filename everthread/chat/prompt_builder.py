@@ -26,6 +26,7 @@ from everthread.errors import BadQuery
 from everthread.recall.context_packing import fill_context
 from everthread.recipes.prompt_parts import RULES, format_part, render_lines
 from everthread.text.dates import format_long_date
+from everthread.text.formatting import format_facts
 from everthread.text.indentation import indent, join_rows
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Context, Line, Message
@@ -270,10 +271,11 @@ def build_memory_section(parts: PromptParts, name: str) -> str:
         return ""
     render, others = parts.render_memories or render_lines, parts.context.others
     own_memories = render(parts.context, name, parts.now) if parts.context.sources or not others else ""
+    facts = format_part(f"What {name} knows", format_facts(parts.context.facts))
     sections = [
         f"[Said in other conversations, in the bank {other.bank}]\n{render(other, name, parts.now)}" for other in others
     ]
-    return _join(own_memories, *sections)
+    return _join(facts, own_memories, *sections)
 
 
 def _quoted_section(title: str, text: str) -> str:
@@ -331,6 +333,9 @@ def _drop_oldest(parts: PromptParts, over: int, protected: int, count: TokenCoun
 
 def _shrink_memories(context: Context, over: int, count: TokenCounter) -> Context:
     """Drop memories, to save `over` tokens; memories of other banks first."""
+    if context.facts:
+        saved = count(format_facts(context.facts))
+        return replace(context, tokens=max(context.tokens - saved, 1), facts=())
     if context.others:
         *others, last = context.others
         text = context.text if others or context.sources else ""

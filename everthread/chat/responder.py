@@ -276,7 +276,9 @@ class Responder:
         if not incognito:  # notes must not contain memories recalled in incognito
             self._scribe_worker.background = context.sources
         contexts = (context, *context.others)
-        self._scribe_worker.quotes.add(source.text for recalled in contexts for source in recalled.sources)
+        self._scribe_worker.quotes.add(
+            source.text for recalled in contexts for source in (*recalled.sources, *recalled.facts)
+        )
         return context
 
     def _find_reminder(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:

@@ -1,5 +1,7 @@
 """Writes notes, summaries and titles in the background: runs the queued jobs of a bank while a conversation continues.
 
+It also embeds the lines whose embedding was deferred, and reads new lines for facts.
+
 A job is stored in the bank when it is queued, and removed in the transaction that saves its result. If the model fails
 or the process ends, the job stays queued and is tried again later; `stats` counts it. No line is lost, since lines are
 stored first.
@@ -32,6 +34,7 @@ log = logging.getLogger("everthread")
 
 RETRY_DELAY_S = 30.0  # before a failed job is tried again; doubled each time
 MAX_RETRY_DELAY_S = 3600.0
+MAX_LINES_AT_ONCE = 128  # read for facts, before another task is looked for
 MAX_CONFLICT_RETRIES = 3  # immediate retries, if a line was retracted while the job ran
 
 
@@ -104,7 +107,7 @@ class ScribeWorker:
     def start(self) -> None:
         """Start the thread if any job is due."""
         with self._done:
-            if self._running or self._closed or not (self.memory.backlog or self._find_due_job()):
+            if self._running or self._closed or not (self._has_unread() or self._find_due_job()):
                 return
             self._running = True
         threading.Thread(target=self._run, name="everthread scribe", daemon=True).start()
@@ -153,6 +156,8 @@ class ScribeWorker:
         with self._done:
             if not self._closed and self.memory.backlog:
                 return self._embed_pending
+            if not self._closed and self.memory.known_facts.count_unread():
+                return self._read_facts
             job = None if self._closing or self._closed else self._find_due_job()
             if job is None:
                 self._mark_idle()
@@ -165,6 +170,16 @@ class ScribeWorker:
             if not self._closed:
                 self.memory.backlog.embed_pending()
                 self.memory.backlog.embed_codeless()
+
+    def _has_unread(self) -> bool:
+        """Return whether lines have no vectors yet, or were not read for facts."""
+        return bool(self.memory.backlog) or self.memory.known_facts.count_unread() > 0
+
+    def _read_facts(self) -> None:
+        """Read some of the lines that were not read for facts yet."""
+        with self._background_slot(), self._writing:
+            if not self._closed:
+                self.memory.read_facts(limit=MAX_LINES_AT_ONCE)
 
     def _mark_idle(self) -> None:
         with self._done:

@@ -162,6 +162,7 @@ class Client:
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
         deadline_s: float | None = None,
+        facts: bool | None = None,
     ) -> Context:
         """Return the memories relevant to the query, formatted for a prompt. See `Memory.context`.
 
@@ -171,7 +172,7 @@ class Client:
         body = self._encode_query(query, where, as_of, exclude)
         body |= {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance}
         body |= {} if banks is None else {"banks": list(banks)}
-        body |= {"deadline_s": validation.check_duration(deadline_s, "deadline_s")}
+        body |= {"deadline_s": validation.check_duration(deadline_s, "deadline_s"), "facts": facts}
         return decode.context(self._request("POST", "context", body=body))
 
     def _encode_query(

@@ -207,6 +207,23 @@ class FactBook:
             raise NotFound(f"none of the statements {sorted(statements)} is about {entity.name!r}; see its profile")
         return self._edit_entities(EntityEdit("apart", tuple(mentions[:MAX_EDIT_MENTIONS])))
 
+    def read_facts(self, progress: Callable[[int], None] | None = None, limit: int | None = None) -> None:
+        """Read lines that were not read for facts yet, so that a later call need not do it.
+
+        Args:
+            progress: called with the number of lines after each batch.
+            limit: the maximum number of lines; None: all.
+        """
+        while unread := self.known_facts.count_unread():
+            size = storage.BATCH_LINES if limit is None else min(storage.BATCH_LINES, limit)
+            self.known_facts.read(self.statement_reader, size)
+            done = unread - self.known_facts.count_unread()
+            limit = None if limit is None else limit - done
+            if progress is not None:
+                progress(done)
+            if done <= 0 or limit == 0:
+                break
+
     # ------------------------------------------------------------------ helpers
 
     def _read_known(self) -> Known:

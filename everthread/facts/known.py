@@ -145,6 +145,13 @@ class KnownFacts:
         """Keep nothing in memory."""
         self._kept = None
 
+    def count_unread(self) -> int:
+        """Return how many lines at most have not been read for facts yet; 0 in a bank that never remembers."""
+        (_, _, remembers), read_to = self._find_version()
+        kept = self._kept
+        read_to = read_to if kept is None else max(read_to, kept.read_to)
+        return max(self._store.corpus_stats(self._bank).last_seq - read_to, 0) if remembers else 0
+
     def read(self, reader: StatementReader, limit: int | None = None, exclude: Collection[int] = ()) -> Known:
         """Return what is known, once the lines that were not read for facts yet have been read.
 

@@ -20,6 +20,7 @@ from everthread.text.analyzer import detect_language
 from everthread.text.formatting import Source, format_facts, format_lines
 from everthread.types import Context, Filter, FoundUnit, Line, Unit, now
 
+HEADING = "[What is known]"
 MAX_FACTS = 8  # more say little about what was asked
 
 
@@ -55,7 +56,7 @@ def add_facts(context: Context, query: Query, facts: FactSource, limits: Context
 def _fill(context: Context, units: Sequence[FoundUnit], limits: ContextLimits) -> Context:
     """Put facts before a context's text, as many as there is room for."""
     for count in range(len(units), 0, -1):
-        text = f"{format_facts(units[:count])}\n\n{context.text}"
+        text = f"{HEADING}\n{format_facts(units[:count])}\n\n{context.text}"
         if (tokens := limits.count(text)) <= limits.tokens:
             return replace(context, text=text, tokens=tokens, facts=tuple(units[:count]))
     return context

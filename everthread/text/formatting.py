@@ -37,8 +37,8 @@ def format_dated_line(line: Source) -> str:
 
 
 def format_facts(facts: Sequence[FoundUnit]) -> str:
-    """Format facts as sentences under a heading; empty if there is none."""
-    return "\n".join(["[What is known]", *(join_rows(fact.text) for fact in facts)]) if facts else ""
+    """Format facts as sentences, one a row."""
+    return "\n".join(indent(join_rows(fact.text)) for fact in facts)
 
 
 def format_lines(lines: Sequence[Source], now: datetime | None = None) -> str:
