@@ -64,6 +64,6 @@ def facts_(
     }
     texts = [fact_report.table(judged), fact_updates.table(updates), fact_cost.table(costs)]
     if errors:
-        figures["errors"] = fact_report.list_errors(judged)
+        figures["errors"] = [*fact_report.list_errors(judged), *fact_updates.list_errors(updates)]
         texts.append("\n".join(figures["errors"]))
     show(figures, "\n\n".join(texts), as_json, ensure_ascii=False)
