@@ -1,7 +1,8 @@
 """Measures whether a fact that was replaced is found for its own time, and the new one for the present.
 
-`facts/updates.toml` has small talk and 150 updates: a line that states a fact, a later line that replaces or ends it, and
-the days of both. Each is stored in a bank of its own, with thirty lines of small talk between the two.
+`facts/updates.toml` has small talk and 150 updates: a line that states a fact, a later line that replaces or ends it,
+and the days of both. Each is stored in a bank of its own, with thirty lines of small talk between the two. The past is
+asked about at half the time between them, as some later lines say since when the new value holds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from everthread import factory
@@ -30,7 +31,6 @@ FILE = FOLDER.joinpath("updates.toml")
 LANGUAGE = "en"  # of all updates
 TURNS_BETWEEN = 30
 BOT = "Bot"
-BEFORE = timedelta(seconds=1)
 TEXTS = ("speaker", "first", "later", "first_date", "later_date", "subject", "attribute", "old", "new")
 
 
@@ -40,6 +40,7 @@ class Update:
 
     Attributes:
         part: the part to which it belongs.
+        between: a moment at which the first value holds, and not yet the second one.
         lines: its lines, in order; the first states the fact, the last replaces or ends it.
         subject: the person or thing that the fact is about.
         attribute: one of `everthread.facts.attributes`.
@@ -48,6 +49,7 @@ class Update:
     """
 
     part: Part
+    between: datetime
     lines: tuple[NewLine, ...]
     subject: str
     attribute: str
@@ -94,7 +96,7 @@ def _read(row: Mapping[str, Any], number: int, small_talk: Sequence[str]) -> Upd
     old, new = (tuple(filter(None, row[name].split(WORDINGS))) for name in ("old", "new"))
     part: Part = "held-out" if row.get("held_out") else "open"
     lines = tuple(_build_lines(row, first, later, _rotate(small_talk, number * TURNS_BETWEEN)))
-    return Update(part, lines, row["subject"], row["attribute"], old, new)
+    return Update(part, first + (later - first) / 2, lines, row["subject"], row["attribute"], old, new)
 
 
 def _rotate(small_talk: Sequence[str], start: int) -> list[str]:
@@ -135,7 +137,7 @@ class UpdateResult:
         update: the conversation.
         is_new_now: whether the first fact for the present is the new one. If the fact ended: whether the old one is
             known, and known to have ended.
-        was_old_before: whether the first fact for the moment before the last line is the old one.
+        was_old_before: whether the first fact for a moment between the two lines is the old one.
     """
 
     update: Update
@@ -169,10 +171,8 @@ def measure_updates(
 
 
 def _ask(memory: Memory, update: Update) -> UpdateResult:
-    last_said_at = update.lines[-1].said_at
-    assert last_said_at is not None
     now = memory.facts(update.subject, update.attribute)
-    before = memory.facts(update.subject, update.attribute, as_of=last_said_at - BEFORE)
+    before = memory.facts(update.subject, update.attribute, as_of=update.between)
     if update.new:
         is_new_now = _agrees(now[:1], update.new)
     else:
