@@ -26,7 +26,7 @@ from everthread.text.word_lists import alternation
 FOLDER = Path(__file__).parent / "patterns"
 MAX_LISTED = 6  # values of one slot
 NEVER = "(?!)"  # a regular expression that never matches
-HEADS = ("subject", "owner")
+HEADS = ("subject", "owner", "possessor")
 CLAUSES = ("starts", "openers", "joined_speaker", "joined_other")
 BLOCKS = ("line", "sentence", "before", "after")
 
@@ -61,12 +61,13 @@ class Form:
     """One way of stating something.
 
     Attributes:
-        head: whether it follows a subject ("I"), an owner ("my"), or has none before it.
+        head: whether it follows a subject ("I"), an owner ("my", "my sister's") or a possessor ("my"), or has none
+            before it.
         regex: what follows the head.
         lists: the slots that hold several values.
     """
 
-    head: Literal["subject", "owner", ""]
+    head: Literal["subject", "owner", "possessor", ""]
     regex: re.Pattern[str]
     lists: frozenset[str]
 
@@ -120,6 +121,7 @@ class Grammar:
         openers: words that may precede a clause's subject and say nothing.
         heads: the expressions of subjects and owners. Their groups say whom they mean: `speaker`, `relation` (with
             `relation_name`), `name`, `pronoun`, `relative` ("who").
+            A possessor is looked for anywhere in a sentence.
         persons: mentions of people, with the same groups.
         line_block: with it in a line, the line states nothing.
         sentence_block: with it in a sentence, the sentence states nothing.
@@ -218,7 +220,7 @@ class _Builder:
 
     def build(self) -> Grammar:
         table, moments = self.table, self.table["moments"]
-        heads = {name: self._compile(self.macros[name]) for name in HEADS}
+        heads = {name: self._compile((r"\b" if name == "possessor" else "") + self.macros[name]) for name in HEADS}
         return Grammar(
             **{name: self._compile(table["clauses"][name]) for name in CLAUSES},
             heads=heads,

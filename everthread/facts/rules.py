@@ -153,12 +153,13 @@ class _Reader:
         if line.role != "user":
             self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
             return []
-        is_read = grammar.line_block.search(text) is None
-        patterns = grammar.find_patterns(text.lower()) if is_read else []
+        patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
             reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, tuple(self.recent))
             for statement in reading.read():
+                if not found and grammar.line_block.search(text) is not None:
+                    return []
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
                 found.setdefault(key, statement)
                 self.names.add(statement)
@@ -190,17 +191,15 @@ class _Sentence:
     names: _Names
     before: Sequence[_Sentence]  # the sentences before it
     beings: list[_Being] | None = None
+    is_blocked: bool | None = None  # whether the sentence states nothing, as a question
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
-        if not patterns or self.grammar.sentence_block.search(self.text) or is_question_only(self.text):
-            return
-        for pattern in patterns:
-            if pattern.anywhere:
-                yield from self._search(pattern)
-        yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
+        if patterns:
+            yield from self._search([pattern for pattern in patterns if pattern.anywhere])
+            yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
     def find_beings(self) -> list[_Being]:
         """Return those that the sentence mentions by a relation or a name, except speakers."""
@@ -233,12 +232,20 @@ class _Sentence:
 
     # -------------------------------------------------------------- clauses
 
-    def _search(self, pattern: Pattern) -> Iterator[Statement]:
-        for form in pattern.forms:
-            for match in form.regex.finditer(self.text):
-                subject = self._identify(match)
-                if subject is not None and not self._is_blocked(pattern, match.start(), match.end()):
-                    yield from self._state(pattern, form, match, subject, match.start())
+    def _search(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
+        """Yield what is stated by patterns that may match anywhere."""
+        possessors = list(self.grammar.heads["possessor"].finditer(self.text)) if patterns else []
+        for pattern in patterns:
+            for form in pattern.forms:
+                if form.head == "possessor":
+                    found = ((each, form.regex.match(self.text, each.end())) for each in possessors)
+                else:
+                    found = ((each, each) for each in form.regex.finditer(self.text))
+                for head, match in found:
+                    if match is not None and not self._is_blocked(pattern, head.start(), match.end()):
+                        being = self._identify_in(head, match)
+                        if being is not None and being.fits(pattern.about):
+                            yield from self._state(pattern, form, match, being, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
         current: _Being | None = None
@@ -263,8 +270,8 @@ class _Sentence:
     def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
         found = {"": (self._speaker(), start)}
-        for name, head in self.grammar.heads.items():
-            match = head.match(self.text, start)
+        for name in ("subject", "owner"):
+            match = self.grammar.heads[name].match(self.text, start)
             being = None if match is None else self._identify(match)
             if match is not None and being is not None:
                 found[name] = being, match.end()
@@ -315,9 +322,11 @@ class _Sentence:
         return form.match(self.text, start) is not None
 
     def _is_blocked(self, pattern: Pattern, start: int, end: int) -> bool:
-        return self.grammar.before_block.search(self.text, 0, start) is not None or (
-            not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
-        )
+        if self.is_blocked is None:
+            self.is_blocked = self.grammar.sentence_block.search(self.text) is not None or is_question_only(self.text)
+        if self.is_blocked or self.grammar.before_block.search(self.text, 0, start) is not None:
+            return True
+        return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
 
     # --------------------------------------------------------------- beings
 
@@ -351,6 +360,11 @@ class _Sentence:
         if name := groups.get("possessor_name"):
             return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
         return self._speaker()
+
+    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> _Being | None:
+        """Return whom a match after a possessor is about: the relative that it names, else the possessor."""
+        groups = head.groupdict() | match.groupdict()
+        return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
 
     def _identify_relative(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
         owner = self._identify_owner(match, groups)
