@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parent / "patterns"
 MAX_LISTED = 6  # values of one slot
 NEVER = "(?!)"  # a regular expression that never matches
 HEADS = ("subject", "owner", "possessor")
-CLAUSES = ("starts", "openers", "joined_speaker", "joined_other")
+CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "lowercase")
 BLOCKS = ("line", "sentence", "before", "after")
 
 Gender = Literal["f", "m", ""]
@@ -63,13 +63,18 @@ class Form:
     Attributes:
         head: whether it follows a subject ("I"), an owner ("my", "my sister's") or a possessor ("my"), or has none
             before it.
-        regex: what follows the head.
+        source: the regular expression of what follows the head.
         lists: the slots that hold several values.
     """
 
     head: Literal["subject", "owner", "possessor", ""]
-    regex: re.Pattern[str]
+    source: str
     lists: frozenset[str]
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        """The compiled expression. It is compiled when a line first has a cue of its pattern."""
+        return _compile_once(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,7 @@ class Grammar:
         starts: where a clause begins; its group `joined` if the clause may go on with the subject of the one before.
         joined_speaker: what a clause begins with that goes on about the speaker: "and work".
         joined_other: what one begins with that goes on about another person: "and works".
+        lowercase: what is in a line by someone who writes without capital letters.
         openers: words that may precede a clause's subject and say nothing.
         heads: the expressions of subjects and owners. Their groups say whom they mean: `speaker`, `relation` (with
             `relation_name`), `name`, `pronoun`, `relative` ("who").
@@ -144,6 +150,7 @@ class Grammar:
 
     starts: re.Pattern[str]
     openers: re.Pattern[str]
+    lowercase: re.Pattern[str]
     joined_speaker: re.Pattern[str]
     joined_other: re.Pattern[str]
     heads: Mapping[str, re.Pattern[str]]
@@ -250,7 +257,7 @@ class _Builder:
         head = next((head for head in HEADS if template.startswith(f"{{{head}}}")), "")
         rest = template.removeprefix(f"{{{head}}}")
         lists = frozenset(group for group, _, star in _MACRO.findall(rest) if star)
-        return Form(head, self._compile(rest), lists)  # type: ignore[arg-type]
+        return Form(head, self._expand(rest), lists)  # type: ignore[arg-type]
 
     def _compile(self, template: str | Sequence[str]) -> re.Pattern[str]:
         return re.compile(self._expand(template), re.IGNORECASE)
@@ -279,6 +286,11 @@ class _Builder:
         if name not in self.expanded:
             self.expanded[name] = f"(?:{self._expand(self.macros[name])})"
         return self.expanded[name]
+
+
+@cache
+def _compile_once(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE)
 
 
 def _write(literal: str) -> str:

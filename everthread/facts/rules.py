@@ -1,9 +1,9 @@
 """Reads what lines state about people and things by rules. Pure; it knows no language (`grammar`).
 
-A sentence is read clause by clause. A clause has a subject that can only be one person or pet: the speaker, "my sister",
-a name, or a pronoun where the sentence says nothing of another one that it could mean. After the subject, only the
-forms of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to"
-in it. What a clause stands in has rules: questions, conditions, quotes, reported speech, stories.
+A sentence is read clause by clause. A clause has a subject that can only be one person or pet: the speaker, "my
+sister", a name, or a pronoun where the sentence names nobody else that it could mean. After the subject, only the forms
+of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to" in
+it. What a clause is part of has rules: questions, conditions, quotes, reported speech, stories.
 """
 
 from __future__ import annotations
@@ -39,10 +39,6 @@ _QUOTE = re.compile(
     r"|^\s*>[^\n]*|```.*?(?:```|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-
-
-_FIRST_LETTER = re.compile(r"[^\W\d_]")
-_SMALL_I = re.compile(r"\bi(?:['’]?(?:m|ve|d|ll))?\b")
 
 
 def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> list[Statement]:
@@ -146,7 +142,7 @@ class _Reader:
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
         text = _QUOTE.sub(_mask, remove_quotes(line.text[:MAX_CHARS], line.metadata))
-        grammar = load_grammar(detect_language(text), lowercase=is_small(text))
+        grammar = _find_grammar(text)
         if grammar is None:
             return []
         self.names.speakers.add(line.speaker)
@@ -477,7 +473,10 @@ class _Sentence:
 
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> str | None:
         """Return the moment that a clause names after the values, or before the subject."""
-        expressions = (*self.grammar.since, *(self.grammar.at if pattern.is_event else ()))
+        expressions = (
+            *(() if pattern.ends else self.grammar.since),
+            *(self.grammar.at if pattern.is_event else ()),
+        )
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
@@ -496,10 +495,10 @@ def _mask(quote: re.Match[str]) -> str:
     return _MASK * (len(quote[0]) - 1) + ("." if last in _SENTENCE_ENDS else _MASK)
 
 
-def is_small(text: str) -> bool:
-    """Return whether someone writes without capital letters, by the first word, or by the English "i"."""
-    first = _FIRST_LETTER.search(text)
-    return (first is not None and first[0].islower()) or _SMALL_I.search(text) is not None
+def _find_grammar(text: str) -> Grammar | None:
+    language = detect_language(text)
+    grammar = load_grammar(language, lowercase=False)
+    return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
 
 
 def _skip_space(text: str, at: int) -> int:
