@@ -92,6 +92,7 @@ class Pattern:
         prefix: a word that the value needs before it: "no " in "no meat".
         about: whom alone they are about.
         joins: whether they may go on with the subject of the clause before: "and love hiking".
+        reported: whether they may be in reported speech: "she says it's asthma and put me on salbutamol".
         of_known: whether they only end what is known to hold.
         context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
@@ -108,6 +109,7 @@ class Pattern:
     prefix: str = ""
     about: Literal["speaker", "others", "pets", "anyone"] = "anyone"
     joins: bool = True
+    reported: bool = False
     of_known: bool = False
     context: re.Pattern[str] | None = None
     attribute: str = ""

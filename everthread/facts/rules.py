@@ -220,10 +220,10 @@ class _Sentence:
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
-        is_first = match.start() == 1 and self.text[match.end() :].lstrip()[:1].islower()
-        if not name or is_first or not (match["other"] or name[0].isupper()):
-            return None  # the first word has a capital letter in any case
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
+        is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
+        if not name or not (match["other"] or (name[0].isupper() and not is_first)):
+            return None
         return _Being(name, is_certain=is_alone, end=match.end())
 
     # -------------------------------------------------------------- clauses
@@ -320,7 +320,9 @@ class _Sentence:
     def _is_blocked(self, pattern: Pattern, start: int, end: int) -> bool:
         if self.is_blocked is None:
             self.is_blocked = self.grammar.sentence_block.search(self.text) is not None or is_question_only(self.text)
-        if self.is_blocked or self.grammar.before_block.search(self.text, 0, start) is not None:
+        if self.is_blocked:
+            return True
+        if not pattern.reported and self.grammar.before_block.search(self.text, 0, start) is not None:
             return True
         return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
 

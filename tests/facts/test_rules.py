@@ -1,4 +1,4 @@
-"""What the rules read in English talk, and what they don't."""
+"""Tests of the rules on English talk: sentences with the facts that they state, and sentences that state none."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_a_pronoun_means_the_one_who_was_mentioned_last() -> None:
     assert list(map(show, found)) == ["Nora | brother | Tom", "Tom | home | Cork"]
 
 
-def test_a_pronoun_that_could_mean_two_people_means_nobody() -> None:
+def test_a_pronoun_that_could_mean_two_people_means_neither() -> None:
     found = read("My sister Mia and my mother Ana called.", "She lives in Cork now.")
     assert sorted(map(show, found)) == ["Nora | mother | Ana", "Nora | sister | Mia"]
 
