@@ -1,9 +1,9 @@
 """Reads what lines state about people and things by rules. Pure; it knows no language (`grammar`).
 
-A sentence is read clause by clause. A clause has a subject that can only be one person or pet: the speaker, "my sister",
-a name, or a pronoun where the sentence says nothing of another one that it could mean. After the subject, only the
-forms of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to"
-in it. What a clause stands in has rules: questions, conditions, quotes, reported speech, stories.
+A sentence is read clause by clause. A clause has a subject that can only be one person or pet: the speaker, "my
+sister", a name, or a pronoun where the sentence names nobody else that it could mean. After the subject, only the forms
+of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to" in
+it. What a clause is part of has rules: questions, conditions, quotes, reported speech, stories.
 """
 
 from __future__ import annotations
@@ -39,10 +39,6 @@ _QUOTE = re.compile(
     r"|^\s*>[^\n]*|```.*?(?:```|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-
-
-_FIRST_LETTER = re.compile(r"[^\W\d_]")
-_SMALL_I = re.compile(r"\bi(?:['’]?(?:m|ve|d|ll))?\b")
 
 
 def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> list[Statement]:
@@ -146,19 +142,20 @@ class _Reader:
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
         text = _QUOTE.sub(_mask, remove_quotes(line.text[:MAX_CHARS], line.metadata))
-        grammar = load_grammar(detect_language(text), lowercase=is_small(text))
+        grammar = _find_grammar(text)
         if grammar is None:
             return []
         self.names.speakers.add(line.speaker)
         if line.role != "user":
             self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
             return []
-        is_read = grammar.line_block.search(text) is None
-        patterns = grammar.find_patterns(text.lower()) if is_read else []
+        patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
             reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, tuple(self.recent))
             for statement in reading.read():
+                if not found and grammar.line_block.search(text) is not None:
+                    return []
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
                 found.setdefault(key, statement)
                 self.names.add(statement)
@@ -190,17 +187,15 @@ class _Sentence:
     names: _Names
     before: Sequence[_Sentence]  # the sentences before it
     beings: list[_Being] | None = None
+    is_blocked: bool | None = None  # whether the sentence states nothing, as a question
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
-        if not patterns or self.grammar.sentence_block.search(self.text) or is_question_only(self.text):
-            return
-        for pattern in patterns:
-            if pattern.anywhere:
-                yield from self._search(pattern)
-        yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
+        if patterns:
+            yield from self._search([pattern for pattern in patterns if pattern.anywhere])
+            yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
     def find_beings(self) -> list[_Being]:
         """Return those that the sentence mentions by a relation or a name, except speakers."""
@@ -225,20 +220,28 @@ class _Sentence:
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
-        is_first = match.start() == 1 and self.text[match.end() :].lstrip()[:1].islower()
-        if not name or is_first or not (match["other"] or name[0].isupper()):
-            return None  # the first word has a capital letter in any case
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
+        is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
+        if not name or not (match["other"] or (name[0].isupper() and not is_first)):
+            return None
         return _Being(name, is_certain=is_alone, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
-    def _search(self, pattern: Pattern) -> Iterator[Statement]:
-        for form in pattern.forms:
-            for match in form.regex.finditer(self.text):
-                subject = self._identify(match)
-                if subject is not None and not self._is_blocked(pattern, match.start(), match.end()):
-                    yield from self._state(pattern, form, match, subject, match.start())
+    def _search(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
+        """Yield what is stated by patterns that may match anywhere."""
+        possessors = list(self.grammar.heads["possessor"].finditer(self.text)) if patterns else []
+        for pattern in patterns:
+            for form in pattern.forms:
+                if form.head == "possessor":
+                    found = ((each, form.regex.match(self.text, each.end())) for each in possessors)
+                else:
+                    found = ((each, each) for each in form.regex.finditer(self.text))
+                for head, match in found:
+                    if match is not None and not self._is_blocked(pattern, head.start(), match.end()):
+                        being = self._identify_in(head, match)
+                        if being is not None and being.fits(pattern.about):
+                            yield from self._state(pattern, form, match, being, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
         current: _Being | None = None
@@ -263,8 +266,8 @@ class _Sentence:
     def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
         found = {"": (self._speaker(), start)}
-        for name, head in self.grammar.heads.items():
-            match = head.match(self.text, start)
+        for name in ("subject", "owner"):
+            match = self.grammar.heads[name].match(self.text, start)
             being = None if match is None else self._identify(match)
             if match is not None and being is not None:
                 found[name] = being, match.end()
@@ -315,9 +318,13 @@ class _Sentence:
         return form.match(self.text, start) is not None
 
     def _is_blocked(self, pattern: Pattern, start: int, end: int) -> bool:
-        return self.grammar.before_block.search(self.text, 0, start) is not None or (
-            not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
-        )
+        if self.is_blocked is None:
+            self.is_blocked = self.grammar.sentence_block.search(self.text) is not None or is_question_only(self.text)
+        if self.is_blocked:
+            return True
+        if not pattern.reported and self.grammar.before_block.search(self.text, 0, start) is not None:
+            return True
+        return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
 
     # --------------------------------------------------------------- beings
 
@@ -351,6 +358,11 @@ class _Sentence:
         if name := groups.get("possessor_name"):
             return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
         return self._speaker()
+
+    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> _Being | None:
+        """Return whom a match after a possessor is about: the relative that it names, else the possessor."""
+        groups = head.groupdict() | match.groupdict()
+        return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
 
     def _identify_relative(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
         owner = self._identify_owner(match, groups)
@@ -463,7 +475,10 @@ class _Sentence:
 
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> str | None:
         """Return the moment that a clause names after the values, or before the subject."""
-        expressions = (*self.grammar.since, *(self.grammar.at if pattern.is_event else ()))
+        expressions = (
+            *(() if pattern.ends else self.grammar.since),
+            *(self.grammar.at if pattern.is_event else ()),
+        )
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
@@ -482,10 +497,10 @@ def _mask(quote: re.Match[str]) -> str:
     return _MASK * (len(quote[0]) - 1) + ("." if last in _SENTENCE_ENDS else _MASK)
 
 
-def is_small(text: str) -> bool:
-    """Return whether someone writes without capital letters, by the first word, or by the English "i"."""
-    first = _FIRST_LETTER.search(text)
-    return (first is not None and first[0].islower()) or _SMALL_I.search(text) is not None
+def _find_grammar(text: str) -> Grammar | None:
+    language = detect_language(text)
+    grammar = load_grammar(language, lowercase=False)
+    return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
 
 
 def _skip_space(text: str, at: int) -> int:
