@@ -309,13 +309,14 @@ class _Batch:
         units = [unit for unit in self.store.units(self.bank, (FACT,), include_retracted=True) if unit.retracted_at]
         statements = [parse_unit(unit) for unit in units if unit.valid_to is None]
         read = {seq for statement in statements for seq in statement.seqs} | self.state.excluded
-        new_seqs = {original: line.seq for line in restored if (original := self._find_original(line, read))}
+        copies = {original: line for line in restored if (original := self._find_original(line, read))}
         carried: list[Statement] = []
         for statement in statements:
-            if statement.attribute and statement.seqs and new_seqs.keys() >= set(statement.seqs):
-                seqs = tuple(new_seqs[seq] for seq in statement.seqs)
-                carried.append(replace(statement, seqs=seqs, position=seqs[-1], id=0))
-        return carried, set(new_seqs.values())
+            if statement.attribute and statement.seqs and copies.keys() >= set(statement.seqs):
+                lines = [copies[seq] for seq in statement.seqs]
+                seqs = tuple(line.seq for line in lines)
+                carried.append(replace(statement, seqs=seqs, position=lines[-1].position, id=0))
+        return carried, {line.seq for line in copies.values()}
 
     def _find_original(self, line: Line, read: Collection[int]) -> int | None:
         """Return the latest of the discarded lines that a line repeats which was read for facts."""
