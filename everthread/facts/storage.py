@@ -350,8 +350,9 @@ def _without_quotes(line: Line) -> Line:
 def keep_to_lines(statement: Statement, lines: Sequence[Line], known: Sequence[Statement]) -> Statement | None:
     """Return a statement in the words of its lines alone; None if it isn't theirs.
 
-    Otherwise a name in a forgotten line would remain in what others state. Where a line says only "my sister", so does
-    the statement, although the reader knows that this is Mia; `facts.entities` finds that out whenever facts are read.
+    Otherwise a name in a forgotten line would remain in what others state. Of a line that says only "my sister" the
+    statement says no more, although the reader knows that this is Mia. `facts.entities` finds the name when facts are
+    read.
     """
     text = " ".join(f"{line.speaker} {line.text}" for line in lines)
     if statement.value and not _contains(text, statement.value) and statement.attribute != "status":
@@ -396,7 +397,7 @@ def _content(statement: Statement) -> tuple[object, ...]:
 
 
 def _date(statement: Statement, line: Line) -> Statement:
-    """Return a statement with the time and the place of its last line, and without a moment that is none."""
+    """Return a statement with the time and the place of its last line, and without an invalid moment."""
     moment = statement.moment if statement.moment and is_moment(statement.moment) else None
     position = line.position
     return replace(statement, said_at=line.said_at, is_undated=line.is_undated, moment=moment, position=position)
