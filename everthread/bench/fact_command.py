@@ -51,13 +51,14 @@ def facts_(
     if errors and part == "held-out":
         raise BadInput("the errors of the part that is held out are not listed; leave out --errors or --part")
     parts = (part,) if part else PARTS
+    conversations = load_gold(parts, languages)
     with progress_bar("facts") as show_progress:
-        judged = judge_all(load_gold(parts, languages), read_statements, show_progress)
+        judged = judge_all(conversations, read_statements, show_progress)
     with progress_bar("updates") as show_progress:
         updates = fact_updates.measure_updates(
             fact_updates.load_updates(parts, languages), read_statements, show_progress
         )
-    costs = fact_cost.measure_costs(read_statements)
+    costs = fact_cost.measure_costs(read_statements, conversations)
     figures = fact_report.as_json(judged) | {
         "updates": fact_updates.as_json(updates),
         "cost": [asdict(cost) for cost in costs],
