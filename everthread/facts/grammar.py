@@ -140,7 +140,6 @@ class Grammar:
         never: what is never a value.
         relations: the words for relations, in small letters.
         pronouns: the gender of each pronoun and possessive.
-        possessive: the name of an unnamed person: "{owner}'s {noun}".
         patterns: the patterns.
         since: the moments since which a state holds.
         at: the moments of an event.
@@ -166,7 +165,6 @@ class Grammar:
     never: re.Pattern[str]
     relations: Mapping[str, Relation]
     pronouns: Mapping[str, Gender]
-    possessive: str
     patterns: tuple[Pattern, ...]
     since: tuple[re.Pattern[str], ...]
     at: tuple[re.Pattern[str], ...]
@@ -239,7 +237,6 @@ class _Builder:
             separators=self._compile(["{last_separator}", "{separator}"]),
             relations=self.relations,
             pronouns=table["pronouns"],
-            possessive=table["possessive"],
             patterns=tuple(map(self._read_pattern, table["patterns"])),
             since=tuple(map(self._compile, moments["since"])),
             at=tuple(map(self._compile, moments["at"])),
@@ -310,7 +307,7 @@ def _list_relations(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, 
         attribute, gender, by = table["attribute"], table.get("gender", ""), table.get("described_by", "kind")
         for words in table["words"]:
             one, *many = words
-            noun = one if table.get("keep", False) else attribute
+            noun = one if attribute == "pet" else table.get("noun", attribute)
             found.append((one, Relation(attribute, noun, gender, by, False)))
             found += [(word, Relation(attribute, noun, gender, by, True)) for word in many]
     yield from sorted(found, key=lambda each: len(each[0]), reverse=True)

@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, RELATIONS
+from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE, RELATIONS
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, Relation, load_grammar
 from everthread.facts.history import value_key
 from everthread.facts.moments import find_moment, read_told_moment
@@ -372,7 +372,7 @@ class _Sentence:
         name = (
             groups.get("relation_name")
             or self.names.find_relative(owner.name, relation)
-            or self.grammar.possessive.format(owner=owner.name, noun=relation.noun)
+            or f"{owner.name}{POSSESSIVE}{relation.noun}"
         )
         self.names.genders.setdefault(name, relation.gender)
         return _Being(name, relation.gender, (owner.name, relation.attribute), end=match.end())
@@ -429,7 +429,7 @@ class _Sentence:
             yield subject.name, pattern.attribute, ""
         if pattern.is_gone and subject.relation is not None:
             owner, attribute = subject.relation
-            value = subject.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
+            value = subject.name.removeprefix(f"{owner}{POSSESSIVE}")
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
@@ -448,7 +448,7 @@ class _Sentence:
     def _name(self, being: _Being, name: str) -> Iterator[tuple[str, str, str]]:
         """Yield the statements that give a name to someone known by a relation so far."""
         owner, attribute = being.relation or ("", "")
-        noun = being.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
+        noun = being.name.removeprefix(f"{owner}{POSSESSIVE}")
         if noun == being.name:
             return
         self.names.aliases[being.name] = name
