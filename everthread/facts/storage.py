@@ -29,6 +29,7 @@ from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, Writer
 from everthread.stores.base import Store, UnitReplacement
+from everthread.stores.limits import MAX_SEQ
 from everthread.text.analyzer import detect_language, remove_quotes, terms
 from everthread.types import JSONValue, Line, NewUnit, Unit, now
 
@@ -47,32 +48,40 @@ class ReadingState:
     Attributes:
         last_seq: the number of the last line that was read.
         excluded: the numbers of lines that are never read, because the person had facts that they state forgotten.
+        last_id: the last id that was given to a unit. None is given twice, as the person's merges and splits name ids.
     """
 
     last_seq: int = 0
     excluded: frozenset[int] = frozenset()
+    last_id: int = 0
 
     @classmethod
     def parse(cls, value: JSONValue | None) -> ReadingState:
         """Parse the setting's value; an unset or invalid one is the state in which nothing was read."""
         if not isinstance(value, Mapping):
             return cls()
-        last, excluded = value.get("to"), value.get("never")
+        last_seq, excluded, last_id = (value.get(name) for name in ("to", "never", "ids"))
         return cls(
-            last if type(last) is int and last > 0 else 0,
+            last_seq if type(last_seq) is int and last_seq > 0 else 0,
             frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
+            last_id if type(last_id) is int and 0 < last_id < MAX_SEQ else 0,
         )
 
     def to_json(self) -> JSONValue:
         """Return the setting's value."""
-        return {"to": self.last_seq, **({"never": sorted(self.excluded)} if self.excluded else {})}
+        never: dict[str, JSONValue] = {"never": sorted(self.excluded)} if self.excluded else {}
+        return {"to": self.last_seq, "ids": self.last_id, **never}
+
+    def with_units(self, first_id: int, count: int) -> ReadingState:
+        """Return the state after units were stored, numbered from an id on."""
+        return replace(self, last_id=first_id - 1 + count)
 
 
 # ------------------------------------------------------------------ units
 
 
 def build_unit(statement: Statement, language: str) -> NewUnit:
-    """Build the unit of a statement, with a sentence in a language as its text."""
+    """Build the unit of a statement, with a sentence in a language as its text. It takes the place of one with its id."""
     seqs = statement.seqs or (0,)
     fields: dict[str, JSONValue] = {
         "subject": statement.subject or None,
@@ -83,6 +92,7 @@ def build_unit(statement: Statement, language: str) -> NewUnit:
         "writer": statement.writer,
         "confidence": None if statement.confidence == 1 else statement.confidence,
         "lines": list(statement.seqs),
+        "of": statement.id or None,
         "position": None if statement.position == seqs[-1] else statement.position,
         META_UNDATED: statement.is_undated or None,
     }
@@ -100,7 +110,8 @@ def build_unit(statement: Statement, language: str) -> NewUnit:
 def parse_unit(unit: Unit) -> Statement:
     """Return what a unit states. One without an attribute states its sentence."""
     data = unit.metadata
-    attribute, value, moment, position = (data.get(name) for name in ("attribute", "value", "moment", "position"))
+    attribute, value, moment = (data.get(name) for name in ("attribute", "value", "moment"))
+    position, first_id = data.get("position"), data.get("of")
     is_sentence = not attribute
     return Statement(
         subject="" if is_sentence else str(data.get("subject", "")),
@@ -114,7 +125,7 @@ def parse_unit(unit: Unit) -> Statement:
         confidence=_parse_confidence(data.get("confidence")),
         is_undated=unit.is_undated,
         position=position if type(position) is int else unit.last_seq,
-        id=unit.id,
+        id=first_id if type(first_id) is int else unit.id,
     )
 
 
@@ -136,17 +147,10 @@ def _parse_confidence(value: JSONValue) -> float:
 def read_statements(store: Store, bank: str) -> dict[int, tuple[Statement, int]]:
     """Return the statements of a bank by their ids, each with the id of its current unit.
 
-    A statement has the id of the first unit in its chain, so that a correction by the person does not change it.
+    A statement has the id of its first unit, so that a correction by the person does not change it.
     """
-    units = {unit.id: unit for unit in store.units(bank, (FACT,))}
-    statements = {}
-    for unit in units.values():
-        if unit.valid_to is None:
-            root = unit
-            while root.supersedes in units:
-                root = units[root.supersedes]
-            statements[root.id] = replace(parse_unit(unit), id=root.id), unit.id
-    return statements
+    units = store.units(bank, (FACT,), only_current=True)
+    return {statement.id: (statement, unit.id) for unit in units for statement in [parse_unit(unit)]}
 
 
 # --------------------------------------------------------------- catching up
@@ -188,7 +192,7 @@ def catch_up(store: Store, bank: str, reader: StatementReader) -> dict[int, tupl
             known = None
         else:
             known |= {number: (replace(each, id=number), number) for number, each in enumerate(new, first_id)}
-            read_with = after.to_json()
+            read_with = after.with_units(first_id, len(new)).to_json()
 
 
 def _store(
@@ -227,9 +231,9 @@ def _replace(
 
     def make_value(first_id: int) -> JSONValue:
         first_ids.append(first_id)
-        return after.to_json()
+        return after.with_units(first_id, len(units)).to_json()
 
-    change = UnitReplacement(FACT, delete_ids, units, (), 0, SETTING_FACTS, before, make_value, supersedes)
+    change = UnitReplacement(FACT, delete_ids, units, (), after.last_id, SETTING_FACTS, before, make_value, supersedes)
     return first_ids[-1] if store.replace_units(bank, change, NO_VECTORS, now()) else None
 
 
@@ -273,7 +277,7 @@ class _Batch:
         carried, copies = self._carry_over()
         readable = [line for line in self.lines if line.seq not in excluded | copies and is_readable(line)]
         found = [*carried, *self._read_lines(readable, known)]
-        after = ReadingState(self.lines[-1].seq, excluded)
+        after = replace(self.state, last_seq=self.lines[-1].seq, excluded=frozenset(excluded))
         return sorted(found, key=lambda statement: statement.seqs[-1]), after
 
     def _find_excluded(self) -> set[int]:
@@ -308,7 +312,8 @@ class _Batch:
         if not restored:
             return [], set()
         units = [unit for unit in self.store.units(self.bank, (FACT,), include_retracted=True) if unit.retracted_at]
-        statements = [parse_unit(unit) for unit in units if unit.valid_to is None]
+        current = [parse_unit(unit) for unit in units if unit.valid_to is None]
+        statements = sorted(current, key=lambda statement: statement.id)  # as their lines state them
         read = {seq for statement in statements for seq in statement.seqs} | self.state.excluded
         copies = {original: line for line in restored if (original := self._find_original(line, read))}
         carried: list[Statement] = []

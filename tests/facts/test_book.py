@@ -101,7 +101,7 @@ def test_lines_are_read_once_however_often_facts_are_asked_for(memory: Memory) -
 def test_many_lines_are_read_in_batches(memory: Memory) -> None:
     tell(memory, *(f"I like fruit{number}." for number in range(1100)))
     assert len(memory.facts()) == 1100
-    assert memory.settings()[SETTING_FACTS] == {"to": 1100}
+    assert memory.settings()[SETTING_FACTS] == {"to": 1100, "ids": 1100}
 
 
 def test_readers_at_the_same_time_store_each_statement_once(any_store: Store) -> None:
@@ -361,6 +361,15 @@ def test_merges_have_no_text_and_outlast_forgotten_lines(memory: Memory) -> None
     assert "Nora" not in str(memory.settings()[SETTING_ENTITIES])
     memory.forget(seq=first)
     assert len(memory.facts("Nora")) == 2
+
+
+def test_an_id_is_given_once_so_that_merges_and_splits_stay_what_they_are(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.")
+    (last,) = tell(memory, "I like jazz.")
+    memory.split_entity("Nora", only(memory, attribute="likes").statements)
+    memory.forget(seq=last)
+    tell(memory, "I like figs.")
+    assert {fact.subject for fact in memory.facts()} == {"Nora"}
 
 
 def test_a_split_of_statements_about_others_is_refused(memory: Memory) -> None:
