@@ -81,7 +81,10 @@ class ReadingState:
 
 
 def build_unit(statement: Statement, language: str) -> NewUnit:
-    """Build the unit of a statement, with a sentence in a language as its text. It takes the place of one with its id."""
+    """Build the unit of a statement, with a sentence in a language as its text.
+
+    A statement that has an id takes the place of the one with this id.
+    """
     seqs = statement.seqs or (0,)
     fields: dict[str, JSONValue] = {
         "subject": statement.subject or None,
