@@ -22,7 +22,7 @@ from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.scribe_material import mark_undated, read_lines
 from everthread.chat.session_facts import list_session_facts
 from everthread.common.fork_safety import register
-from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO
+from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO, SETTING_MODEL_FACTS
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.base import FactScribe, Scribe, TitleScribe
@@ -89,13 +89,16 @@ class ScribeWorker:
         self.memory.end(session, at)
 
     def queue_session(self, lines: Sequence[Line], with_notes: bool = True) -> None:
-        """Queue the summary of a session, and notes on those of its lines that have none, if the recipe wants them."""
+        """Queue the summary of a session, notes on those of its lines that have none, and its facts, as the recipe and
+        the bank's settings want them."""
         if self.memory.recipe.summaries:
             self.submit(make_job("summary", lines))
         noted = self.last_noted_seq(lines)
         unnoted = [line for line in lines if line.seq > noted]
         if unnoted and self.memory.recipe.notes and with_notes:
             self.submit(make_job("notes", unnoted))
+        if self.memory.settings().get(SETTING_MODEL_FACTS) is True and isinstance(self.scribe, FactScribe):
+            self.submit(make_job("facts", lines))
 
     def queue_title(self, lines: Sequence[Line]) -> None:
         """Queue the title of a session if these lines, all that it has, end with its first reply."""
