@@ -128,7 +128,7 @@ class SessionFacts:
             is_undated=last.is_undated,
             position=last.position,
         )
-        kept = storage.keep_to_lines(statement, said, known)
+        kept = storage.keep_to_lines(statement, said, storage.KnownKinds(known))
         self.dropped[NOT_SAID] += kept is None
         return kept
 

@@ -296,7 +296,7 @@ class _Batch:
         """Yield what lines state. A statement of other lines, of no known attribute, or known already is left out."""
         given = {line.seq: replace(line, text=remove_quotes(line.text, line.metadata)) for line in lines}
         found = self.reader(list(given.values()), known) if lines else []
-        kinds = _Kinds([*known, *found])
+        kinds = KnownKinds([*known, *found])
         stored = {_content(statement) for statement in known}
         for statement in found:
             seqs = statement.seqs
@@ -347,7 +347,7 @@ def is_readable(line: Line) -> bool:
     return line.role == "user" and bool(line.text) and not any(line.metadata.get(mark) for mark in marks)
 
 
-class _Kinds:
+class KnownKinds:
     """The kinds and the relations of those that statements name, by name."""
 
     def __init__(self, statements: Iterable[Statement]) -> None:
@@ -366,7 +366,7 @@ class _Kinds:
             yield from (f"{owner}{POSSESSIVE}{word}" for word in words)
 
 
-def keep_to_lines(statement: Statement, lines: Sequence[Line], known: _Kinds) -> Statement | None:
+def keep_to_lines(statement: Statement, lines: Sequence[Line], known: KnownKinds) -> Statement | None:
     """Return a statement in the words of its lines alone; None if it isn't theirs.
 
     Otherwise a name in a forgotten line would remain in what others state. Of a line that says only "my sister" the

@@ -12,6 +12,7 @@ from everthread.chat.scribe_worker import ScribeWorker
 from everthread.common.keys import META_NEEDS_CONSENT
 from everthread.errors import BadInput, LLMUnavailable, ScribeFailed
 from everthread.memory import Memory
+from everthread.recipes.default import Default
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
 from everthread.stores.base import Store
@@ -216,10 +217,17 @@ def test_a_line_whose_fact_was_forgotten_states_nothing_again(talk: Memory) -> N
 
 
 def test_a_conversation_is_read_for_facts_in_the_background_when_it_ends_if_the_bank_wants_that(talk: Memory) -> None:
-    llm = ScriptedLLM([answer(stated("Nora lives in York.", 3, "Nora", "home", "York"))])
-    worker = ScribeWorker(talk, LLMScribe(llm))
+    def reply(prompt: Sequence[Message]) -> str:
+        is_of_facts = '"facts"' in prompt[0].content
+        asked.append(is_of_facts)
+        return answer(stated("Nora lives in York.", 3, "Nora", "home", "York")) if is_of_facts else '{"points": []}'
+
+    asked = list[bool]()
+    llm = ScriptedLLM([reply] * 9)
+    worker = ScribeWorker(Memory(talk.bank, talk.store, talk.embedder, Default()), LLMScribe(llm))
     worker.end_session("one", NOON)
-    assert (worker.join(60), llm.prompts) == (True, [])
+    assert worker.join(60)
+    assert not any(asked)
     talk.set_setting("model_facts", True)
     worker.end_session("one", NOON)
     assert worker.join(60)
