@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parent / "patterns"
 MAX_LISTED = 6  # values of one slot
 NEVER = "(?!)"  # a regular expression that never matches
 HEADS = ("subject", "owner", "possessor")
-CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "lowercase")
+CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "joined_block", "lowercase")
 BLOCKS = ("line", "sentence", "before", "after")
 
 Gender = Literal["f", "m", ""]
@@ -125,6 +125,7 @@ class Grammar:
         starts: where a clause begins; its group `joined` if the clause may go on with the subject of the one before.
         joined_speaker: what a clause begins with that goes on about the speaker: "and work".
         joined_other: what one begins with that goes on about another person: "and works".
+        joined_block: with it before, a clause goes on with something else: "I want to go and study".
         lowercase: what is in a line by someone who writes without capital letters.
         openers: words that may precede a clause's subject and say nothing.
         heads: the expressions of subjects and owners. Their groups say which one they mean: `speaker`, `relation` (with
@@ -154,6 +155,7 @@ class Grammar:
     lowercase: re.Pattern[str]
     joined_speaker: re.Pattern[str]
     joined_other: re.Pattern[str]
+    joined_block: re.Pattern[str]
     heads: Mapping[str, re.Pattern[str]]
     persons: re.Pattern[str]
     line_block: re.Pattern[str]

@@ -312,7 +312,7 @@ class _Sentence:
         return start - 1 if self.text[start - 1].isspace() else start
 
     def _continues(self, current: _Being | None, start: int) -> bool:
-        if current is None:
+        if current is None or self.grammar.joined_block.search(self.text, 0, start) is not None:
             return False
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
         return form.match(self.text, start) is not None
