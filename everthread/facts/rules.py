@@ -62,7 +62,7 @@ class _Being:
     Attributes:
         name: the name, or the relation of one whose name isn't known: "Nora's sister".
         gender: "f", "m", or empty if unknown.
-        relation: what it is to whom, by owner and attribute, if the clause says so.
+        relation: its relation, as the owner and the attribute, if the clause says so.
         is_speaker: whether it is who says it.
         is_certain: whether it is known to be a person or a pet. A pronoun could also mean any other name.
         end: where in the sentence the words for it end.
