@@ -1,9 +1,9 @@
 """Reads what lines state about people and things by rules. Pure; it knows no language (`grammar`).
 
 A sentence is read clause by clause. A clause has a subject that can only be one person or pet: the speaker, "my
-sister", a name, or a pronoun where the sentence names nobody else that it could mean. After the subject, only the forms
-of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to" in
-it. What a clause is part of has rules: questions, conditions, quotes, reported speech, stories.
+sister", a name, or a pronoun where the sentence names no other one that it could mean. After the subject, only the
+forms of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to"
+in it. The sentence around a clause has rules: questions, conditions, quotes, reported speech and stories state nothing.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _SENTENCE_ENDS = ".!?。！？"
-_MASK = "\x00"  # stands for a quoted character: no value has it
+_MASK = "\x00"  # in the place of a quoted character: no value has it
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,500}(?:\"|$)|“[^”\n]{1,500}(?:”|$)|„[^“”\n]{1,500}(?:[“”]|$)|«[^»\n]{1,500}(?:»|$)"
     r"|「[^」\n]{1,500}(?:」|$)|『[^』\n]{1,500}(?:』|$)|(?<!\w)['‘](?=\w)[^'’\n]{1,500}(?:['’]\w[^'’\n]{1,500}){0,9}['’](?!\w)"
-    r"|^\s*>[^\n]*|```.*?(?:```|\Z)",
+    r"|^[ \t]*>[^\n]*|```.*?(?:```|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -57,12 +57,12 @@ def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> l
 
 @dataclass(frozen=True, slots=True)
 class _Being:
-    """Who or what a clause is about.
+    """The person or pet that a clause is about.
 
     Attributes:
         name: the name, or the relation of one whose name isn't known: "Nora's sister".
         gender: "f", "m", or empty if unknown.
-        relation: what it is to whom, by owner and attribute, if the clause says so.
+        relation: its relation, as the owner and the attribute, if the clause says so.
         is_speaker: whether it is who says it.
         is_certain: whether it is known to be a person or a pet. A pronoun could also mean any other name.
         end: where in the sentence the words for it end.
@@ -117,7 +117,7 @@ class _Names:
         return name.lower() in self.spelling or name in self.speakers
 
     def find_relative(self, owner: str, relation: Relation) -> str | None:
-        """Return the name of the only one of this relation to its owner; None if there is none, or another one."""
+        """Return the name of the only one of this relation to its owner, if there is just one."""
         names = [
             name
             for name in self.relatives.get((owner, relation.attribute), ())
@@ -312,7 +312,7 @@ class _Sentence:
         return start - 1 if self.text[start - 1].isspace() else start
 
     def _continues(self, current: _Being | None, start: int) -> bool:
-        if current is None:
+        if current is None or self.grammar.joined_block.search(self.text, 0, start) is not None:
             return False
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
         return form.match(self.text, start) is not None
@@ -332,7 +332,7 @@ class _Sentence:
         return _Being(self.line.speaker, is_speaker=True)
 
     def _identify(self, match: re.Match[str]) -> _Being | None:
-        """Return whom a match means; None if that isn't certain."""
+        """Return the one that a match means; None if that isn't certain."""
         groups = match.groupdict()
         if groups.get("speaker"):
             return self._speaker()
@@ -360,7 +360,7 @@ class _Sentence:
         return self._speaker()
 
     def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> _Being | None:
-        """Return whom a match after a possessor is about: the relative that it names, else the possessor."""
+        """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""
         groups = head.groupdict() | match.groupdict()
         return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
 
@@ -482,7 +482,7 @@ class _Sentence:
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
-        if found is not None and "," in self.text[match.end() : found.start()].strip(" ,"):
+        if found is not None and "," in self.text[match.end() : found.start()].rstrip(" ,"):
             found = None
         if found is None:
             found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
