@@ -21,6 +21,7 @@ from everthread.common.keys import (
     META_NEEDS_CONSENT,
     META_REPEATS,
     META_UNDATED,
+    SETTING_DROPPED_FACTS,
     SETTING_FACTS,
 )
 from everthread.errors import NotFound, StoreUnavailable
@@ -404,6 +405,33 @@ def _date(statement: Statement, line: Line) -> Statement:
 
 
 # ------------------------------------------------------------ what people change
+
+
+def read_excluded(store: Store, bank: str) -> frozenset[int]:
+    """Return the numbers of the lines that are never read for facts."""
+    return ReadingState.parse(store.settings(bank).get(SETTING_FACTS)).excluded
+
+
+def count_dropped(store: Store, bank: str, dropped: Mapping[str, int]) -> None:
+    """Add to the numbers of facts of a model that were not stored, by reason."""
+    added = {reason: count for reason, count in dropped.items() if count}
+
+    def add(value: JSONValue | None) -> JSONValue:
+        counts = _parse_dropped(value)
+        return counts | {reason: counts.get(reason, 0) + count for reason, count in added.items()}
+
+    if added:
+        store.update_setting(bank, SETTING_DROPPED_FACTS, add)
+
+
+def read_dropped(store: Store, bank: str) -> dict[str, int]:
+    """Return the numbers of facts of a model that were not stored, by reason."""
+    return _parse_dropped(store.settings(bank).get(SETTING_DROPPED_FACTS))
+
+
+def _parse_dropped(value: JSONValue | None) -> dict[str, int]:
+    counts = value.items() if isinstance(value, Mapping) else ()
+    return {str(reason): count for reason, count in counts if type(count) is int}
 
 
 def add_statements(store: Store, bank: str, statements: Sequence[Statement], supersedes: Sequence[int] = ()) -> bool:
