@@ -482,7 +482,7 @@ class _Sentence:
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
-        if found is not None and "," in self.text[match.end() : found.start()].strip(" ,"):
+        if found is not None and "," in self.text[match.end() : found.start()].rstrip(" ,"):
             found = None
         if found is None:
             found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
