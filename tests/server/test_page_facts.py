@@ -91,6 +91,7 @@ def test_what_is_said_and_forgotten_in_the_chat_changes_the_facts(page: Page, ur
     page.fill("#message", "I play the cello.")
     page.press("#message", "Enter")
     expect(fact(page, "Plays cello")).to_be_visible()
+    expect(page.locator("#panel section h2", has_text=re.compile("^You$"))).to_be_visible()
     page.get_by_role("button", name="Forget message: I play the cello.").click()
     page.get_by_role("button", name="Forget it").click()
     expect(fact(page, "Plays cello")).to_have_count(0)
