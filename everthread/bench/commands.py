@@ -278,10 +278,19 @@ def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...
     show_default=True,
     help="Candidates that the matching model scores for each passage. Repeatable.",
 )
+@click.option("--as-in-source", is_flag=True, help="Cut chunks and embed queries as goodai-ltm does.")
 @json_option
 @click.pass_context
 def goodai_(
-    ctx: click.Context, /, path: Path, dataset: str, limit: int, matcher: str, factors: tuple[float, ...], as_json: bool
+    ctx: click.Context,
+    /,
+    path: Path,
+    dataset: str,
+    limit: int,
+    matcher: str,
+    factors: tuple[float, ...],
+    as_in_source: bool,
+    as_json: bool,
 ) -> None:
     """Run the evaluation of goodai-ltm: questions about facts in one memory, asked within a dialogue.
 
@@ -296,6 +305,7 @@ def goodai_(
             progress=show_progress,
             matcher=matcher,
             factors=factors,
+            as_in_source=as_in_source,
         )
     show(result.json(), result.text(), as_json)
 

@@ -9,6 +9,7 @@ from hardship.embedders import Moody
 
 from everthread.bench.everyday import LANGUAGES, load_everyday
 from everthread.bench.questions import AnnotatedConversation
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall import statements
@@ -17,6 +18,7 @@ from everthread.recall.relevance import EVIDENCE_NAMES
 from everthread.recall.types import Query
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.testing import HashEmbedder
+from everthread.transfer import importing
 from everthread.types import Role
 
 PROFILES = {"friends": Default().friends, "assistant": Default().assistant, "words": Default().words}
@@ -65,6 +67,17 @@ def test_a_broad_question_among_friends_finds_lines_of_more_sessions(tmp_path: P
                 memory.observe("Really, is it a good one, tell me?", speaker="Ben", role=role, session=session)
         best = [hit.line.session for hit in memory.recall("What books did Ann read?", 4)]
         assert (len(set(best)) > 1) is spread
+
+
+def test_a_question_with_one_answer_gets_half_of_a_small_bank(tmp_path: Path) -> None:
+    talk = importing.check_file(Path(__file__).parents[2] / "examples" / "talk.txt", None)
+    with Memory.open("nora", store=tmp_path, embedder=OnnxEmbedder(), recipe="default") as memory:
+        importing.import_lines(memory, talk)
+        context = memory.context("Where does Mia work?")
+        assert len(context.lines) == 11
+        assert context.tokens == 251
+        assert "museum" in context.lines[2].text
+        assert memory.stats().lines == 21
 
 
 def chosen(memory: Memory, question: str) -> ScoringProfile:
