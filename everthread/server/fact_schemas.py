@@ -41,7 +41,8 @@ class FactView(View):
 
 
 class EntityView(View):
-    """A person, a pet, a place, an organisation or a thing that facts are about. relations are pairs of whose and what: ["Nora", "sister"]."""
+    """A person, a pet, a place, an organisation or a thing that facts are about. relations are pairs of whose and what,
+    such as ["Nora", "sister"]."""
 
     name: str
     kind: EntityKind
