@@ -121,12 +121,14 @@ $(MCP_CHECKS)/installed: Makefile
 	  $$(node -p 'parseInt(process.versions.node) < 24 ? `node-linux-$${process.arch}@24` : ""')
 	@touch $@
 
-# The tests of the page need Chromium: the system's, else one installed here from Debian or by Playwright. They take
-# Firefox from Debian as well; a test is skipped without it.
+# The tests of the page need Chromium: the shell for machines without a screen, from Debian, else the system's Chromium,
+# else one installed here from Debian or by Playwright. They take Firefox from Debian as well; a test is skipped without
+# it.
 browser: $(VENV)/installed-test
-	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null \
+	@{ command -v chromium-headless-shell > /dev/null || $(call apt_install,chromium-headless-shell); } 2> /dev/null \
+	  || { command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null \
 	  || $(call apt_install,chromium) \
-	  || $(BIN)/playwright install chromium \
+	  || $(BIN)/playwright install --only-shell chromium \
 	  || { echo "The tests of the page need a Chromium: apt install chromium, or $(BIN)/playwright install chromium"; exit 1; }
 	@{ command -v firefox-esr || command -v firefox; } > /dev/null || $(call apt_install,firefox-esr) \
 	  || echo "Without Firefox a test of the page is skipped: apt install firefox-esr"

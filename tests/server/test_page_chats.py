@@ -194,7 +194,7 @@ def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url:
     box.evaluate("box => (box.scrollTop = 900)")
     page.wait_for_function(f"() => document.querySelector('.line').dataset.seq !== '{first}'")
     expect(page.locator(f"[data-seq='{first}']")).to_have_count(1)
-    assert int(page.evaluate(TOP_LINE)) > int(first or 0)
+    page.wait_for_function(f"() => ({TOP_LINE})() > {first}")
 
 
 def test_a_new_chat_begins_at_once_and_chats_are_renamed_tagged_pinned_archived_and_deleted(
