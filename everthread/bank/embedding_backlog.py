@@ -159,7 +159,7 @@ class EmbeddingBacklog:
     def _read_glossed(self, limit: int, after: int) -> list[Line]:
         """Return lines in a glossed language without a vector."""
         model = self._encoder.name
-        if not self._store.stats(self._bank, model, self._roles).pending:
+        if self._store.stats(self._bank, model, self._roles).pending <= len(self._seqs):
             return []
         probe = self._encoder.try_embed(["hello"])
         dim = int(probe[0].vectors.shape[1]) if probe else 0

@@ -120,7 +120,9 @@ BY_WORDS = FitSettings(
     kept_shares=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4),
     foreign_share=0.2,
 )
-BY_GLOSS = replace(BY_WORDS, names=GLOSS_SIGNALS)
+# Glosses tell own questions from foreign ones better: with this share, as many first facts pass as by words alone, and
+# fewer of the other questions.
+BY_GLOSS = replace(BY_WORDS, names=GLOSS_SIGNALS, foreign_share=0.15)
 
 
 @dataclass(frozen=True, slots=True)

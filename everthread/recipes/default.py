@@ -159,9 +159,9 @@ _WORDS_PROFILE = ScoringProfile(
 # For questions of which the embedder reads only an English gloss. Fitted likewise, without `--words`.
 _GLOSSES_PROFILE = ScoringProfile(
     weights={**_WORDS_PROFILE.weights, "cosine": 11.0983, "bm25_window": 1.0632, "share": 3.4338, "length": -0.4727},
-    query_model=LogisticModel(-2.961, {"best_score": 0.6977, "small_bank": 2.1022, "query_length": -0.2908}),
+    query_model=LogisticModel(-3.2306, {"best_score": 0.7414, "small_bank": 2.2892, "query_length": -0.2837}),
     hit_model=LogisticModel(1.24, {"score_share": 1.0919}),
-    threshold=0.603,
+    threshold=0.623,
 )
 
 
