@@ -294,8 +294,8 @@ def test_concurrent_reads_analyse_a_bank_of_an_older_analyser_once(url: str) -> 
 
 def test_vectors_of_chinese_lines_without_a_gloss_are_made_again(url: str) -> None:
     with Memory.open("alice", store=url) as memory:
-        memory.observe_many(map(NewLine, ("我喜欢猫。", "I like cats.", "我也喜欢狗。")))
-        memory.add_unit(NewUnit("note", "她喜欢猫。", 1, 1, memory.lines()[0].said_at))
+        first = memory.observe_many(map(NewLine, ("我喜欢猫。", "I like cats.", "我也喜欢狗。")))[0]
+        memory.add_unit(NewUnit("note", "她喜欢猫。", 1, 1, first.said_at))
     run(url, f"UPDATE everthread.bank SET analyser = {GLOSSED_SINCE - 1}")
     with Memory.open("alice", store=url) as memory:
         assert memory.store.check("alice") == []

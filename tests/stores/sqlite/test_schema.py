@@ -138,8 +138,8 @@ def test_a_bank_of_an_older_analyser_is_analysed_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("analyser", "pending"), [(GLOSSED_SINCE - 1, 2), (GLOSSED_SINCE, 0)])
 def test_vectors_of_chinese_lines_without_a_gloss_are_made_again(tmp_path: Path, analyser: int, pending: int) -> None:
     with Memory.open("alice", store=tmp_path) as memory:
-        memory.observe_many(map(NewLine, ("我喜欢猫。", "I like cats.", "我也喜欢狗。")))
-        memory.add_unit(NewUnit("note", "她喜欢猫。", 1, 1, memory.lines()[0].said_at))
+        first = memory.observe_many(map(NewLine, ("我喜欢猫。", "I like cats.", "我也喜欢狗。")))[0]
+        memory.add_unit(NewUnit("note", "她喜欢猫。", 1, 1, first.said_at))
     with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
         rows.reanalyze(db, analyser)
     with Memory.open("alice", store=tmp_path) as memory:
