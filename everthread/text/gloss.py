@@ -26,7 +26,7 @@ MIN_KNOWN_SHARE = 0.6
 
 _RUN = re.compile("[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+")
 # A name in Latin letters before a message of a dialogue. It would make every line with a name nearer.
-_SPEAKER = re.compile(r"^\s*[A-Za-z][\w ]{0,19}[:：]", re.MULTILINE)
+_SPEAKER = re.compile(r"^[A-Za-z][\w ]{0,19}[:：]", re.MULTILINE)
 _PUNCTUATION = {ord(chinese): english for chinese, english in zip("，。？！：；、“”《》", ',.?!:;,  ""', strict=True)}
 
 

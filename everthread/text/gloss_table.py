@@ -23,7 +23,7 @@ from everthread.text.gloss import FOLDER, MAX_WORD_CHARS
 FILTER = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 21}
 
 _CHINESE = re.compile(f"[\u4e00-\u9fff]{{1,{MAX_WORD_CHARS}}}")
-_REMARK = re.compile(r"[（(].*?[)）]")
+_REMARK = re.compile(r"[（(][^（()）]*[)）]")
 _ENGLISH = re.compile("[a-z]+")
 
 
