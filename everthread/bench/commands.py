@@ -230,19 +230,22 @@ def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: A
 @only_option
 @json_option
 @click.option("--mix", type=click.Path(path_type=Path), metavar="LOCOMO", help="Add the questions of this LoCoMo file.")
+@click.option("--words", is_flag=True, help="For madial: weigh words alone, as in languages without glosses.")
 @click.pass_context
 def fit(
-    ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool, mix: Path | None
+    ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool, mix: Path | None, words: bool
 ) -> None:
     """Fit the weights and the gate on a DATASET, and report them on conversations left out.
 
     Each conversation is measured with weights fitted on all the others; the weights printed are fitted on all.
-    For madial this is the Chinese part, with the Chinese first facts in two banks, weighted by words alone.
+    For madial this is the Chinese part, with the Chinese first facts in two banks.
     """
     mixed = datasets.locomo(mix) if mix else []
     chinese = dataset == "madial"
     conversations = select_conversations(_load_chinese(path), only) if chinese else LOADERS[dataset](path, only)
-    result = cross_validate(conversations, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
+    result = cross_validate(
+        conversations, ctx.find_root().obj["embedder"], mixed, language="zh" if chinese else "en", by_words=words
+    )
     show(result.json(), result.text(), as_json)
 
 

@@ -164,11 +164,11 @@ class ScribeWorker:
             return lambda: self._attempt(job)
 
     def _embed_pending(self) -> None:
-        """Embed the lines whose embedding was deferred, and some whose words have no codes yet."""
+        """Embed the lines whose embedding was deferred, and some of earlier versions."""
         with self._background_slot(), self._writing:
             if not self._closed:
                 self.memory.backlog.embed_pending()
-                self.memory.backlog.embed_codeless()
+                self.memory.backlog.embed_earlier()
 
     def _mark_idle(self) -> None:
         with self._done:

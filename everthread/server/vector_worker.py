@@ -1,4 +1,4 @@
-"""VectorWorker: embeds the lines of large imports, and the words of lines of earlier versions, in the background."""
+"""VectorWorker: embeds the lines of large imports, and those of earlier versions, in the background."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class VectorWorker:
         """Embed the lines of a bank, as soon as those of earlier ones are embedded."""
         self._submit(memory.bank, "vectors", lambda: memory.backlog.embed_missing(self._check_open))
 
-    def add_codes(self, memory: Memory) -> None:
-        """Code the words of a bank's lines that have no codes, because an earlier version stored them."""
+    def add_earlier(self, memory: Memory) -> None:
+        """Embed the lines of a bank that an earlier version stored without glosses, or without codes of their words."""
 
-        def code_all() -> None:
-            while memory.backlog.embed_codeless():
+        def embed_all() -> None:
+            while memory.backlog.embed_earlier():
                 self._check_open()
 
-        if memory.backlog.wants_codes:
-            self._submit(memory.bank, "codes", code_all)
+        if memory.backlog.has_earlier:
+            self._submit(memory.bank, "earlier", embed_all)
 
     def _submit(self, bank: str, kind: str, task: Callable[[], None]) -> None:
         with self._changed:
