@@ -21,14 +21,15 @@ from typing import Literal
 
 from everthread.chat import session_title
 from everthread.chat.quote_detection import QuoteIndex
+from everthread.chat.scribe_material import mark_undated, read_lines
+from everthread.chat.session_facts import list_session_facts
 from everthread.common.fork_safety import register
-from everthread.common.keys import META_GREETING, META_NEEDS_CONSENT, META_NOTED_TO, META_UNDATED
+from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO, SETTING_MODEL_FACTS
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
-from everthread.scribes.base import Scribe, TitleScribe
+from everthread.scribes.base import FactScribe, Scribe, TitleScribe
 from everthread.text import redaction
-from everthread.text.analyzer import remove_quotes
-from everthread.types import Filter, FoundUnit, JSONValue, Line, NewUnit, ScribeJob, Unit, now
+from everthread.types import Filter, FoundUnit, Line, NewUnit, ScribeJob, Unit, now
 
 log = logging.getLogger("everthread")
 
@@ -91,13 +92,16 @@ class ScribeWorker:
         self.memory.end(session, at)
 
     def queue_session(self, lines: Sequence[Line], with_notes: bool = True) -> None:
-        """Queue the summary of a session, and notes on those of its lines that have none, if the recipe wants them."""
+        """Queue the summary of a session, notes on those of its lines that have none, and its facts, as the recipe and
+        the bank's settings want them."""
         if self.memory.recipe.summaries:
             self.submit(make_job("summary", lines))
         noted = self.last_noted_seq(lines)
         unnoted = [line for line in lines if line.seq > noted]
         if unnoted and self.memory.recipe.notes and with_notes:
             self.submit(make_job("notes", unnoted))
+        if self.memory.settings().get(SETTING_MODEL_FACTS) is True and isinstance(self.scribe, FactScribe):
+            self.submit(make_job("facts", lines))
 
     def queue_title(self, lines: Sequence[Line]) -> None:
         """Queue the title of a session if these lines, all that it has, end with its first reply."""
@@ -165,11 +169,11 @@ class ScribeWorker:
             return lambda: self._attempt(job)
 
     def _embed_pending(self) -> None:
-        """Embed the lines whose embedding was deferred, and some whose words have no codes yet."""
+        """Embed the lines whose embedding was deferred, and some of earlier versions."""
         with self._background_slot(), self._writing:
             if not self._closed:
                 self.memory.backlog.embed_pending()
-                self.memory.backlog.embed_codeless()
+                self.memory.backlog.embed_earlier()
 
     def _has_unread(self) -> bool:
         """Return whether lines have no vectors yet, or were not read for facts."""
@@ -214,6 +218,26 @@ class ScribeWorker:
         return next((queued for queued in self.memory.jobs() if _key(queued) == _key(job)), None)
 
     def _perform(self, job: ScribeJob) -> None:
+        if job.kind == "facts":
+            self._write_facts(job)
+        else:
+            self._write_unit(job)
+
+    def _write_facts(self, job: ScribeJob) -> None:
+        """Write the facts of a session, if the scribe can list any and the session still exists."""
+        session = next((each for each in self.memory.sessions() if each.id == job.session), None)
+        listed = None
+        if session is not None and isinstance(self.scribe, FactScribe):
+            listed = list_session_facts(self.memory, self.scribe, session)
+        with self._writing:
+            if self._closed or (queued := self._find_queued(job)) is None:
+                return
+            if listed is not None:
+                listed.store()
+            if queued.last_seq == job.last_seq:
+                self.memory.dequeue(queued)
+
+    def _write_unit(self, job: ScribeJob) -> None:
         lines = read_lines(self.memory, job.session, job.first_seq, job.last_seq)
         job_seqs = {line.seq for line in lines}
         background = self._filter_stored([source for source in self.background if _last_seq(source) not in job_seqs])
@@ -336,19 +360,7 @@ class ScribeWorker:
         return "\n".join(row for row in rows if not self.quotes.find_spans(row) or source_index.find_spans(row))
 
 
-def read_lines(memory: Memory, session: str, first_seq: int, last_seq: int) -> list[Line]:
-    """Return the lines of a session that were not retracted, without quotes of recalled text and without greetings."""
-    lines = []
-    for line in memory.lines(Filter(session=session), after=first_seq - 1):
-        if line.seq > last_seq:
-            break
-        text = remove_quotes(line.text, line.metadata).strip()
-        if text and not line.metadata.get(META_GREETING):
-            lines.append(replace(line, text=text))
-    return lines
-
-
-def make_job(kind: Literal["summary", "notes", "title"], lines: Sequence[Line]) -> ScribeJob:
+def make_job(kind: Literal["summary", "notes", "title", "facts"], lines: Sequence[Line]) -> ScribeJob:
     """Build a job on these lines of one session."""
     return ScribeJob(kind, lines[0].session, lines[0].seq, lines[-1].seq, now())
 
@@ -359,8 +371,3 @@ def _key(job: ScribeJob) -> tuple[str, str, int]:
 
 def _last_seq(source: Line | FoundUnit) -> int:
     return source.seq if isinstance(source, Line) else source.unit.last_seq
-
-
-def mark_undated(lines: Sequence[Line]) -> dict[str, JSONValue]:
-    """Return the metadata of a unit whose time is that of the last of these lines."""
-    return {META_UNDATED: True} if lines[-1].is_undated else {}

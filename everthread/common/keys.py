@@ -34,6 +34,7 @@ META_CHUNK = "everthread.chunk"  # the `ChunkPosition` of a chunk
 
 SETTING_RECIPE = "recipe"  # {"name": …, "options": {…}}: the recipe that the bank is opened with
 SETTING_SCRIBE = "scribe"  # the name of the model that writes notes and summaries
+SETTING_MODEL_FACTS = "model_facts"  # True: the scribe's model reads each conversation for facts when it ends
 SETTING_CHARACTER = "character"  # the character, as JSON
 SETTING_PERSON_NAMES = "person_names"  # the names under which the person has spoken in chats
 SETTING_REMEMBER = "remember"  # "always", "ask" or "never": whether conversations are remembered
@@ -48,6 +49,7 @@ SETTING_ASKED_AT = "goodbye"  # the number of the goodbye that the pending quest
 SETTING_FORGET_ASKED_AT = (
     "goodbye_no"  # the number of that goodbye, once the user has said no and is asked to confirm it
 )
+SETTING_DROPPED_FACTS = "everthread.dropped_facts"  # {reason: number of facts of a model that were not stored}
 SETTING_RESPONSES = "everthread.responses"  # [[id of a response without a line, number of the line that it answers], …]
 SETTING_SMS = "sms"  # the state of the text-message conversation, as JSON
 SETTING_TELEGRAM = "telegram"  # the state of the conversation on Telegram, as JSON

@@ -1,4 +1,4 @@
-"""The methods of `Memory` about facts: what is known, and what the person says of it.
+"""The methods of `Memory` about facts: listing them, and confirming, correcting, ending and forgetting them.
 
 Before each answer, lines that were not read for facts yet are read. A fact of several statements is confirmed,
 corrected or ended with a statement of the person's for each of them, which derives from the same lines: so each lasts
@@ -138,7 +138,7 @@ class FactBook:
             moment: the year, month or day at which it ended ("2024-05"); None: now.
 
         Raises:
-            BadInput: the moment is none.
+            BadInput: the moment is invalid.
             NotFound: there is no such fact.
         """
         if moment is not None:
@@ -238,7 +238,8 @@ class FactBook:
         while True:
             known = self._read_known()
             pairs = known.statements_of(known.find_fact(fact_id))
-            new = [replace(change(statement), writer="person", confidence=1.0) for statement, _ in pairs]
+            changed = [change(statement) for statement, _ in pairs]
+            new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
             superseded = [number for _, number in pairs] if superseding else []
             if storage.add_statements(self.store, self.bank, new, superseded):
                 return self._read_known().find_fact(pairs[0][0].id)

@@ -26,8 +26,8 @@ from everthread.text.word_lists import alternation
 FOLDER = Path(__file__).parent / "patterns"
 MAX_LISTED = 6  # values of one slot
 NEVER = "(?!)"  # a regular expression that never matches
-HEADS = ("subject", "owner")
-CLAUSES = ("starts", "openers", "joined_speaker", "joined_other")
+HEADS = ("subject", "owner", "possessor")
+CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "joined_block", "lowercase")
 BLOCKS = ("line", "sentence", "before", "after")
 
 Gender = Literal["f", "m", ""]
@@ -61,14 +61,20 @@ class Form:
     """One way of stating something.
 
     Attributes:
-        head: whether it follows a subject ("I"), an owner ("my"), or has none before it.
-        regex: what follows the head.
+        head: whether it follows a subject ("I"), an owner ("my", "my sister's") or a possessor ("my"), or has none
+            before it.
+        source: the regular expression of what follows the head.
         lists: the slots that hold several values.
     """
 
-    head: Literal["subject", "owner", ""]
-    regex: re.Pattern[str]
+    head: Literal["subject", "owner", "possessor", ""]
+    source: str
     lists: frozenset[str]
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        """The compiled expression. It is compiled when a line first has a cue of its pattern."""
+        return _compile_once(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +90,9 @@ class Pattern:
         bare: where the subject may be left out, so that it is the speaker: "sentence" (at its beginning), "clause" or
             "never".
         prefix: a word that the value needs before it: "no " in "no meat".
-        about: whom alone they are about.
+        about: the only ones that they are about.
         joins: whether they may go on with the subject of the clause before: "and love hiking".
+        reported: whether they may be in reported speech: "she says it's asthma and put me on salbutamol".
         of_known: whether they only end what is known to hold.
         context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
@@ -102,6 +109,7 @@ class Pattern:
     prefix: str = ""
     about: Literal["speaker", "others", "pets", "anyone"] = "anyone"
     joins: bool = True
+    reported: bool = False
     of_known: bool = False
     context: re.Pattern[str] | None = None
     attribute: str = ""
@@ -111,15 +119,18 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What the rules know of a language. The expressions match in the text of a sentence.
+    """All that the rules know of a language. The expressions match in the text of a sentence.
 
     Attributes:
         starts: where a clause begins; its group `joined` if the clause may go on with the subject of the one before.
         joined_speaker: what a clause begins with that goes on about the speaker: "and work".
         joined_other: what one begins with that goes on about another person: "and works".
+        joined_block: with it before, a clause goes on with something else: "I want to go and study".
+        lowercase: what is in a line by someone who writes without capital letters.
         openers: words that may precede a clause's subject and say nothing.
-        heads: the expressions of subjects and owners. Their groups say whom they mean: `speaker`, `relation` (with
+        heads: the expressions of subjects and owners. Their groups say which one they mean: `speaker`, `relation` (with
             `relation_name`), `name`, `pronoun`, `relative` ("who").
+            A possessor is looked for anywhere in a sentence.
         persons: mentions of people, with the same groups.
         line_block: with it in a line, the line states nothing.
         sentence_block: with it in a sentence, the sentence states nothing.
@@ -130,7 +141,6 @@ class Grammar:
         never: what is never a value.
         relations: the words for relations, in small letters.
         pronouns: the gender of each pronoun and possessive.
-        possessive: the name of an unnamed person: "{owner}'s {noun}".
         patterns: the patterns.
         since: the moments since which a state holds.
         at: the moments of an event.
@@ -142,8 +152,10 @@ class Grammar:
 
     starts: re.Pattern[str]
     openers: re.Pattern[str]
+    lowercase: re.Pattern[str]
     joined_speaker: re.Pattern[str]
     joined_other: re.Pattern[str]
+    joined_block: re.Pattern[str]
     heads: Mapping[str, re.Pattern[str]]
     persons: re.Pattern[str]
     line_block: re.Pattern[str]
@@ -155,7 +167,6 @@ class Grammar:
     never: re.Pattern[str]
     relations: Mapping[str, Relation]
     pronouns: Mapping[str, Gender]
-    possessive: str
     patterns: tuple[Pattern, ...]
     since: tuple[re.Pattern[str], ...]
     at: tuple[re.Pattern[str], ...]
@@ -218,7 +229,7 @@ class _Builder:
 
     def build(self) -> Grammar:
         table, moments = self.table, self.table["moments"]
-        heads = {name: self._compile(self.macros[name]) for name in HEADS}
+        heads = {name: self._compile((r"\b" if name == "possessor" else "") + self.macros[name]) for name in HEADS}
         return Grammar(
             **{name: self._compile(table["clauses"][name]) for name in CLAUSES},
             heads=heads,
@@ -228,7 +239,6 @@ class _Builder:
             separators=self._compile(["{last_separator}", "{separator}"]),
             relations=self.relations,
             pronouns=table["pronouns"],
-            possessive=table["possessive"],
             patterns=tuple(map(self._read_pattern, table["patterns"])),
             since=tuple(map(self._compile, moments["since"])),
             at=tuple(map(self._compile, moments["at"])),
@@ -248,7 +258,7 @@ class _Builder:
         head = next((head for head in HEADS if template.startswith(f"{{{head}}}")), "")
         rest = template.removeprefix(f"{{{head}}}")
         lists = frozenset(group for group, _, star in _MACRO.findall(rest) if star)
-        return Form(head, self._compile(rest), lists)  # type: ignore[arg-type]
+        return Form(head, self._expand(rest), lists)  # type: ignore[arg-type]
 
     def _compile(self, template: str | Sequence[str]) -> re.Pattern[str]:
         return re.compile(self._expand(template), re.IGNORECASE)
@@ -279,6 +289,11 @@ class _Builder:
         return self.expanded[name]
 
 
+@cache
+def _compile_once(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE)
+
+
 def _write(literal: str) -> str:
     return _WRITTEN_MARK.sub(lambda mark: _WRITTEN[mark[0]], literal)
 
@@ -294,7 +309,7 @@ def _list_relations(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, 
         attribute, gender, by = table["attribute"], table.get("gender", ""), table.get("described_by", "kind")
         for words in table["words"]:
             one, *many = words
-            noun = one if table.get("keep", False) else attribute
+            noun = one if attribute == "pet" else table.get("noun", attribute)
             found.append((one, Relation(attribute, noun, gender, by, False)))
             found += [(word, Relation(attribute, noun, gender, by, True)) for word in many]
     yield from sorted(found, key=lambda each: len(each[0]), reverse=True)

@@ -174,7 +174,7 @@ class KnownFacts:
         read_to = last_seq if is_complete else now_read_to
         if after != version:
             return self._keep(after, storage.read_statements, read_to)
-        if kept is not None and stored is kept.known.stored:
+        if kept is not None and len(stored) == len(kept.known.stored):
             self._kept = replace(kept, read_to=read_to)
             return kept.known
         return self._keep(after, lambda *_: stored, read_to)

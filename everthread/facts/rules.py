@@ -1,9 +1,9 @@
 """Reads what lines state about people and things by rules. Pure; it knows no language (`grammar`).
 
-A sentence is read clause by clause. A clause has a subject that can only be one person or pet: the speaker, "my sister",
-a name, or a pronoun where the sentence says nothing of another one that it could mean. After the subject, only the
+A sentence is read clause by clause. A clause has a subject that can only be one person or pet: the speaker, "my
+sister", a name, or a pronoun where the sentence names no other one that it could mean. After the subject, only the
 forms of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to"
-in it. What a clause stands in has rules: questions, conditions, quotes, reported speech, stories.
+in it. The sentence around a clause has rules: questions, conditions, quotes, reported speech and stories state nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, RELATIONS
+from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE, RELATIONS
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, Relation, load_grammar
 from everthread.facts.history import value_key
 from everthread.facts.moments import find_moment, read_told_moment
@@ -32,17 +32,13 @@ MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _SENTENCE_ENDS = ".!?。！？"
-_MASK = "\x00"  # stands for a quoted character: no value has it
+_MASK = "\x00"  # in the place of a quoted character: no value has it
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,500}(?:\"|$)|“[^”\n]{1,500}(?:”|$)|„[^“”\n]{1,500}(?:[“”]|$)|«[^»\n]{1,500}(?:»|$)"
     r"|「[^」\n]{1,500}(?:」|$)|『[^』\n]{1,500}(?:』|$)|(?<!\w)['‘](?=\w)[^'’\n]{1,500}(?:['’]\w[^'’\n]{1,500}){0,9}['’](?!\w)"
-    r"|^\s*>[^\n]*|```.*?(?:```|\Z)",
+    r"|^[ \t]*>[^\n]*|```.*?(?:```|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-
-
-_FIRST_LETTER = re.compile(r"[^\W\d_]")
-_SMALL_I = re.compile(r"\bi(?:['’]?(?:m|ve|d|ll))?\b")
 
 
 def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> list[Statement]:
@@ -61,12 +57,12 @@ def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> l
 
 @dataclass(frozen=True, slots=True)
 class _Being:
-    """Who or what a clause is about.
+    """The person or pet that a clause is about.
 
     Attributes:
         name: the name, or the relation of one whose name isn't known: "Nora's sister".
         gender: "f", "m", or empty if unknown.
-        relation: what it is to whom, by owner and attribute, if the clause says so.
+        relation: its relation, as the owner and the attribute, if the clause says so.
         is_speaker: whether it is who says it.
         is_certain: whether it is known to be a person or a pet. A pronoun could also mean any other name.
         end: where in the sentence the words for it end.
@@ -121,7 +117,7 @@ class _Names:
         return name.lower() in self.spelling or name in self.speakers
 
     def find_relative(self, owner: str, relation: Relation) -> str | None:
-        """Return the name of the only one of this relation to its owner; None if there is none, or another one."""
+        """Return the name of the only one of this relation to its owner, if there is just one."""
         names = [
             name
             for name in self.relatives.get((owner, relation.attribute), ())
@@ -146,19 +142,20 @@ class _Reader:
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
         text = _QUOTE.sub(_mask, remove_quotes(line.text[:MAX_CHARS], line.metadata))
-        grammar = load_grammar(detect_language(text), lowercase=is_small(text))
+        grammar = _find_grammar(text)
         if grammar is None:
             return []
         self.names.speakers.add(line.speaker)
         if line.role != "user":
             self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
             return []
-        is_read = grammar.line_block.search(text) is None
-        patterns = grammar.find_patterns(text.lower()) if is_read else []
+        patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
             reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, tuple(self.recent))
             for statement in reading.read():
+                if not found and grammar.line_block.search(text) is not None:
+                    return []
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
                 found.setdefault(key, statement)
                 self.names.add(statement)
@@ -190,17 +187,15 @@ class _Sentence:
     names: _Names
     before: Sequence[_Sentence]  # the sentences before it
     beings: list[_Being] | None = None
+    is_blocked: bool | None = None  # whether the sentence states nothing, as a question
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
-        if not patterns or self.grammar.sentence_block.search(self.text) or is_question_only(self.text):
-            return
-        for pattern in patterns:
-            if pattern.anywhere:
-                yield from self._search(pattern)
-        yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
+        if patterns:
+            yield from self._search([pattern for pattern in patterns if pattern.anywhere])
+            yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
     def find_beings(self) -> list[_Being]:
         """Return those that the sentence mentions by a relation or a name, except speakers."""
@@ -225,20 +220,28 @@ class _Sentence:
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
-        is_first = match.start() == 1 and self.text[match.end() :].lstrip()[:1].islower()
-        if not name or is_first or not (match["other"] or name[0].isupper()):
-            return None  # the first word has a capital letter in any case
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
+        is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
+        if not name or not (match["other"] or (name[0].isupper() and not is_first)):
+            return None
         return _Being(name, is_certain=is_alone, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
-    def _search(self, pattern: Pattern) -> Iterator[Statement]:
-        for form in pattern.forms:
-            for match in form.regex.finditer(self.text):
-                subject = self._identify(match)
-                if subject is not None and not self._is_blocked(pattern, match.start(), match.end()):
-                    yield from self._state(pattern, form, match, subject, match.start())
+    def _search(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
+        """Yield what is stated by patterns that may match anywhere."""
+        possessors = list(self.grammar.heads["possessor"].finditer(self.text)) if patterns else []
+        for pattern in patterns:
+            for form in pattern.forms:
+                if form.head == "possessor":
+                    found = ((each, form.regex.match(self.text, each.end())) for each in possessors)
+                else:
+                    found = ((each, each) for each in form.regex.finditer(self.text))
+                for head, match in found:
+                    if match is not None and not self._is_blocked(pattern, head.start(), match.end()):
+                        being = self._identify_in(head, match)
+                        if being is not None and being.fits(pattern.about):
+                            yield from self._state(pattern, form, match, being, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
         current: _Being | None = None
@@ -263,8 +266,8 @@ class _Sentence:
     def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
         found = {"": (self._speaker(), start)}
-        for name, head in self.grammar.heads.items():
-            match = head.match(self.text, start)
+        for name in ("subject", "owner"):
+            match = self.grammar.heads[name].match(self.text, start)
             being = None if match is None else self._identify(match)
             if match is not None and being is not None:
                 found[name] = being, match.end()
@@ -309,15 +312,19 @@ class _Sentence:
         return start - 1 if self.text[start - 1].isspace() else start
 
     def _continues(self, current: _Being | None, start: int) -> bool:
-        if current is None:
+        if current is None or self.grammar.joined_block.search(self.text, 0, start) is not None:
             return False
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
         return form.match(self.text, start) is not None
 
     def _is_blocked(self, pattern: Pattern, start: int, end: int) -> bool:
-        return self.grammar.before_block.search(self.text, 0, start) is not None or (
-            not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
-        )
+        if self.is_blocked is None:
+            self.is_blocked = self.grammar.sentence_block.search(self.text) is not None or is_question_only(self.text)
+        if self.is_blocked:
+            return True
+        if not pattern.reported and self.grammar.before_block.search(self.text, 0, start) is not None:
+            return True
+        return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
 
     # --------------------------------------------------------------- beings
 
@@ -325,7 +332,7 @@ class _Sentence:
         return _Being(self.line.speaker, is_speaker=True)
 
     def _identify(self, match: re.Match[str]) -> _Being | None:
-        """Return whom a match means; None if that isn't certain."""
+        """Return the one that a match means; None if that isn't certain."""
         groups = match.groupdict()
         if groups.get("speaker"):
             return self._speaker()
@@ -352,6 +359,11 @@ class _Sentence:
             return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
         return self._speaker()
 
+    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> _Being | None:
+        """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""
+        groups = head.groupdict() | match.groupdict()
+        return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
+
     def _identify_relative(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
         owner = self._identify_owner(match, groups)
         if owner is None:
@@ -360,7 +372,7 @@ class _Sentence:
         name = (
             groups.get("relation_name")
             or self.names.find_relative(owner.name, relation)
-            or self.grammar.possessive.format(owner=owner.name, noun=relation.noun)
+            or f"{owner.name}{POSSESSIVE}{relation.noun}"
         )
         self.names.genders.setdefault(name, relation.gender)
         return _Being(name, relation.gender, (owner.name, relation.attribute), end=match.end())
@@ -417,7 +429,7 @@ class _Sentence:
             yield subject.name, pattern.attribute, ""
         if pattern.is_gone and subject.relation is not None:
             owner, attribute = subject.relation
-            value = subject.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
+            value = subject.name.removeprefix(f"{owner}{POSSESSIVE}")
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
@@ -436,7 +448,7 @@ class _Sentence:
     def _name(self, being: _Being, name: str) -> Iterator[tuple[str, str, str]]:
         """Yield the statements that give a name to someone known by a relation so far."""
         owner, attribute = being.relation or ("", "")
-        noun = being.name.removeprefix(self.grammar.possessive.format(owner=owner, noun=""))
+        noun = being.name.removeprefix(f"{owner}{POSSESSIVE}")
         if noun == being.name:
             return
         self.names.aliases[being.name] = name
@@ -463,11 +475,14 @@ class _Sentence:
 
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> str | None:
         """Return the moment that a clause names after the values, or before the subject."""
-        expressions = (*self.grammar.since, *(self.grammar.at if pattern.is_event else ()))
+        expressions = (
+            *(() if pattern.ends else self.grammar.since),
+            *(self.grammar.at if pattern.is_event else ()),
+        )
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
-        if found is not None and "," in self.text[match.end() : found.start()].strip(" ,"):
+        if found is not None and "," in self.text[match.end() : found.start()].rstrip(" ,"):
             found = None
         if found is None:
             found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
@@ -482,10 +497,10 @@ def _mask(quote: re.Match[str]) -> str:
     return _MASK * (len(quote[0]) - 1) + ("." if last in _SENTENCE_ENDS else _MASK)
 
 
-def is_small(text: str) -> bool:
-    """Return whether someone writes without capital letters, by the first word, or by the English "i"."""
-    first = _FIRST_LETTER.search(text)
-    return (first is not None and first[0].islower()) or _SMALL_I.search(text) is not None
+def _find_grammar(text: str) -> Grammar | None:
+    language = detect_language(text)
+    grammar = load_grammar(language, lowercase=False)
+    return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
 
 
 def _skip_space(text: str, at: int) -> int:

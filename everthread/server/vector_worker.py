@@ -1,4 +1,4 @@
-"""VectorWorker: embeds the lines of large imports, and the words of lines of earlier versions, in the background.
+"""VectorWorker: embeds the lines of large imports, and those of earlier versions, in the background.
 
 It also reads imported lines for facts.
 """
@@ -36,15 +36,15 @@ class VectorWorker:
         """Read the lines of a bank that were not read for facts yet."""
         self._submit(memory.bank, "facts", lambda: memory.read_facts(self._check_open))
 
-    def add_codes(self, memory: Memory) -> None:
-        """Code the words of a bank's lines that have no codes, because an earlier version stored them."""
+    def add_earlier(self, memory: Memory) -> None:
+        """Embed the lines of a bank that an earlier version stored without glosses, or without codes of their words."""
 
-        def code_all() -> None:
-            while memory.backlog.embed_codeless():
+        def embed_all() -> None:
+            while memory.backlog.embed_earlier():
                 self._check_open()
 
-        if memory.backlog.wants_codes:
-            self._submit(memory.bank, "codes", code_all)
+        if memory.backlog.has_earlier:
+            self._submit(memory.bank, "earlier", embed_all)
 
     def _submit(self, bank: str, kind: str, task: Callable[[], None]) -> None:
         with self._changed:

@@ -34,13 +34,13 @@ CLAUSES = (
 )
 TEXTS = st.lists(st.sampled_from(CLAUSES), min_size=1, max_size=2, unique=True).map(" ".join)
 PICKS = st.integers(0, 99)  # one of a list, modulo its length
-HOURS = st.integers(0, 12)
+HOURS = st.integers(0, 3)  # so that lines are often said at the same time
 VALUES = {"home": ("Leeds", "York", "Rome"), "likes": ("jazz", "figs", "tea")}
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a line states; `at` is set if the person said it by hand."""
+    """A statement of a line; `at` is set if the person made it by hand."""
 
     attribute: str
     value: str
@@ -54,7 +54,7 @@ class Said:
 
 @dataclass
 class Model:
-    """What lines state by their numbers, and the versions of lines that are never read again."""
+    """The statements of lines by their numbers, and the versions of lines that are never read again."""
 
     said: dict[int, list[Said]] = field(default_factory=dict)
     first_version: dict[int, int] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class FactMachine(RuleBasedStateMachine):
         if line := self.pick(number):
             self.memory.retract(line.seq)
             if reading:
-                self.compare(number)
+                self.compare(number % 4)
             self.restore_line(line)
 
     @rule(number=PICKS)
@@ -221,7 +221,7 @@ class FactMachine(RuleBasedStateMachine):
         assert seqs <= {line.seq for line in lines}
 
     def teardown(self) -> None:
-        self.compare(6)
+        self.compare(2)
         assert self.memory.store.check(self.memory.bank) == []
 
 

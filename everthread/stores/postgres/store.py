@@ -244,7 +244,7 @@ class PostgresStore(Store):
             unchanged = {seq: data for seq, data in vectors.items() if seq in unchanged_numbers}
             if not unchanged:
                 return None
-            line_removal.remove_vectors(db, bank, sorted(unchanged), model)
+            bank_rows.remove_vectors(db, bank, sorted(unchanged), model)
             stored_model = bank_rows.get_or_create_model(db, bank, model, unchanged, models)
             return bank_rows.put_vectors(db, bank, stored_model, unchanged)
 

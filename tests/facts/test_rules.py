@@ -1,0 +1,303 @@
+"""Tests of the rules on English talk: sentences with the facts that they state, and sentences that state none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from everthread.facts.attributes import is_known
+from everthread.facts.rules import MAX_CHARS, read_statements
+from everthread.facts.types import Statement
+from everthread.types import Line, Role
+
+SAID_AT = datetime(2024, 7, 14, 18, 30, tzinfo=UTC)  # a Sunday
+
+# A line by Nora, and what it states: "subject | attribute | value | moment"; what has ended begins with "-".
+STATED = {
+    # where people live and come from
+    "I live in Ghent.": "Nora | home | Ghent",
+    "We've been living in Trondheim for three years.": "Nora | home | Trondheim | 2021",
+    "i live in ghent": "Nora | home | ghent",
+    "I moved to Leuven last month.": "Nora | home | Leuven | 2024-06",
+    "We've just moved to New Plymouth!": "Nora | home | New Plymouth",
+    "Moved to Tartu in 2022, never looked back.": "Nora | home | Tartu | 2022",
+    "I'm based in San Diego these days.": "Nora | home | San Diego",
+    "I live in a tiny flat in Glasgow.": "Nora | home | Glasgow",
+    "I'm from Peru.": "Nora | origin | Peru",
+    "I grew up in Aberdeen, near the harbour.": "Nora | origin | Aberdeen",
+    "I was born in Cluj": "Nora | origin | Cluj",
+    "I used to live in Malaga.": "-Nora | home | Malaga",
+    # work and school
+    "I'm a plumber.": "Nora | occupation | plumber",
+    "im a midwife": "Nora | occupation | midwife",
+    "I’ve been a bus driver since 2011.": "Nora | occupation | bus driver | 2011",
+    "I've been a vet for ten years": "Nora | occupation | vet | 2014",
+    "I work as a translator": "Nora | occupation | translator",
+    "I'm a paramedic at Royal Infirmary.": "Nora | occupation | paramedic; Nora | employer | Royal Infirmary",
+    "Honestly, I'm a music teacher, not a singer": "Nora | occupation | music teacher",
+    "I became a foster carer in March.": "Nora | occupation | foster carer | 2024-03",
+    "I work at Northwind.": "Nora | employer | Northwind",
+    "I work for the Port Authority": "Nora | employer | Port Authority",
+    "Got a new job at Umbra Systems!": "Nora | employer | Umbra Systems",
+    "I work at a bakery": "Nora | employer | bakery",
+    "I quit my job at Northwind yesterday.": "-Nora | employer | Northwind | 2024-07-13",
+    "I no longer work at Northwind any more": "-Nora | employer | Northwind",
+    "I was a baker for nine years.": "-Nora | occupation | baker",
+    "I'm studying botany at Uppsala University.": "Nora | field | botany; Nora | school | Uppsala University",
+    "I go to Hillside School": "Nora | school | Hillside School",
+    # names and ages
+    "My name is Nora Delacroix.": "Nora | name | Nora Delacroix",
+    "I'm 34 years old.": "Nora | age | 34",
+    "I'm 34.": "Nora | age | 34",
+    "i just turned 50": "Nora | age | 50",
+    "My birthday is on 3 May": "Nora | birthday | 3 May",
+    "My birthday's the 21st of October.": "Nora | birthday | 21st of October",
+    # relatives and friends
+    "My sister Ines lives in Bergen.": "Nora | sister | Ines; Ines | home | Bergen",
+    "my brother Tom, who's a plumber in Cork, is visiting": "Nora | brother | Tom; Tom | occupation | plumber",
+    "Tom, my brother, plays the banjo.": "Nora | brother | Tom; Tom | plays | banjo",
+    "My husband's name is Olu.": "Nora | partner | Olu",
+    "I'm married to Sanne.": "Nora | status | married; Nora | partner | Sanne",
+    "I have a daughter called Wren": "Nora | daughter | Wren",
+    "We have two sons, Jonas and Emil.": "Nora | son | Jonas; Nora | son | Emil",
+    "My wife Anna and I moved to Bath last year.": "Nora | partner | Anna; Nora | home | Bath | 2023",
+    "My boss Renate is on leave.": "Nora | boss | Renate",
+    "I went climbing with my friend Kofi.": "Nora | friend | Kofi",
+    "My flatmate Luis speaks Catalan.": "Nora | flatmate | Luis; Luis | language | Catalan",
+    "My neighbour Mr Osei is a judge.": "Nora | neighbour | Mr Osei; Mr Osei | occupation | judge",
+    "My sister is a vet. She lives in Leeds.": "Nora's sister | occupation | vet; Nora's sister | home | Leeds",
+    "I have a brother who lives in Quito.": "Nora's brother | home | Quito",
+    "My nephew Ben is 6.": "Nora | nephew | Ben; Ben | age | 6",
+    "My daughter Elsie, 9, adores trains.": "Nora | daughter | Elsie; Elsie | age | 9; Elsie | likes | trains",
+    "Mum's a retired nurse.": "Nora's mother | status | retired",
+    "My grandmother is from Kerala.": "Nora's grandmother | origin | Kerala",
+    "Aunt Rosa has moved to Faro.": "Nora | aunt | Rosa; Rosa | home | Faro",
+    "I have a sister, Mia, she's a barrister.": "Nora | sister | Mia; Mia | occupation | barrister",
+    "I broke up with Marek.": "-Nora | partner | Marek",
+    "We got divorced in 2019.": "-Nora | partner |  | 2019; Nora | status | divorced | 2019",
+    # pets and things
+    "We have two cats, Miso and Ramen.": (
+        "Nora | pet | Miso; Miso | kind | cat; Nora | pet | Ramen; Ramen | kind | cat"
+    ),
+    "ive got 2 dogs": "Nora | pet | dogs",
+    "I have a dog. Her name is Juno.": "Nora | pet | Juno; Juno | kind | dog",
+    "We adopted a beagle called Pip in April": "Nora | pet | Pip; Pip | breed | beagle",
+    "My cat Olive died last year.": "Nora | pet | Olive; Olive | kind | cat; -Nora | pet | Olive | 2023",
+    "the cat died": "",
+    "Our dog died yesterday.": "-Nora | pet | dog | 2024-07-13",
+    "I bought a motorbike last week.": "Nora | owns | motorbike | 2024-07",
+    "I drive an old Volvo": "Nora | owns | Volvo",
+    "Sold the van.": "-Nora | owns | van",
+    "we finally sold our boat": "-Nora | owns | boat",
+    "My bike got stolen": "-Nora | owns | bike",
+    # food and health
+    "I'm vegan.": "Nora | diet | vegan",
+    "I went vegetarian two years ago.": "Nora | diet | vegetarian",
+    "I don't eat pork.": "Nora | diet | no pork",
+    "I'm no longer vegan": "-Nora | diet | vegan",
+    "I'm allergic to nuts and shellfish.": "Nora | allergy | nuts; Nora | allergy | shellfish",
+    "My son has a peanut allergy": "Nora's son | allergy | peanut",
+    "I have asthma.": "Nora | health | asthma",
+    "I was diagnosed with type 2 diabetes in May.": "Nora | health | type 2 diabetes | 2024-05",
+    "I suffer from migraines": "Nora | health | migraines",
+    "I'm on metformin and ramipril.": "Nora | takes | metformin; Nora | takes | ramipril",
+    "I stopped taking sertraline in June": "-Nora | takes | sertraline | 2024-06",
+    # tastes
+    "I love jazz.": "Nora | likes | jazz",
+    "I really enjoy hiking and pottery.": "Nora | likes | hiking; Nora | likes | pottery",
+    "I'm a big fan of the Beatles.": "Nora | likes | the Beatles",
+    "I hate olives!": "Nora | dislikes | olives",
+    "I don't like horror films.": "Nora | dislikes | horror films",
+    "I can't stand coriander": "Nora | dislikes | coriander",
+    "My favourite colour is green.": "Nora | favourite colour | green",
+    "My favorite band is Low, by the way": "Nora | favourite band | Low",
+    # what people speak, play and do
+    "I speak Portuguese, Hindi and a little German.": (
+        "Nora | language | Portuguese; Nora | language | Hindi; Nora | language | German"
+    ),
+    "I'm fluent in Welsh": "Nora | language | Welsh",
+    "I play the cello and work as a nurse.": "Nora | plays | cello; Nora | occupation | nurse",
+    "I've been playing chess since 2018.": "Nora | plays | chess | 2018",
+    "I stopped playing rugby.": "-Nora | plays | rugby",
+    "I've taken up pottery": "Nora | hobby | pottery",
+    "I sing in a choir.": "Nora | member | choir",
+    "I joined the rowing club in February.": "Nora | member | rowing club | 2024-02",
+    # status
+    "I'm single.": "Nora | status | single",
+    "We got married in 2015.": "Nora | status | married | 2015",
+    "I retired last year": "Nora | status | retired | 2023",
+    # several things at once
+    "I live in Leeds and my brother Sam works at Northwind": (
+        "Nora | home | Leeds; Nora | brother | Sam; Sam | employer | Northwind"
+    ),
+    "Do you cook? I do, I'm a chef.": "Nora | occupation | chef",
+}
+
+UNSTATED = [
+    "Do you live in Rome?",
+    "Should I tell them I'm a nurse?",
+    "If I lived in Rome I'd eat better.",
+    "I wish I lived in Rome",
+    "I'm thinking of becoming vegan.",
+    "I want to be a pilot",
+    "I might move to Rome next year.",
+    "We're going to get a dog called Rex.",
+    "You're a doctor, right?",
+    "You live in Rome.",
+    "I don't have a dog.",
+    "I'm not a nurse.",
+    "I've never lived in Rome.",
+    "She said: 'I live in Rome'",
+    'He told me "I am a nurse".',
+    "My sister says she lives in Rome.",
+    "I think he works at Northwind",
+    "In the novel, Anna lives in Rome.",
+    "I dreamt that I was a pilot. In my dream I live in Rome.",
+    "Imagine I'm a nurse.",
+    "Let's pretend I'm a doctor and you are ill.",
+    "I'm the Queen of England. Just kidding!",
+    "I'm in Rome this weekend.",
+    "I'm tired.",
+    "I'm a mess today",
+    "I'm a bit hungry",
+    "I'm 10 minutes away.",
+    "I'm 100% sure",
+    "I love you!",
+    "I love this song.",
+    "I like your dress",
+    "I'd like a coffee.",
+    "Looks like rain",
+    "Maybe I'm allergic to cats.",
+    "When I lived in Rome I was happy.",
+    "People who live in Rome are lucky.",
+    "I could be a nurse.",
+    "He lives in Rome.",
+    "Tom and my sister met. She and he are nurses.",
+    "I play with my kids.",
+    "I got a call from work.",
+    "I work from home",
+    "I have a headache and a deadline.",
+    "> I live in Rome",
+    "I bought a coffee and a newspaper.",
+    "My sister",
+    "*pulls out a sword* I am a blacksmith",
+    "",
+]
+
+
+def line(text: str, seq: int = 1, speaker: str = "Nora", role: Role = "user") -> Line:
+    """Return a line of the one session."""
+    return Line(seq, "s", role, speaker, text, SAID_AT)
+
+
+def read(*texts: str) -> list[Statement]:
+    """Return what Nora states in consecutive lines."""
+    return read_statements([line(text, seq) for seq, text in enumerate(texts, 1)])
+
+
+def show(statement: Statement) -> str:
+    """Return a statement as the table writes it."""
+    fields = [statement.subject, statement.attribute, statement.value, statement.moment]
+    return ("-" if statement.ends else "") + " | ".join(each for each in fields if each is not None)
+
+
+@pytest.mark.parametrize(("text", "expected"), STATED.items())
+def test_a_line_states_what_its_words_say(text: str, expected: str) -> None:
+    assert sorted(map(show, read(text))) == sorted(each for each in expected.split("; ") if each)
+
+
+@pytest.mark.parametrize("text", UNSTATED)
+def test_a_line_without_facts_states_nothing(text: str) -> None:
+    assert list(map(show, read(text))) == []
+
+
+@pytest.mark.parametrize(
+    "frame", ["Do you think {}?", "If {}, then what?", "She said: '{}'", 'He wrote "{}"', "I wish {}", "Imagine {}"]
+)
+def test_a_frame_takes_the_facts_of_a_sentence_away(frame: str) -> None:
+    for text in STATED:
+        if ". " not in text and "!" not in text and "?" not in text:
+            assert list(map(show, read(frame.format(text.rstrip("."))))) == []
+
+
+def test_values_are_words_of_the_line_and_attributes_are_known() -> None:
+    for text in STATED:
+        for statement in read(text):
+            assert statement.value.removeprefix("no ").lower() in text.lower()
+            assert is_known(statement.attribute)
+            assert 0.7 <= statement.confidence <= 1
+
+
+def test_a_line_states_the_same_alone_as_after_others() -> None:
+    texts = [text for text in STATED if "pet" not in STATED[text] and "Nora's" not in STATED[text]]
+    together = read(*(text for each in texts for text in (each, "Right.", "I see.", "Well then.")))
+    for position, text in enumerate(texts):
+        found = [each for each in together if each.seqs == (4 * position + 1,)]
+        assert sorted(map(show, found)) == sorted(map(show, read(text)))
+
+
+def test_only_people_state_facts() -> None:
+    for role in ("assistant", "system", "tool"):
+        assert read_statements([line("I live in Rome.", role=role)]) == []
+
+
+def test_a_known_name_takes_the_place_of_a_relation() -> None:
+    known = read("My sister Mia is here.")
+    (statement,) = read_statements([line("My sister lives in Porto now.", 2)], known)
+    assert show(statement) == "Mia | home | Porto"
+
+
+def test_two_sisters_are_not_confused() -> None:
+    known = read("My sisters Mia and Ana are here.")
+    (statement,) = read_statements([line("My sister lives in Porto now.", 2)], known)
+    assert show(statement) == "Nora's sister | home | Porto"
+
+
+def test_a_pronoun_means_the_one_who_was_mentioned_last() -> None:
+    found = read("My brother Tom called.", "He lives in Cork now.")
+    assert list(map(show, found)) == ["Nora | brother | Tom", "Tom | home | Cork"]
+
+
+def test_a_pronoun_that_could_mean_two_people_means_neither() -> None:
+    found = read("My sister Mia and my mother Ana called.", "She lives in Cork now.")
+    assert sorted(map(show, found)) == ["Nora | mother | Ana", "Nora | sister | Mia"]
+
+
+def test_a_pronoun_does_not_mean_a_stranger() -> None:
+    found = read("My sister Mia met a woman at work. She lives in Cork.")
+    assert list(map(show, found)) == ["Nora | sister | Mia"]
+
+
+def test_each_speaker_has_relatives_of_their_own() -> None:
+    lines = [line("My sister lives in Porto."), line("My sister lives in Cork.", 2, "Ben")]
+    assert list(map(show, read_statements(lines))) == ["Nora's sister | home | Porto", "Ben's sister | home | Cork"]
+
+
+def test_a_statement_has_the_number_and_the_time_of_its_line() -> None:
+    (statement,) = read_statements([line("Hi."), line("I live in Porto.", 2)][1:])
+    assert (statement.seqs, statement.said_at, statement.writer) == ((2,), SAID_AT, "rules")
+
+
+def test_a_language_without_patterns_states_nothing() -> None:
+    assert read("Ik woon al jaren in een klein huis in Gent en ik ben de buurvrouw van mijn zus") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in " * 10_000,
+        "my sister and " * 8_000,
+        "a" * 100_000,
+        "A b " * 25_000,
+        "I'm allergic to nuts, " * 5_000,
+        '"' * 100_000,
+        "'a" * 50_000,
+        "my " * 33_000,
+        "I love aa aa aa, aa " * 5_000,
+        " " * 100_000 + "x",
+        "in Aa Aa " * 11_000,
+    ],
+)
+def test_only_the_beginning_of_a_long_line_is_read(text: str) -> None:
+    assert read(text) == read(text[:MAX_CHARS])
