@@ -52,7 +52,7 @@ from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.facts import storage
-from everthread.facts.book import FactBook
+from everthread.facts.book import MAX_LINES_READ, FactBook
 from everthread.facts.known import KnownFacts
 from everthread.facts.rules import read_statements
 from everthread.recall.fact_context import FactSource
@@ -85,7 +85,6 @@ from everthread.types import (
     now,
 )
 
-MAX_LINES_READ = 64  # for facts in a context; a chat reads its lines in the background
 BATCH_LINES = 512  # lines embedded and written together by observe_many: one fsync each
 
 Progress = Callable[[int], None]
@@ -364,7 +363,7 @@ class Memory(TextSearch, FactBook):
 
     def _read_facts(self, limit: int, query: Query) -> FactSource:
         """Read what is known for a query, with the facts of at most `limit` lines that were not read for facts yet."""
-        known = self.known_facts.read(self.statement_reader, limit, query.exclude)
+        known = self.read_known(limit, query.exclude)
         return FactSource(known, partial(self.find_asker, known))
 
     # ------------------------------------------------------- lines and sessions

@@ -30,6 +30,7 @@ from everthread.stores.name_setting import spoken_names
 from everthread.types import JSONValue, now
 
 MAX_VALUE_CHARS = 200  # of a value that the person writes
+MAX_LINES_READ = 64  # for facts, while a reply waits; a chat reads its lines in the background
 MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
 
 
@@ -252,6 +253,15 @@ class FactBook:
         first = edit.mentions[0]
         entities = self._read_known().entities
         return next(entity for entity in entities.all() if first in entities.mentions(entity.name))
+
+    def read_known(self, limit: int | None = MAX_LINES_READ, exclude: Collection[int] = ()) -> Known:
+        """Return what is known, for a prompt: without waiting for more than a few unread lines.
+
+        Args:
+            limit: the maximum number of lines that are read for facts; None: all that were not.
+            exclude: lines that are in the prompt already, so that their facts aren't needed.
+        """
+        return self.known_facts.read(self.statement_reader, limit, exclude)
 
     def find_asker(self, known: Known) -> str | None:
         """Return the name of the entity that asks: the person who talks with the character, else the only speaker."""

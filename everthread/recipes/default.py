@@ -179,6 +179,7 @@ class Default(Recipe):
     """
 
     name = "default"
+    profile = True
     description = "lines as they were said, found by twenty-one signals; scored best in our benchmarks"
 
     friends: ScoringProfile = _FRIENDS_PROFILE
