@@ -18,12 +18,13 @@ from everthread.bank.settings import remember_policy
 from everthread.common.keys import SETTING_ENTITIES, SETTING_FACTS
 from everthread.errors import NotFound
 from everthread.facts import storage
+from everthread.facts.attributes import FAVOURITE
 from everthread.facts.entities import Entities, EntityEdit, Mention
 from everthread.facts.history import build_facts, value_key
 from everthread.facts.storage import FACT, ReadingState, StatementReader
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store, UnitVersion
-from everthread.text.analyzer import normalize
+from everthread.text.analyzer import normalize, terms
 from everthread.types import JSONValue
 
 MAX_KEPT_STATEMENTS = 20_000  # in memory, about 1 KiB each; those of a larger bank are read each time
@@ -50,6 +51,7 @@ class Known:
 
     def __init__(self, stored: Stored, edits: Sequence[EntityEdit] = ()) -> None:
         self.stored = stored
+        self._terms: dict[tuple[str, str], frozenset[str]] = {}
         self.entities = Entities([statement for statement, _ in stored.values()], edits)
 
     @cached_property
@@ -64,11 +66,21 @@ class Known:
         return by_subject
 
     @cached_property
-    def _statements_by_seq(self) -> Mapping[int, list[Statement]]:
-        by_seq: dict[int, list[Statement]] = defaultdict(list)
-        for statement in self.entities.statements:
-            for seq in statement.seqs:
-                by_seq[seq].append(statement)
+    def _facts_by_subject(self) -> Mapping[str, list[Fact]]:
+        by_subject: dict[str, list[Fact]] = defaultdict(list)
+        for fact in self._facts:
+            by_subject[fact.subject].append(fact)
+        return by_subject
+
+    @cached_property
+    def _ended_by_seq(self) -> Mapping[int, list[Fact]]:
+        """The facts that have ended or were replaced, by the numbers of the lines that state them."""
+        by_seq: dict[int, list[Fact]] = defaultdict(list)
+        for fact in self._facts:
+            for number in () if fact.holds else fact.statements:
+                statement, _ = self.stored[number]
+                for seq in () if statement.ends else statement.seqs:
+                    by_seq[seq].append(fact)
         return by_seq
 
     @cached_property
@@ -91,18 +103,26 @@ class Known:
 
     def facts_about(self, subject: str, known_at: datetime | None = None) -> list[Fact]:
         """Return the facts about the one entity of a name, as `facts` does."""
+        if known_at is None:
+            return self._facts_by_subject.get(subject, [])
         return build_facts(self._statements_by_subject.get(subject, ()), known_at=known_at)
+
+    def value_terms(self, fact: Fact) -> frozenset[str]:
+        """Return the terms of a fact's value, and of the kind of a favourite."""
+        key = fact.attribute if fact.attribute.startswith(FAVOURITE) else "", fact.value
+        if key not in self._terms:
+            self._terms[key] = frozenset(terms(f"{key[0].removeprefix(FAVOURITE)} {fact.value}"))
+        return self._terms[key]
 
     def ended_facts(self, seq: int, known_at: datetime | None = None) -> list[Fact]:
         """Return the facts that a line states and that have ended or were replaced since."""
-        stating = [statement for statement in self._statements_by_seq.get(seq, ()) if not statement.ends]
-        subjects = {statement.subject: {each.id for each in stating} for statement in stating}
-        return [
-            fact
-            for subject, ids in subjects.items()
-            for fact in self.facts_about(subject, known_at)
-            if not fact.holds and not ids.isdisjoint(fact.statements)
-        ]
+        ended = self._ended_by_seq.get(seq, [])
+        if known_at is None or not ended:
+            return ended
+        ids = {number for fact in ended for number in fact.statements}
+        subjects = dict.fromkeys(fact.subject for fact in ended)
+        then = [fact for subject in subjects for fact in self.facts_about(subject, known_at) if not fact.holds]
+        return [fact for fact in then if seq in fact.seqs and not ids.isdisjoint(fact.statements)]
 
     def find_fact(self, number: int) -> Fact:
         """Return a fact by its id or that of one of its statements. Raises NotFound."""

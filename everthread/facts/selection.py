@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache, cached_property
 from typing import Any
 
-from everthread.facts.attributes import FAVOURITE, is_single
+from everthread.facts.attributes import is_single
 from everthread.facts.grammar import Relation, load_grammar
 from everthread.facts.history import held_at
 from everthread.facts.known import WORD, Known, normalize_name, normalize_word
@@ -68,7 +68,7 @@ def select_facts(question: str, known: Known, find_asker: FindAsker, moment: dat
     ranked: list[tuple[tuple[int, bool, bool, float], Fact]] = []
     for subject, attributes in _list_subjects(asked):
         for fact in known.facts_about(subject, known_at):
-            rank = _rank(fact, asked, attributes)
+            rank = _rank(fact, known, asked, attributes)
             holds = held_at(fact, moment)
             if rank and (holds or (fact.until is not None and fact.replaced_by is None and rank > 1)):
                 ranked.append(((-rank, not holds, not is_single(fact.attribute), -fact.said_at.timestamp()), fact))
@@ -97,14 +97,13 @@ def _list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]
             yield owner, {attribute for each, attribute in asked.relatives if each == owner}
 
 
-def _rank(fact: Fact, asked: Asked, attributes: Collection[str] | None) -> int:
+def _rank(fact: Fact, known: Known, asked: Asked, attributes: Collection[str] | None) -> int:
     """Return how relevant a fact is: 3 its attribute is asked for, 2 its value is named, 1 all is asked for, 0 not."""
     if attributes is not None:
         return 3 if fact.attribute in attributes else 0
     if fact.attribute in asked.attributes or (fact.subject, fact.attribute) in asked.relatives:
         return 3
-    kind = fact.attribute.removeprefix(FAVOURITE) if fact.attribute.startswith(FAVOURITE) else ""
-    if not asked.terms.isdisjoint(terms(f"{fact.value} {kind}")):
+    if not asked.terms.isdisjoint(known.value_terms(fact)):
         return 2
     return int(asked.is_broad)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from everthread.facts.known import Known
 from everthread.facts.selection import FindAsker, select_facts
@@ -49,8 +50,8 @@ def add_facts(context: Context, query: Query, facts: FactSource, limits: Context
     stated = {line.seq for line in context.lines}.union(query.exclude)
     moment = query.as_of or now()
     found = select_facts(query.text, facts.known, facts.find_asker, moment, is_past=query.as_of is not None)
-    units = [_build_unit(fact, facts.known, query) for fact in found if stated.isdisjoint(fact.seqs)]
-    return _fill(noted, units[:MAX_FACTS], limits)
+    new = islice((fact for fact in found if stated.isdisjoint(fact.seqs)), MAX_FACTS)
+    return _fill(noted, [_build_unit(fact, facts.known, query) for fact in new], limits)
 
 
 def _fill(context: Context, units: Sequence[FoundUnit], limits: ContextLimits) -> Context:
