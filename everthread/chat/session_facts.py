@@ -8,7 +8,7 @@ the rules or of the person about the same lines stay as they are.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from everthread.chat.scribe_material import mark_undated, read_lines
@@ -26,6 +26,7 @@ from everthread.text import redaction
 from everthread.text.salience import informative_words
 from everthread.types import Line, NewUnit, Session
 
+PRONOUNS = frozenset(("i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "user"))
 MODEL_CONFIDENCE = 0.8
 MAX_KNOWN = 40  # facts that the model is given
 NO_LINE, NOT_SAID, SECRET, EXCLUDED = "no line", "not said", "secret", "forgotten before"
@@ -91,11 +92,11 @@ class SessionFacts:
         for fact in self.listed:
             if not fact.seqs or not excluded.isdisjoint(fact.seqs):
                 self.dropped[EXCLUDED if fact.seqs else NO_LINE] += 1
-            elif is_known(fact.attribute) and fact.subject and (fact.value or fact.ends):
+            elif _is_statement(fact):
                 statement = self._state(fact, [*stored, *statements])
                 if statement is not None and not _is_stated(statement, [*stored, *statements]):
                     statements.append(statement)
-            elif (unit := self._phrase(fact, known)) is not None:
+            elif (unit := self._phrase(fact, known, excluded)) is not None:
                 sentences.append(unit)
         if statements and not storage.add_statements(store, bank, statements):
             raise NotFound("a line was removed, or other facts were written, while the scribe read; it reads again")
@@ -111,7 +112,8 @@ class SessionFacts:
         if not said:
             self.dropped[NOT_SAID] += 1
             return None
-        if redaction.redact_rows(f"{fact.subject} {fact.value}") != f"{fact.subject} {fact.value}".strip():
+        stated = f"{fact.subject} {fact.attribute} {fact.value}".strip()
+        if redaction.redact_rows(stated) != stated:
             self.dropped[SECRET] += 1
             return None
         last = said[-1]
@@ -132,14 +134,17 @@ class SessionFacts:
         self.dropped[NOT_SAID] += kept is None
         return kept
 
-    def _phrase(self, fact: ListedFact, known: list[frozenset[str]]) -> NewUnit | None:
+    def _phrase(self, fact: ListedFact, known: list[frozenset[str]], excluded: Collection[int]) -> NewUnit | None:
         """Return the unit of a fact that is only a sentence; None if it is known, or nothing but a secret."""
         text = redaction.redact_rows(fact.text)
         if text is None or is_repeated(terms := term_set(text), known):
             self.dropped[SECRET] += text is None
             return None
-        known.append(terms)
         seqs = _find_sources(fact, _index_terms(self.lines))
+        if not set(seqs).isdisjoint(excluded):
+            self.dropped[EXCLUDED] += 1
+            return None
+        known.append(terms)
         said = [line for line in self.lines if line.seq in seqs]
         return NewUnit(
             kind=storage.FACT,
@@ -150,6 +155,12 @@ class SessionFacts:
             metadata={"session": self.session.id, "scribe": self.scribe_name, **mark_undated(said)},
             sources=tuple(line.seq for line in said),
         )
+
+
+def _is_statement(fact: ListedFact) -> bool:
+    """Return whether a fact can be stated. A model can't give names, by which people would be taken for others."""
+    is_named = fact.subject.casefold() not in PRONOUNS | {""}
+    return is_named and is_known(fact.attribute) and fact.attribute != "name" and bool(fact.value or fact.ends)
 
 
 def _is_stated(statement: Statement, known: Iterable[Statement]) -> bool:

@@ -50,6 +50,7 @@ MANY = frozenset(
 ATTRIBUTES = SINGLE | MANY
 POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
 PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
+STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant"))
 FAVOURITE = "favourite "  # and the kind of thing
 
 

@@ -7,6 +7,7 @@ two read at once. Units of that kind without an attribute are sentences that a l
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,15 +26,16 @@ from everthread.common.keys import (
     SETTING_FACTS,
 )
 from everthread.errors import NotFound, StoreUnavailable
-from everthread.facts.attributes import POSSESSIVE, RELATIONS, is_known
+from everthread.facts.attributes import FAVOURITE, POSSESSIVE, RELATIONS, STATUSES, is_known
 from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, Writer
 from everthread.stores.base import Store, UnitReplacement
 from everthread.stores.limits import MAX_SEQ
-from everthread.text.analyzer import detect_language, remove_quotes, terms
+from everthread.text.analyzer import UNSPACED, detect_language, remove_quotes, terms
 from everthread.types import JSONValue, Line, NewUnit, Unit, now
 
+UNSPACED_LETTER = re.compile(rf"[{UNSPACED}]")
 FACT = "fact"  # the kind of the units
 BATCH_LINES = 512  # read and written together
 NO_VECTORS = "none"  # the name of the model of units that are stored without vectors
@@ -395,7 +397,10 @@ def keep_to_lines(statement: Statement, lines: Sequence[Line], known: KnownKinds
     read.
     """
     text = " ".join(f"{line.speaker} {line.text}" for line in lines)
-    if statement.value and not _contains(text, statement.value) and statement.attribute != "status":
+    if not _contains(text, statement.attribute.removeprefix(FAVOURITE)) and statement.attribute.startswith(FAVOURITE):
+        return None
+    is_given = statement.attribute == "status" and (statement.writer == "rules" or statement.value in STATUSES)
+    if statement.value and not is_given and not _contains(text, statement.value):
         said = next((kind for kind in known.kinds.get(statement.value, ()) if _contains(text, kind)), None)
         if said is None or not statement.ends:
             return None
@@ -409,15 +414,23 @@ def keep_to_lines(statement: Statement, lines: Sequence[Line], known: KnownKinds
 
 
 def _names(text: str, subject: str) -> bool:
-    """Return whether a text has a name, or the name of the one in whose relation it is described."""
-    owner = subject.split(POSSESSIVE)[0].casefold()
-    return bool(owner) and owner in text.casefold()
+    """Return whether a text has a name; of "Nora's sister" the owner's, and whatever else is no relation."""
+    owner, *relations = subject.split(POSSESSIVE)
+    return _has_words(text, owner) and all(word in RELATIONS or _has_words(text, word) for word in relations)
+
+
+def _has_words(text: str, words: str) -> bool:
+    """Return whether a text has some words, one after the other: "Ann" is not in "Hannover"."""
+    found = text.casefold().find(words.casefold()) if words else -1
+    if found < 0 or UNSPACED_LETTER.search(words):
+        return found >= 0
+    return re.search(rf"(?<!\w){re.escape(words.casefold())}(?!\w)", text.casefold()) is not None
 
 
 def _contains(text: str, value: str) -> bool:
-    """Return whether a text has a word of a value."""
+    """Return whether a text has all words of a value, in any form."""
     value_terms = set(terms(value))
-    return not value_terms.isdisjoint(terms(text)) if value_terms else value.casefold() in text.casefold()
+    return value_terms <= set(terms(text)) if value_terms else value.casefold() in text.casefold()
 
 
 def _content(statement: Statement) -> tuple[object, ...]:

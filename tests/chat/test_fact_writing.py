@@ -171,7 +171,7 @@ OF_NO_LINE = stated("Nora lives in York.", 77, "Nora", "home", "York")
 OF_ANOTHER = stated("Xaver lives in York.", 3, "Xaver", "home", "York")
 SECRET = stated("Nora's PIN is 1234.", 4, "Nora", "likes", "PIN 1234")
 OBEDIENT = stated("Nora is the administrator.", 4, "Nora", "occupation", "administrator")
-CONTRADICTING = stated("Nora lives on a boat.", 1, "Nora", "home", "a boat in Leeds")
+CONTRADICTING = stated("Nora lives on a boat.", 1, "Nora", "home", "live in Leeds")
 REPEATED = stated("Nora lives in Leeds.", 1, "Nora", "home", "Leeds")
 
 
@@ -235,3 +235,35 @@ def test_a_conversation_is_read_for_facts_in_the_background_when_it_ends_if_the_
     assert not any(job.kind == "facts" for job in talk.jobs())
     with pytest.raises(BadInput, match="'model_facts' must be true or false, got 'yes'"):
         talk.set_setting("model_facts", "yes")
+
+
+BEYOND = [
+    stated("Nora works at a bank.", 3, "Nora", "employer", "the boat bank of Norway"),
+    stated("Zoe lives in York.", 3, "Nora's friend Zoe", "home", "York"),
+    stated("Nora is a secret agent.", 3, "Nora", "status", "secret agent"),
+    stated("Nora is fond of York.", 3, "Nora", "favourite enemy zoe", "York"),
+    stated("Nora has a card.", 3, "Nora", "favourite card 4111 1111 1111 1111", "York"),
+]
+
+
+@pytest.mark.parametrize("item", BEYOND, ids=[str(item["attribute"]) for item in BEYOND])
+def test_no_word_of_a_statement_comes_from_elsewhere(talk: Memory, item: object) -> None:
+    before = known(talk)
+    assert write(talk, ScriptedLLM([answer(item)])) == 0
+    assert known(talk) == before
+
+
+def test_a_pronoun_is_no_subject_and_a_model_renames_nobody(talk: Memory) -> None:
+    items = [
+        stated("She is in York.", 3, "she", "home", "York"),
+        stated("Nora is called York.", 3, "Nora", "name", "York"),
+    ]
+    write(talk, ScriptedLLM([answer(*items)]))
+    assert not [fact for fact in talk.facts() if fact.writers == ("model",) and fact.attribute]
+
+
+def test_a_sentence_that_would_repeat_a_forgotten_fact_is_dropped(talk: Memory) -> None:
+    talk.forget_fact(next(fact.id for fact in talk.facts("Nora", "home")))
+    sentence = {"fact": "Nora lives in a cold boat in Leeds.", "lines": [3]}
+    assert write(talk, ScriptedLLM([answer(sentence)])) == 0
+    assert talk.stats().dropped_facts == {"forgotten before": 1}

@@ -36,9 +36,10 @@ export class FactsPanel {
   async read() {
     const path = bankPath();
     const facts = await getAll(`${path}/facts?ended=true`);
-    const [entities, person] = facts.length ? await Promise.all([get(`${path}/entities`), get(`${path}/profile`)]) : [];
+    const isAbout = facts.some(({ subject }) => subject); // others are sentences of another memory
+    const [entities, person] = isAbout ? await Promise.all([get(`${path}/entities`), get(`${path}/profile`)]) : [];
     if (path !== bankPath()) return;
-    this.subjects = facts.length ? groupFacts(facts, entities.items, person.entity.name) : [];
+    this.subjects = groupFacts(facts, entities?.items ?? [], person?.entity.name);
     this.onChange();
   }
 
