@@ -338,8 +338,8 @@ class Memory(TextSearch, FactBook):
             deadline_s: the time in which to return, in seconds; None: as long as it takes. A model that does not answer
                 in time is left out, and `complete` is False: without the question's vector, lines are found by their
                 words. Pending lines stay pending. With 0 no model is called.
-            facts: whether what is known of whom the query names is added, and notes on lines that are no longer true;
-                None: the recipe's choice. A query with a filter gets no facts.
+            facts: whether to add what is known of those that the query names, and notes on lines that are no longer
+                true; None: the recipe's choice. A query with a filter gets no facts.
 
         Raises:
             BadQuery: an argument is invalid.

@@ -1,7 +1,7 @@
-"""Chooses the profile of the person that stands in the stable prefix of a prompt: a few sentences of what is known.
+"""Chooses the profile of the person in the stable prefix of a prompt: a few sentences of what is known.
 
 A server's cache of the prompt holds as long as the prefix stays the same. So the profile stays the same while the
-window begins with the same line, since what is said meanwhile stands in the window. Only if a fact in it is no longer
+window begins with the same line, since what is said meanwhile is in the window. Only if a fact in it is no longer
 known or has changed, it is chosen again at once.
 """
 

@@ -47,7 +47,7 @@ def normalize_name(name: str) -> str:
 
 
 class Known:
-    """What is known in a bank at one time. Its attributes are computed when they are first needed."""
+    """The facts and entities of a bank at one time. Its attributes are computed when they are first needed."""
 
     def __init__(self, stored: Stored, edits: Sequence[EntityEdit] = ()) -> None:
         self.stored = stored
@@ -147,7 +147,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is known, the version of the bank at which that was so, and the number of the last line that was read."""
+    """The facts, the version of the bank from which they follow, and the number of the last line that was read."""
 
     version: _Version
     known: Known
@@ -216,7 +216,7 @@ class KnownFacts:
 
 
 def parse_edits(value: JSONValue | None) -> list[EntityEdit]:
-    """Parse the setting with the person's merges and splits. What is invalid is left out."""
+    """Parse the setting with the person's merges and splits; leave out invalid ones."""
     edits = []
     for item in value if isinstance(value, list) else ():
         if isinstance(item, list) and len(item) == 2 and item[0] in ("same", "apart") and isinstance(item[1], list):

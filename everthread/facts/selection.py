@@ -1,6 +1,6 @@
-"""Selects the facts that answer a question: about whom it names, the attributes that it asks for first. Pure.
+"""Selects the facts that answer a question: about those that it names, the attributes that it asks for first. Pure.
 
-Only facts about those are selected whom a question names, by a name, a relation ("my sister", "Mia's husband") or as
+Only facts about those are selected that a question names, by a name, a relation ("my sister", "Mia's husband") or as
 the one who asks. Of them, those of an attribute that it asks for, and those whose value it names; all, if it names
 nothing else. The words are data, in `selection.toml`.
 """
@@ -35,7 +35,7 @@ _LISTS = load_word_lists(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Whom a question names, and what it asks for.
+    """The entities that a question names, and what it asks for.
 
     Attributes:
         subjects: the names of entities, in the order in which the question names them.
@@ -76,7 +76,7 @@ def select_facts(question: str, known: Known, find_asker: FindAsker, moment: dat
 
 
 def read_question(question: str, known: Known, find_asker: FindAsker) -> Asked:
-    """Find out whom a question names, and what it asks for."""
+    """Find the entities that a question names, and what it asks for."""
     question = question[:MAX_CHARS]
     language = detect_language(question)
     lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
@@ -89,7 +89,7 @@ def read_question(question: str, known: Known, find_asker: FindAsker) -> Asked:
 
 
 def _list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]:
-    """Yield whom facts are selected about, and the attributes to which they are restricted."""
+    """Yield the subjects of the facts to select, and the attributes to which they are restricted."""
     for subject in asked.subjects:
         yield subject, None
     for owner in dict.fromkeys(owner for owner, _ in asked.relatives):

@@ -1,7 +1,7 @@
-"""Adds facts to a context: what is known of whom a question names, and which of its lines are no longer true. Pure.
+"""Adds facts to a context: about those that a question names, and which of its lines are no longer true. Pure.
 
-Facts come before the passages, in the room that these leave, so that no line is left out for a fact. What a passage
-says is not repeated as a fact. A line that stated what has ended or was replaced since gets a note: "[until March 2026;
+Facts come before the passages, in the room that these leave, so that no line is left out for a fact. A fact that a
+passage states is left out. A line that stated what has ended or was replaced since gets a note: "[until March 2026;
 then: Berlin]". The relevance gate decides as without facts: a context without hits gets none.
 """
 
@@ -27,7 +27,7 @@ MAX_FACTS = 8  # more say little about what was asked
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """What is known in a bank, and what finds the name of the entity that asks."""
+    """The facts of a bank, and a function that finds the name of the entity that asks."""
 
     known: Known
     find_asker: FindAsker

@@ -201,7 +201,9 @@ class Default(Recipe):
     late_interaction: bool = option(
         True, "Store the vectors of people's words, about 300 bytes a line, and compare them with the question's."
     )
-    facts: bool = option(False, "Add what is known of whom a question names, and note on lines what is no longer true.")
+    facts: bool = option(
+        False, "Add what is known of those that a question names, and note on lines what is no longer true."
+    )
     overlap: int = option(0, "Lines that stay in the window although the notes already cover them.", low=0)
 
     @property

@@ -109,7 +109,7 @@ class ContextBody(QueryBody):
     """A query whose result is formatted for a prompt. gate: whether the result is empty if nothing is relevant.
     min_relevance: the minimum relevance of a hit. session: keep passages in view that were recalled for its earlier
     turns. banks: query these instead of this one. deadline_s: seconds after which no model is waited for. facts:
-    whether what is known of whom the query names is added; null: the recipe's choice."""
+    whether what is known of those that the query names is added; null: the recipe's choice."""
 
     banks: list[str] | None = Field(None, min_length=1, max_length=MAX_BATCH)
     budget: int = Field(1000, ge=1, le=1_000_000)

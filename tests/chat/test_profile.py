@@ -60,7 +60,7 @@ def test_discarded_lines_give_no_profile(memory: Memory) -> None:
     assert PersonProfile(memory, estimate_tokens).choose([100], {1}, "en") == ""
 
 
-def test_the_profile_stands_in_the_first_message_of_a_prompt(memory: Memory) -> None:
+def test_the_profile_is_in_the_first_message_of_a_prompt(memory: Memory) -> None:
     tell(memory, "I live in Leeds.")
     llm = ScriptedLLM(["Aye."] * 3)
     with Chat(memory, CAPTAIN, llm, session="later") as chat:
