@@ -190,6 +190,7 @@ def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url:
     page.goto(f"{long_url}/#/long/talk/old")
     expect_end(page, "Old 399 of the garden.")
     assert page.locator(".line").count() <= 160
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # at rest
     first, top = box.evaluate(
         f"box => {{ box.scrollTop = 900; return [document.querySelector('.line').dataset.seq, ({TOP_LINE})()] }}"
     )
