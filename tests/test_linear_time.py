@@ -16,6 +16,7 @@ from everthread.chat.character import Character
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import BadFile, BadLine
+from everthread.facts.rules import read_statements
 from everthread.hooks import transcript as hook_transcript
 from everthread.recall import excerpt, query_parsing
 from everthread.recipes import general_knowledge
@@ -143,6 +144,7 @@ WRAPPED: dict[str, Callable[[str], object]] = {
     "parse_query": lambda text: query_parsing.parse_query(text, ["Nora", "Ann Lee"], NOW),
     "split_messages": lambda text: query_parsing.split_messages(text, ["Nora"]),
     "build_embedding_text": lambda text: query_parsing.build_embedding_text(text, ["Nora", "Ann Lee"]),
+    "read_statements": lambda text: read_statements([line(text)]),
     "is_topicless": lambda text: query_parsing.is_topicless(text, ["Nora"]),
     "is_quoted": lambda text: query_parsing.is_quoted("Nora", text),
     "find_mentioned_speakers": lambda text: query_parsing.find_mentioned_speakers(text, ["Nora"]),

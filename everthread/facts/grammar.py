@@ -90,7 +90,7 @@ class Pattern:
         bare: where the subject may be left out, so that it is the speaker: "sentence" (at its beginning), "clause" or
             "never".
         prefix: a word that the value needs before it: "no " in "no meat".
-        about: whom alone they are about.
+        about: the only ones that they are about.
         joins: whether they may go on with the subject of the clause before: "and love hiking".
         reported: whether they may be in reported speech: "she says it's asthma and put me on salbutamol".
         of_known: whether they only end what is known to hold.
@@ -119,7 +119,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What the rules know of a language. The expressions match in the text of a sentence.
+    """All that the rules know of a language. The expressions match in the text of a sentence.
 
     Attributes:
         starts: where a clause begins; its group `joined` if the clause may go on with the subject of the one before.
@@ -127,7 +127,7 @@ class Grammar:
         joined_other: what one begins with that goes on about another person: "and works".
         lowercase: what is in a line by someone who writes without capital letters.
         openers: words that may precede a clause's subject and say nothing.
-        heads: the expressions of subjects and owners. Their groups say whom they mean: `speaker`, `relation` (with
+        heads: the expressions of subjects and owners. Their groups say which one they mean: `speaker`, `relation` (with
             `relation_name`), `name`, `pronoun`, `relative` ("who").
             A possessor is looked for anywhere in a sentence.
         persons: mentions of people, with the same groups.

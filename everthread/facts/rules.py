@@ -1,9 +1,9 @@
 """Reads what lines state about people and things by rules. Pure; it knows no language (`grammar`).
 
 A sentence is read clause by clause. A clause has a subject that can only be one person or pet: the speaker, "my
-sister", a name, or a pronoun where the sentence names nobody else that it could mean. After the subject, only the forms
-of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to" in
-it. What a clause is part of has rules: questions, conditions, quotes, reported speech, stories.
+sister", a name, or a pronoun where the sentence names no other one that it could mean. After the subject, only the
+forms of the grammar are read. So what is negated, wished for or planned needs no rule: no form has "don't" or "want to"
+in it. The sentence around a clause has rules: questions, conditions, quotes, reported speech and stories state nothing.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _SENTENCE_ENDS = ".!?。！？"
-_MASK = "\x00"  # stands for a quoted character: no value has it
+_MASK = "\x00"  # in the place of a quoted character: no value has it
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,500}(?:\"|$)|“[^”\n]{1,500}(?:”|$)|„[^“”\n]{1,500}(?:[“”]|$)|«[^»\n]{1,500}(?:»|$)"
     r"|「[^」\n]{1,500}(?:」|$)|『[^』\n]{1,500}(?:』|$)|(?<!\w)['‘](?=\w)[^'’\n]{1,500}(?:['’]\w[^'’\n]{1,500}){0,9}['’](?!\w)"
-    r"|^\s*>[^\n]*|```.*?(?:```|\Z)",
+    r"|^[ \t]*>[^\n]*|```.*?(?:```|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -57,7 +57,7 @@ def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> l
 
 @dataclass(frozen=True, slots=True)
 class _Being:
-    """Who or what a clause is about.
+    """The person or pet that a clause is about.
 
     Attributes:
         name: the name, or the relation of one whose name isn't known: "Nora's sister".
@@ -117,7 +117,7 @@ class _Names:
         return name.lower() in self.spelling or name in self.speakers
 
     def find_relative(self, owner: str, relation: Relation) -> str | None:
-        """Return the name of the only one of this relation to its owner; None if there is none, or another one."""
+        """Return the name of the only one of this relation to its owner, if there is just one."""
         names = [
             name
             for name in self.relatives.get((owner, relation.attribute), ())
@@ -332,7 +332,7 @@ class _Sentence:
         return _Being(self.line.speaker, is_speaker=True)
 
     def _identify(self, match: re.Match[str]) -> _Being | None:
-        """Return whom a match means; None if that isn't certain."""
+        """Return the one that a match means; None if that isn't certain."""
         groups = match.groupdict()
         if groups.get("speaker"):
             return self._speaker()
@@ -360,7 +360,7 @@ class _Sentence:
         return self._speaker()
 
     def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> _Being | None:
-        """Return whom a match after a possessor is about: the relative that it names, else the possessor."""
+        """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""
         groups = head.groupdict() | match.groupdict()
         return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
 
