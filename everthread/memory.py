@@ -51,6 +51,7 @@ from everthread.bank.sharing import save_setting
 from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
+from everthread.facts import storage
 from everthread.facts.book import FactBook
 from everthread.facts.rules import read_statements
 from everthread.recall.reader import BankReader
@@ -415,7 +416,7 @@ class Memory(TextSearch, FactBook):
     def stats(self) -> Stats:
         """Return statistics of the bank."""
         counts = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)
-        return replace(counts, recipe=self.recipe.name)
+        return replace(counts, recipe=self.recipe.name, dropped_facts=storage.read_dropped(self.store, self.bank))
 
     def retract(self, seq: int) -> Line:
         """Exclude a line from recall permanently; its text stays in the record.

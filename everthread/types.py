@@ -174,7 +174,7 @@ class ScribeJob:
     """A queued job of a scribe: the kind of text to write, and the lines to read. error is the class name of the last
     error, without any text of lines."""
 
-    kind: Literal["summary", "notes", "title"]
+    kind: Literal["summary", "notes", "title", "facts"]
     session: str
     first_seq: int
     last_seq: int
@@ -541,6 +541,7 @@ class Stats:
     embedder: str
     units: Mapping[str, int] = field(default_factory=dict)  # kind -> units that are not retracted
     queued: int = 0  # queued jobs of scribes
+    dropped_facts: Mapping[str, int] = field(default_factory=dict)  # reason -> facts of a model that were not stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from everthread.bench import datasets, fact_cost, fact_report, fact_sample, fact_updates
-from everthread.bench.console import progress_bar, show
+from everthread.bench.console import progress_bar, show, show_step
 from everthread.bench.fact_sets import PARTS, Part, load_gold
 from everthread.bench.facts import judge_all
 from everthread.cli.common import json_option
+from everthread.errors import BadInput
 from everthread.facts.rules import read_statements
 
 
@@ -45,21 +46,25 @@ def facts_(
     if sample is not None:
         sampled, found = fact_sample.sample_statements(datasets.locomo(sample, only), read_statements, count)
         click.echo(fact_sample.write_tsv(sampled))
-        click.echo(f"{len(sampled)} of {found:,} statements", err=True)
+        show_step(f"{len(sampled)} of {found:,} statements")
         return
+    if errors and part == "held-out":
+        raise BadInput("the errors of the part that is held out are not listed; leave out --errors or --part")
     parts = (part,) if part else PARTS
+    conversations = load_gold(parts, languages)
     with progress_bar("facts") as show_progress:
-        judged = judge_all(load_gold(parts, languages), read_statements, show_progress)
+        judged = judge_all(conversations, read_statements, show_progress)
     with progress_bar("updates") as show_progress:
         updates = fact_updates.measure_updates(
             fact_updates.load_updates(parts, languages), read_statements, show_progress
         )
-    costs = fact_cost.measure_costs(read_statements)
-    texts = [fact_report.table(judged), fact_updates.table(updates), fact_cost.table(costs)]
-    if errors:
-        texts += ["\n".join(fact_report.list_errors(judged))]
+    costs = fact_cost.measure_costs(read_statements, conversations)
     figures = fact_report.as_json(judged) | {
         "updates": fact_updates.as_json(updates),
         "cost": [asdict(cost) for cost in costs],
     }
+    texts = [fact_report.table(judged), fact_updates.table(updates), fact_cost.table(costs)]
+    if errors:
+        figures["errors"] = [*fact_report.list_errors(judged), *fact_updates.list_errors(updates)]
+        texts.append("\n".join(figures["errors"]))
     show(figures, "\n\n".join(texts), as_json, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """Counts and lists what `facts` has judged: precision and recall by part, language and attribute, and the errors.
 
 Precision is the share of statements that are right; recall is the share of facts of marks + and - that a statement
-agrees with. A trap is a line without facts; it is sprung if any statement names it as its last line.
+agrees with. A trap is a person's line without facts; it is sprung if any statement names it as its last line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Counts:
         found: those that a statement agrees with.
         statements: statements read.
         right: those that agree with a fact.
-        traps: lines without facts.
+        traps: people's lines without facts.
         sprung: those from which something was read.
         dated: found facts with a moment.
         dates_right: those whose statement has the same moment.
@@ -78,14 +78,15 @@ def _count_one(judged: JudgedConversation, attribute: str | None) -> Counts:
     read = [each for each in judged.statements if attribute in (None, group_attribute(each.statement.attribute))]
     found = [(each.fact, each.statement) for each in facts if each.statement is not None]
     lines = judged.conversation.lines
+    traps = {gold.number for gold in lines if not gold.facts and gold.line.role == "user"}
     return Counts(
         lines=len(lines),
         facts=len(facts),
         found=len(found),
         statements=len(read),
         right=sum(each.fact is not None for each in read),
-        traps=sum(not gold.facts for gold in lines),
-        sprung=len({each.line.number for each in read if not each.line.facts}),
+        traps=len(traps),
+        sprung=len(traps.intersection(each.line.number for each in read)),
         dated=sum(fact.moment is not None for fact, _ in found),
         dates_right=sum(fact.moment is not None and fact.moment == statement.moment for fact, statement in found),
         dates_invented=sum(fact.moment is None and statement.moment is not None for fact, statement in found),

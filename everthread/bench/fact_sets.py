@@ -40,6 +40,7 @@ FOLDER = files("everthread.bench").joinpath("facts")
 PART_FOLDERS = {"open": FOLDER, "held-out": FOLDER.joinpath("held_out")}
 HELD_OUT = "held_out"
 ENDED = "ended"
+WORDINGS = " / "  # between the wordings of a value
 FIRST_HOUR = 18  # of the first line of each day; the others follow minute by minute
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SPOKEN = re.compile(r"(?P<speaker>[^\s:：|][^:：|]{0,39}): (?P<text>\S.*)")
@@ -77,7 +78,7 @@ class GoldFact:
 
     def __str__(self) -> str:
         last = ENDED if self.has_ended else self.moment
-        fields = (self.subject, self.attribute, " / ".join(self.values), last)
+        fields = (self.subject, self.attribute, WORDINGS.join(self.values), last)
         return f"{self.mark} {' | '.join(text for text in fields if text is not None)}"
 
 
@@ -243,7 +244,7 @@ class _Reader:
         if not is_known(attribute):
             known = ", ".join(sorted(ATTRIBUTES))
             raise self.error(f"there is no attribute {attribute!r}", f"choose from favourite X, {known}")
-        values = tuple(wording.strip() for wording in value.split(" / "))
+        values = tuple(wording.strip() for wording in value.split(WORDINGS))
         if not all(values):
             raise self.error(f"{shorten(value)} has an empty wording", "separate wordings by a slash between spaces")
         if moments == [ENDED] and mark == "?":

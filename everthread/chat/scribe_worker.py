@@ -19,14 +19,15 @@ from typing import Literal
 
 from everthread.chat import session_title
 from everthread.chat.quote_detection import QuoteIndex
+from everthread.chat.scribe_material import mark_undated, read_lines
+from everthread.chat.session_facts import list_session_facts
 from everthread.common.fork_safety import register
-from everthread.common.keys import META_GREETING, META_NEEDS_CONSENT, META_NOTED_TO, META_UNDATED
+from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
-from everthread.scribes.base import Scribe, TitleScribe
+from everthread.scribes.base import FactScribe, Scribe, TitleScribe
 from everthread.text import redaction
-from everthread.text.analyzer import remove_quotes
-from everthread.types import Filter, FoundUnit, JSONValue, Line, NewUnit, ScribeJob, Unit, now
+from everthread.types import Filter, FoundUnit, Line, NewUnit, ScribeJob, Unit, now
 
 log = logging.getLogger("everthread")
 
@@ -199,6 +200,26 @@ class ScribeWorker:
         return next((queued for queued in self.memory.jobs() if _key(queued) == _key(job)), None)
 
     def _perform(self, job: ScribeJob) -> None:
+        if job.kind == "facts":
+            self._write_facts(job)
+        else:
+            self._write_unit(job)
+
+    def _write_facts(self, job: ScribeJob) -> None:
+        """Write the facts of a session, if the scribe can list any and the session still exists."""
+        session = next((each for each in self.memory.sessions() if each.id == job.session), None)
+        listed = None
+        if session is not None and isinstance(self.scribe, FactScribe):
+            listed = list_session_facts(self.memory, self.scribe, session)
+        with self._writing:
+            if self._closed or (queued := self._find_queued(job)) is None:
+                return
+            if listed is not None:
+                listed.store()
+            if queued.last_seq == job.last_seq:
+                self.memory.dequeue(queued)
+
+    def _write_unit(self, job: ScribeJob) -> None:
         lines = read_lines(self.memory, job.session, job.first_seq, job.last_seq)
         job_seqs = {line.seq for line in lines}
         background = self._filter_stored([source for source in self.background if _last_seq(source) not in job_seqs])
@@ -321,19 +342,7 @@ class ScribeWorker:
         return "\n".join(row for row in rows if not self.quotes.find_spans(row) or source_index.find_spans(row))
 
 
-def read_lines(memory: Memory, session: str, first_seq: int, last_seq: int) -> list[Line]:
-    """Return the lines of a session that were not retracted, without quotes of recalled text and without greetings."""
-    lines = []
-    for line in memory.lines(Filter(session=session), after=first_seq - 1):
-        if line.seq > last_seq:
-            break
-        text = remove_quotes(line.text, line.metadata).strip()
-        if text and not line.metadata.get(META_GREETING):
-            lines.append(replace(line, text=text))
-    return lines
-
-
-def make_job(kind: Literal["summary", "notes", "title"], lines: Sequence[Line]) -> ScribeJob:
+def make_job(kind: Literal["summary", "notes", "title", "facts"], lines: Sequence[Line]) -> ScribeJob:
     """Build a job on these lines of one session."""
     return ScribeJob(kind, lines[0].session, lines[0].seq, lines[-1].seq, now())
 
@@ -344,8 +353,3 @@ def _key(job: ScribeJob) -> tuple[str, str, int]:
 
 def _last_seq(source: Line | FoundUnit) -> int:
     return source.seq if isinstance(source, Line) else source.unit.last_seq
-
-
-def mark_undated(lines: Sequence[Line]) -> dict[str, JSONValue]:
-    """Return the metadata of a unit whose time is that of the last of these lines."""
-    return {META_UNDATED: True} if lines[-1].is_undated else {}

@@ -48,6 +48,7 @@ SETTING_ASKED_AT = "goodbye"  # the number of the goodbye that the pending quest
 SETTING_FORGET_ASKED_AT = (
     "goodbye_no"  # the number of that goodbye, once the user has said no and is asked to confirm it
 )
+SETTING_DROPPED_FACTS = "everthread.dropped_facts"  # {reason: number of facts of a model that were not stored}
 SETTING_RESPONSES = "everthread.responses"  # [[id of a response without a line, number of the line that it answers], …]
 SETTING_SMS = "sms"  # the state of the text-message conversation, as JSON
 SETTING_TELEGRAM = "telegram"  # the state of the conversation on Telegram, as JSON

@@ -1,4 +1,4 @@
-"""The methods of `Memory` about facts: what is known, and what the person says of it.
+"""The methods of `Memory` about facts: listing them, and confirming, correcting, ending and forgetting them.
 
 Before each answer, lines that were not read for facts yet are read. A fact of several statements is confirmed,
 corrected or ended with a statement of the person's for each of them, which derives from the same lines: so each lasts
@@ -35,7 +35,7 @@ MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known in a bank at present."""
+    """The statements of a bank at present, and its entities."""
 
     stored: Mapping[int, tuple[Statement, int]]  # id -> statement, and the id of its unit
     entities: Entities
@@ -166,7 +166,7 @@ class FactBook:
             moment: the year, month or day at which it ended ("2024-05"); None: now.
 
         Raises:
-            BadInput: the moment is none.
+            BadInput: the moment is invalid.
             NotFound: there is no such fact.
         """
         if moment is not None:
@@ -280,7 +280,7 @@ class FactBook:
 
 
 def parse_edits(value: JSONValue | None) -> list[EntityEdit]:
-    """Parse the setting with the person's merges and splits. What is invalid is left out."""
+    """Parse the setting with the person's merges and splits; leave out invalid ones."""
     edits = []
     for item in value if isinstance(value, list) else ():
         if isinstance(item, list) and len(item) == 2 and item[0] in ("same", "apart") and isinstance(item[1], list):

@@ -2,8 +2,8 @@
 
 A mention is a subject or a value of a statement. Mentions of one name are of one entity, unless their relations exclude
 that: a sister of Nora's and a friend of Nora's who are both called Mia are two. "Nora's sister" is the one that a
-statement names, if there is one. What the person merges or splits, as lists of mentions, counts more. Since all of this
-is computed from the statements that remain, a name that is forgotten is forgotten here.
+statement names, if there is one. The person's merges and splits, as lists of mentions, count more. Since all of this is
+computed from the statements that remain, a name that is forgotten is forgotten here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Cluster:
     kind: EntityKind
     names: dict[str, str] = field(default_factory=dict)  # key -> name as first written
     own_name: str | None = None  # where a statement says what a speaker is called
-    owner: tuple[_Cluster, str] | None = None  # of one without a name: to whom it is what
+    owner: tuple[_Cluster, str] | None = None  # of one without a name: the other one, and what it is of that: "sister"
     relations: list[tuple[_Cluster, str]] = field(default_factory=list)
     mentions: dict[Mention, Statement] = field(default_factory=dict)
 
@@ -192,7 +192,7 @@ class _Clusters:
         return self._find_named(statement.subject, statement)
 
     def _find_named(self, name: str, statement: Statement) -> _Cluster:
-        """Return the cluster of a name, or of what somebody's relative or possession is called."""
+        """Return the cluster of a name, or of a relative or a possession, as "Nora's sister"."""
         owner_name, separator, word = name.rpartition(POSSESSIVE)
         if not separator:
             return self._find_or_add(name, statement, is_being=True)
@@ -357,13 +357,13 @@ def _conflicts(cluster: _Cluster, relation: tuple[_Cluster, str]) -> bool:
 
 
 def _relations(cluster: _Cluster, names: Mapping[_Cluster, str]) -> list[tuple[_Cluster, str]]:
-    """Return to whom an entity is what, among the entities that have names."""
+    """Return the relations of an entity, each with the one to which it has it, among the entities that have names."""
     own = [] if cluster.owner is None or cluster.names else [cluster.owner]
     return [(owner, word) for owner, word in (*own, *cluster.relations) if owner in names and word in RELATIONS]
 
 
 def _name_clusters(clusters: Sequence[_Cluster]) -> dict[_Cluster, str]:
-    """Return a name for each cluster; those that share one are told apart by a relation, else by a number."""
+    """Return a name for each cluster; those that share one get a relation as well, else a number."""
     names: dict[_Cluster, str] = {}
     for cluster in clusters:
         _add_name(cluster, names)

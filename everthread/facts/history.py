@@ -63,7 +63,7 @@ def read_moment(moment: str, zone: tzinfo | None) -> datetime:
     """Return the beginning of a year, month or day ("2019", "2019-05", "2019-05-04").
 
     Raises:
-        BadInput: it is none of them.
+        BadInput: it is anything else.
     """
     match = _MOMENT.fullmatch(moment)
     try:
@@ -100,7 +100,7 @@ class _Interval:
         return value_key(self.statements[-1].value)
 
     def extend(self, statement: Statement) -> None:
-        """Add a statement of the same value. The moment from which it holds is the one that was told last."""
+        """Add a statement of the same value. The moment from which it holds is the one that was given last."""
         self.statements.append(statement)
         if statement.moment is not None:
             self.since = _begin(statement)

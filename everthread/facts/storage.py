@@ -21,6 +21,7 @@ from everthread.common.keys import (
     META_NEEDS_CONSENT,
     META_REPEATS,
     META_UNDATED,
+    SETTING_DROPPED_FACTS,
     SETTING_FACTS,
 )
 from everthread.errors import NotFound, StoreUnavailable
@@ -309,13 +310,14 @@ class _Batch:
         units = [unit for unit in self.store.units(self.bank, (FACT,), include_retracted=True) if unit.retracted_at]
         statements = [parse_unit(unit) for unit in units if unit.valid_to is None]
         read = {seq for statement in statements for seq in statement.seqs} | self.state.excluded
-        new_seqs = {original: line.seq for line in restored if (original := self._find_original(line, read))}
+        copies = {original: line for line in restored if (original := self._find_original(line, read))}
         carried: list[Statement] = []
         for statement in statements:
-            if statement.attribute and statement.seqs and new_seqs.keys() >= set(statement.seqs):
-                seqs = tuple(new_seqs[seq] for seq in statement.seqs)
-                carried.append(replace(statement, seqs=seqs, position=seqs[-1], id=0))
-        return carried, set(new_seqs.values())
+            if statement.attribute and statement.seqs and copies.keys() >= set(statement.seqs):
+                lines = [copies[seq] for seq in statement.seqs]
+                seqs = tuple(line.seq for line in lines)
+                carried.append(replace(statement, seqs=seqs, position=lines[-1].position, id=0))
+        return carried, {line.seq for line in copies.values()}
 
     def _find_original(self, line: Line, read: Collection[int]) -> int | None:
         """Return the latest of the discarded lines that a line repeats which was read for facts."""
@@ -349,8 +351,9 @@ def _without_quotes(line: Line) -> Line:
 def keep_to_lines(statement: Statement, lines: Sequence[Line], known: Sequence[Statement]) -> Statement | None:
     """Return a statement in the words of its lines alone; None if it isn't theirs.
 
-    Otherwise a name in a forgotten line would remain in what others state. Where a line says only "my sister", so does
-    the statement, although the reader knows that this is Mia; `facts.entities` finds that out whenever facts are read.
+    Otherwise a name in a forgotten line would remain in what others state. Of a line that says only "my sister" the
+    statement says no more, although the reader knows that this is Mia. `facts.entities` finds the name when facts are
+    read.
     """
     text = " ".join(f"{line.speaker} {line.text}" for line in lines)
     if statement.value and not _contains(text, statement.value) and statement.attribute != "status":
@@ -395,13 +398,40 @@ def _content(statement: Statement) -> tuple[object, ...]:
 
 
 def _date(statement: Statement, line: Line) -> Statement:
-    """Return a statement with the time and the place of its last line, and without a moment that is none."""
+    """Return a statement with the time and the place of its last line, and without an invalid moment."""
     moment = statement.moment if statement.moment and is_moment(statement.moment) else None
     position = line.position
     return replace(statement, said_at=line.said_at, is_undated=line.is_undated, moment=moment, position=position)
 
 
 # ------------------------------------------------------------ what people change
+
+
+def read_excluded(store: Store, bank: str) -> frozenset[int]:
+    """Return the numbers of the lines that are never read for facts."""
+    return ReadingState.parse(store.settings(bank).get(SETTING_FACTS)).excluded
+
+
+def count_dropped(store: Store, bank: str, dropped: Mapping[str, int]) -> None:
+    """Add to the numbers of facts of a model that were not stored, by reason."""
+    added = {reason: count for reason, count in dropped.items() if count}
+
+    def add(value: JSONValue | None) -> JSONValue:
+        counts = _parse_dropped(value)
+        return counts | {reason: counts.get(reason, 0) + count for reason, count in added.items()}
+
+    if added:
+        store.update_setting(bank, SETTING_DROPPED_FACTS, add)
+
+
+def read_dropped(store: Store, bank: str) -> dict[str, int]:
+    """Return the numbers of facts of a model that were not stored, by reason."""
+    return _parse_dropped(store.settings(bank).get(SETTING_DROPPED_FACTS))
+
+
+def _parse_dropped(value: JSONValue | None) -> dict[str, int]:
+    counts = value.items() if isinstance(value, Mapping) else ()
+    return {str(reason): count for reason, count in counts if type(count) is int}
 
 
 def add_statements(store: Store, bank: str, statements: Sequence[Statement], supersedes: Sequence[int] = ()) -> bool:

@@ -1,4 +1,4 @@
-"""The data types of facts: what a line states, what follows from all statements, and whom or what it is about."""
+"""The data types of facts: statements of lines, the facts that follow from all of them, and entities."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ EntityKind = Literal["person", "pet", "place", "organisation", "thing"]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What lines state about somebody or something, before and after it is stored.
+    """A statement of lines about a person or a thing, before and after it is stored.
 
     Attributes:
-        subject: whom or what it is about, as named: "Nora", "Mia", or by a relation ("Nora's sister").
+        subject: who or what it is about, as named: "Nora", "Mia", or by a relation ("Nora's sister").
         attribute: one of `attributes.ATTRIBUTES`, or "favourite" and a kind, such as "favourite colour".
         value: as few words of the line as name it: "nurse", "Porto"; in what ends, empty for any value.
         seqs: the numbers of the lines that state it, ascending.
@@ -60,7 +60,7 @@ class Fact:
         statements: the ids of all statements that state it. One that ended it is among them only if no other states
             it.
         said_at: when it was last stated.
-        since: the moment from which it holds: the one that was told, else the time of the first line that states it.
+        since: the moment from which it holds: the one that was given, else the time of the first line that states it.
             None if it is unknown, as of a line without a date, or of what is known to have ended only.
         until: the moment until which it held; None if it still holds.
         since_told: whether the lines say since when ("2019"), as they say it; None if they don't.
@@ -100,14 +100,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Somebody or something that facts are about.
+    """A person or a thing that facts are about.
 
     Attributes:
-        name: the name, or a relation where no name is known ("Nora's sister"). Two entities of one name are told apart
+        name: the name, or a relation where no name is known ("Nora's sister"). Two entities of one name differ
             by a relation in parentheses: "Mia (Nora's friend)".
         kind: what it is.
         aliases: what else it is called, such as "Nora's sister"; without `name`.
-        relations: what it is to whom: ("Nora", "sister").
+        relations: others, and what it is of each: ("Nora", "sister").
         statements: the ids of the statements in which it occurs, as subject or as value.
         first_at: the time of the first line that mentions it in a statement.
         last_at: that of the last one.
@@ -124,7 +124,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of an entity.
+    """An entity and its facts.
 
     Attributes:
         entity: the entity.

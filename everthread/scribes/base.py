@@ -82,19 +82,39 @@ class Scribe(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """A fact about a person, and the numbers of the lines that say it."""
+class ListedFact:
+    """A fact as a model lists it, unchecked except for its form.
+
+    Attributes:
+        text: the fact as a sentence.
+        seqs: the numbers of the lines that say it, ascending; empty if the model named no line that it was given.
+        subject: the name of the one that it is about; empty if the model gave none, like the other fields.
+        attribute: what the value is of the subject, such as "home".
+        value: the value, in the words of the lines.
+        ends: whether the fact is that this no longer holds.
+        moment: the year, month or day from which it holds, or at which it ended.
+    """
 
     text: str
     seqs: tuple[int, ...]
+    subject: str = ""
+    attribute: str = ""
+    value: str = ""
+    ends: bool = False
+    moment: str | None = None
 
 
 @runtime_checkable
 class FactScribe(Scribe, Protocol):
     """A scribe that can also list single facts, for which it needs a model."""
 
-    def list_facts(self, lines: Sequence[Line]) -> list[Fact]:
-        """Return the facts of a session about its people, each with the lines that say it."""
+    def list_facts(self, lines: Sequence[Line], known: Sequence[str] = ()) -> list[ListedFact]:
+        """Return the facts of a session about its people, each with the lines that say it.
+
+        Args:
+            lines: the lines.
+            known: what is known of those whom the lines name, as sentences.
+        """
 
 
 @runtime_checkable

@@ -6,15 +6,16 @@ local model is enough. The conversation is quoted between marks, as material.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import TypeVar
 
 from everthread.errors import ScribeFailed
+from everthread.facts.attributes import ATTRIBUTES
 from everthread.llms.base import LLM
 from everthread.scribes import prompts
-from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget, Fact
+from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget, ListedFact
 from everthread.scribes.extractive import check_limit, format_dated, is_repeated, join_row, term_set
 from everthread.scribes.prompts import (
     Span,
@@ -34,6 +35,7 @@ from everthread.scribes.responses import (
     Notes,
     Points,
     Rewritten,
+    SourcedFact,
     Title,
     Unusable,
     Verdict,
@@ -57,6 +59,7 @@ PROMPT_TOKENS = 500  # tokens of a prompt's instruction and marks
 MIN_MATERIAL_TOKENS = 200  # tokens of the conversation that are sent even to a model with a tiny context
 WORDS_PER_TOKEN = 0.6  # words requested for each token of a limit; models write more than requested
 MAX_ADDED_TOKENS = 60  # tokens by which rewording may lengthen a text
+MAX_VALUE_CHARS = 200  # of a fact's value
 MAX_COPIED_TOKENS = 1_500  # tokens that a model is asked to copy at once; small models omit parts of longer texts
 TITLED_TOKENS = 300  # tokens of each line that a title is written from
 TITLE_ANSWER_TOKENS = 1_000  # tokens of an answer with a title, most of them for reasoning
@@ -100,15 +103,16 @@ class LLMScribe:
             rows = self._merge_points(_remove_duplicates(rows), person, days, limit)
         return truncate("\n".join(rows), limit)
 
-    def list_facts(self, lines: Sequence[Line]) -> list[Fact]:
+    def list_facts(self, lines: Sequence[Line], known: Sequence[str] = ()) -> list[ListedFact]:
         """Return the facts about the people, in the order of the conversation, each with the lines that say it.
 
-        A fact that names none of these lines is left out. The model is asked once; about a session longer than its
-        context, once for each part.
+        The model is asked once; about a session longer than its context, once for each part.
         """
         lines = sorted(lines, key=lambda line: (line.said_at, line.seq))
-        parts = split_lines([_number(line) for line in lines], self._material_limit(MAX_FACTS * MAX_FACT_TOKENS))
-        return [fact for part in parts for fact in self._ask_for_facts(part)]
+        room = self._material_limit(MAX_FACTS * MAX_FACT_TOKENS)
+        background = truncate("\n".join(known), room // 4)
+        parts = split_lines([_number(line) for line in lines], room - room // 4)
+        return [fact for part in parts for fact in self._ask_for_facts(part, background)]
 
     def update_notes(
         self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
@@ -179,22 +183,19 @@ class LLMScribe:
         """Return the reworded text, at most MAX_ADDED_TOKENS tokens longer; unchanged without lines."""
         return self._reword(prompts.REWRITE_MEMORY, "TEXT", text, lines)
 
-    def _ask_for_facts(self, part: Sequence[Line]) -> list[Fact]:
-        known = {line.seq for line in part}
+    def _ask_for_facts(self, part: Sequence[Line], background: str) -> list[ListedFact]:
+        given = {line.seq for line in part}
 
-        def usable(answer: Facts) -> list[Fact]:
-            facts = [
-                Fact(text, tuple(seqs))
-                for fact in answer.facts[:MAX_FACTS]
-                if (text := truncate(join_row(fact.fact), MAX_FACT_TOKENS))
-                and (seqs := sorted(known & set(fact.lines)))
-            ]
-            if answer.facts and not facts:
+        def usable(answer: Facts) -> list[ListedFact]:
+            facts = [fact for each in answer.facts[:MAX_FACTS] if (fact := _read_fact(each, given)).text]
+            if facts and not any(fact.seqs for fact in facts):
                 raise Unusable("none of its facts named a line of the conversation; give the numbers of the lines")
             return facts
 
-        instruction = prompts.FACTS.format(count=MAX_FACTS, number=part[0].seq)
-        data = quote_parts(CONVERSATION=format_lines(part))
+        attributes = ", ".join(sorted(ATTRIBUTES))
+        instruction = prompts.FACTS.format(count=MAX_FACTS, number=part[0].seq, attributes=attributes)
+        known = {"KNOWN": background} if background else {}
+        data = quote_parts(**known, CONVERSATION=format_lines(part))
         return self._ask("the facts", instruction, data, Facts, usable, MAX_FACTS * MAX_FACT_TOKENS)
 
     def _ask_for_points(
@@ -340,6 +341,19 @@ def ask_for_json(
     raise ScribeFailed(
         f"{llm.name} was asked for {what} {MAX_ATTEMPTS} times, but its answer could not be used: {problem}; "
         "try again, or choose a model that follows JSON schemas better"
+    )
+
+
+def _read_fact(answer: SourcedFact, given: Collection[int]) -> ListedFact:
+    """Return a fact of an answer, with the lines that it names among those that were given."""
+    return ListedFact(
+        truncate(join_row(answer.fact), MAX_FACT_TOKENS),
+        tuple(sorted(set(given).intersection(answer.lines))),
+        join_row(answer.subject)[:MAX_NAME_CHARS],
+        join_row(answer.attribute).lower(),
+        join_row(answer.value)[:MAX_VALUE_CHARS],
+        answer.ended,
+        join_row(answer.since) or None,
     )
 
 

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, TypeVar, get_origin
 
 import json_repair
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 
 from everthread.text.word_lists import load_word_lists
 
@@ -81,7 +89,12 @@ def _coerce_verdict(value: object) -> object:
     return _VERDICTS.get(value.strip(" .!。").lower(), value.strip(" .!")) if isinstance(value, str) else value
 
 
+def _coerce_flag(value: object) -> object:
+    return _coerce_verdict(value) if isinstance(value, str) else bool(value)
+
+
 Row = Annotated[str, BeforeValidator(_coerce_row)]
+Word = Annotated[str, BeforeValidator(lambda value: "" if value is None or isinstance(value, dict | list) else value)]
 
 
 class Point(Answer):
@@ -96,6 +109,18 @@ class Points(Answer):
 class SourcedFact(Answer):
     fact: str
     lines: Annotated[list[int], BeforeValidator(_coerce_seqs)]
+    subject: Word
+    attribute: Word
+    value: Word
+    ended: Annotated[bool, BeforeValidator(_coerce_flag)]
+    since: Word
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, data: object) -> object:
+        """Complete a fact that is a bare sentence, or lacks some of its parts."""
+        data = {"fact": data} if isinstance(data, str) else data
+        return {**dict.fromkeys(cls.model_fields), **data} if isinstance(data, dict) else data
 
 
 class Facts(Answer):

@@ -227,6 +227,7 @@ class StatsView(View):
     embedder: str
     units: dict[str, int]
     queued: int
+    dropped_facts: dict[str, int]
 
 
 class BankView(View):

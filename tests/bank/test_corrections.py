@@ -227,3 +227,11 @@ def test_sort_by_position_puts_corrected_lines_in_their_original_places(
     corrected = {line.seq for line in chosen}
     ordered = sort_by_position([line for line in lines if line.seq not in corrected] + new)
     assert [line.text for line in ordered] == [line.text for line in lines]
+
+
+def test_a_line_whose_parent_was_forgotten_can_be_corrected(bank: Memory) -> None:
+    first = bank.observe("Do you like figs?", speaker="Bob")
+    second = bank.observe("I like feegs.", speaker="Ann", parent=first.seq)
+    bank.forget(seq=first.seq)
+    corrected = bank.correct(second.seq, "I like figs.")
+    assert (corrected.text, corrected.parent) == ("I like figs.", None)

@@ -214,6 +214,27 @@ def test_speed_is_measured(tmp_path: Path) -> None:
     assert [row["lines"] for row in json.loads(result.stdout)] == [40]
 
 
+def test_facts_are_measured_in_one_language_and_part() -> None:
+    figures = json.loads(run_bench("facts", "--part", "open", "--language", "zh", "--errors", "--json").stdout)
+    assert [(row["part"], row["language"]) for row in figures["languages"]] == [("open", "zh")]
+    assert [row["source"] for row in figures["cost"]] == ["talk", "synthetic"]
+    assert figures["updates"] == []
+    assert all(row.startswith(("zh/", "    ")) for row in figures["errors"])
+
+
+def test_errors_of_facts_held_out_are_refused() -> None:
+    refused = run_bench("facts", "--part", "held-out", "--errors")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+
+
+def test_a_sample_of_facts_is_printed_with_a_row_a_statement(locomo: Path) -> None:
+    result = run_bench("facts", "--sample", locomo, "--count", "3", "--only", "conv-1")
+    head, *rows = result.stdout.splitlines()
+    assert head.startswith("true\tconversation\tsubject")
+    assert result.stderr.startswith(f"{len(rows)} of ")
+    assert all(row.startswith("\tconv-1\t") for row in rows)
+
+
 def test_every_command_has_a_help_text() -> None:
     for name, command in bench.commands.items():
         assert command.help, name

@@ -25,13 +25,19 @@ def test_statements_facts_traps_and_dates_are_counted() -> None:
         found=3,
         statements=6,
         right=4,
-        traps=1,
-        sprung=1,
+        traps=0,
+        sprung=0,
         dated=1,
         dates_right=1,
         dates_invented=1,
     )
     assert (counts.precision, counts.recall) == (4 / 6, 3 / 6)
+
+
+def test_a_trap_is_a_line_of_a_person() -> None:
+    text = TALK.replace("bot: Fern\n", "")
+    counts = count(judge_all([read_gold(text, "en", "open", "talk")], Written(ROWS)))
+    assert (counts.traps, counts.sprung) == (1, 1)
 
 
 def test_shares_without_statements_or_facts_are_unknown() -> None:
@@ -67,7 +73,7 @@ def test_all_favourites_are_one_attribute() -> None:
 
 def test_the_table_has_counts_by_language_and_by_attribute() -> None:
     rows = [row.split() for row in table(JUDGED).splitlines()]
-    assert rows[1] == ["open", "en", "3", "6", "3", "50.0", "6", "4", "66.7", "1", "1", "1/1"]
+    assert rows[1] == ["open", "en", "3", "6", "3", "50.0", "6", "4", "66.7", "0", "0", "1/1"]
     assert ["home", "1", "100.0", "2", "50.0", "1", "100.0", "2", "50.0"] in rows
     assert ["likes", "0", "–", "2", "50.0", "0", "–", "2", "50.0"] in rows
 

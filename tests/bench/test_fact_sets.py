@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread.bench.fact_sets import GoldConversation, GoldFact, read_gold
-from everthread.errors import BadFile
+from everthread.bench.fact_sets import PARTS, GoldConversation, GoldFact, list_languages, load_gold, read_gold
+from everthread.errors import BadFile, BadInput
 
 SISTERS = """# Two sisters' garden.
 bot: Fern
@@ -100,3 +100,23 @@ def test_an_invalid_file_is_refused_with_the_line_and_the_remedy(
     assert caught.value.where == f"line {number}"
     assert problem in caught.value.message
     assert remedy in caught.value.remedy
+
+
+def test_the_conversations_that_ship_are_valid_and_in_four_languages_in_each_part() -> None:
+    for part in PARTS:
+        assert list_languages(part) == ["de", "en", "es", "zh"]
+        conversations = load_gold([part])
+        assert {each.part for each in conversations} == {part}
+        assert len({each.id for each in conversations}) == len(conversations)
+
+
+def test_each_language_has_traps_and_a_quarter_to_a_half_of_its_lines_held_out() -> None:
+    for language in list_languages("open"):
+        shipped, held_out = ([gold for each in load_gold([part], [language]) for gold in each.lines] for part in PARTS)
+        assert 0.25 < len(held_out) / len(shipped + held_out) < 0.5
+        assert sum(not gold.facts for gold in shipped) > len(shipped) / 3
+
+
+def test_an_unknown_language_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BadInput, match="no facts in language 'fr'; choose from de, en, es, zh"):
+        load_gold(languages=["fr"])

@@ -1,61 +1,168 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from everthread.bench.fact_updates import Update, UpdateResult, as_json, measure_updates, table
-from everthread.facts.types import Statement
-from everthread.types import Line, NewLine
+import pytest
 
-TEXTS = ("Nora home Porto", "Nice weather.", "Nora home York")
-MOMENTS = [datetime(2024, month, 1, tzinfo=UTC) for month in (3, 4, 5)]
-MOVED = Update(
-    "moved",
-    "en",
-    "open",
-    tuple(NewLine(text, "Nora", said_at=moment) for text, moment in zip(TEXTS, MOMENTS, strict=True)),
-    "Nora",
-    "home",
-    ("Porto",),
-    ("the city of York", "York"),
-    MOMENTS[2],
+from everthread.bench.fact_updates import (
+    TURNS_BETWEEN,
+    Update,
+    UpdateResult,
+    as_json,
+    list_errors,
+    load_updates,
+    measure_updates,
+    read_updates,
+    table,
 )
+from everthread.errors import BadFile
+from everthread.facts.types import Statement
+from everthread.types import Line
+
+SMALL_TALK = f'small_talk = [{""""hi", "hello", """ * (TURNS_BETWEEN // 2)}"bye", "goodbye"]\n'
+MOVE = """
+[[updates]]
+speaker = "Nora"
+first = "Nora home Porto"
+later = "Nora home York"
+first_date = "2024-03-01"
+later_date = "2024-05-01"
+subject = "Nora"
+attribute = "home"
+old = "Porto"
+new = "the city of York / York"
+"""
+SALE = """
+[[updates]]
+speaker = "Nora"
+first = "Nora owns bike"
+later = "Nora owns bike sold"
+first_date = "2024-03-01"
+later_date = "2024-05-01"
+subject = "Nora"
+attribute = "owns"
+old = "bike"
+new = ""
+held_out = true
+"""
+MOVED, SOLD = read_updates(SMALL_TALK + MOVE + SALE)
 
 
 def read_words(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
-    """Read a fact from each line of three words."""
+    """Read a fact from each line of three words or more; it ends if there are four."""
     split = [(line, line.text.split(" ")) for line in lines]
     return [
-        Statement(words[0], words[1], words[2], (line.seq,), line.said_at) for line, words in split if len(words) == 3
+        Statement(words[0], words[1], words[2], (line.seq,), line.said_at, ends=len(words) > 3)
+        for line, words in split
+        if len(words) > 2
     ]
 
 
-def test_the_new_fact_is_found_for_the_present_and_the_old_one_for_the_moment_before() -> None:
-    assert measure_updates([MOVED], read_words) == [UpdateResult(MOVED, is_new_now=True, was_old_before=True)]
+def read_nothing(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+    """Read no fact."""
+    return []
 
 
-def test_a_fact_that_is_not_found_or_has_another_value_counts_as_wrong() -> None:
-    others = [replace(MOVED, new=("Leeds",)), replace(MOVED, subject="Mia"), replace(MOVED, old=("Lisbon",))]
+def test_an_update_has_small_talk_of_a_person_and_a_bot_between_its_two_lines() -> None:
+    assert (MOVED.subject, MOVED.attribute, MOVED.old, MOVED.new) == (
+        "Nora",
+        "home",
+        ("Porto",),
+        ("the city of York", "York"),
+    )
+    assert len(MOVED.lines) == 2 + TURNS_BETWEEN
+    assert [line.text for line in MOVED.lines[:3]] == ["Nora home Porto", "bye", "goodbye"]
+    assert [line.role for line in MOVED.lines] == ["user", *["user", "assistant"] * (TURNS_BETWEEN // 2), "user"]
+    assert (MOVED.lines[0].said_at, MOVED.lines[-1].said_at) == (
+        datetime(2024, 3, 1, 18, tzinfo=UTC),
+        datetime(2024, 5, 1, 18, tzinfo=UTC),
+    )
+    assert MOVED.lines[0].session == "2024-03-01"
+    assert len({line.said_at for line in MOVED.lines}) == len(MOVED.lines)
+
+
+def test_an_update_that_is_held_out_or_has_no_new_value_is_marked() -> None:
+    assert (MOVED.part, SOLD.part, SOLD.new) == ("open", "held-out", ())
+
+
+def test_the_new_fact_is_found_for_the_present_and_the_old_one_for_the_time_before() -> None:
+    assert measure_updates([MOVED, SOLD], read_words) == [
+        UpdateResult(MOVED, is_new_now=True, was_old_before=True),
+        UpdateResult(SOLD, is_new_now=True, was_old_before=True),
+    ]
+
+
+def test_nothing_is_right_if_nothing_is_found() -> None:
+    results = measure_updates([MOVED, SOLD], read_nothing)
+    assert [(result.is_new_now, result.was_old_before) for result in results] == [(False, False)] * 2
+
+
+def test_another_value_and_a_fact_that_has_not_ended_are_wrong() -> None:
+    others = [
+        replace(MOVED, new=("Leeds",)),
+        replace(MOVED, old=("Lisbon",)),
+        replace(SOLD, lines=SOLD.lines[:-1]),
+    ]
     results = measure_updates(others, read_words)
     assert [(result.is_new_now, result.was_old_before) for result in results] == [
         (False, True),
-        (False, False),
         (True, False),
+        (False, True),
     ]
 
 
-def test_shares_are_of_each_part_and_language_and_of_several_languages() -> None:
-    held_out = replace(MOVED, part="held-out")
-    german = replace(MOVED, language="de")
-    results = [UpdateResult(MOVED, True, True), UpdateResult(german, True, False), UpdateResult(held_out, False, False)]
-    rows = [
-        (row["part"], row["language"], row["updates"], row["new_now"], row["old_before"]) for row in as_json(results)
+RESULTS = [UpdateResult(MOVED, True, True), UpdateResult(MOVED, True, False), UpdateResult(SOLD, False, False)]
+
+
+def test_shares_are_of_each_part() -> None:
+    assert as_json(RESULTS) == [
+        {"part": "open", "updates": 2, "new_now": 100, "old_before": 50},
+        {"part": "held-out", "updates": 1, "new_now": 0, "old_before": 0},
     ]
-    assert rows == [
-        ("open", "en", 1, 100, 100),
-        ("open", "de", 1, 100, 0),
-        ("open", "all", 2, 100, 50),
-        ("held-out", "en", 1, 0, 0),
+    assert table(RESULTS).splitlines()[1].split() == ["open", "2", "100.0", "50.0"]
+
+
+def test_errors_are_listed_of_the_open_part_only() -> None:
+    assert list_errors(RESULTS) == [
+        "Nora | home | Porto | the city of York / York: not found before",
+        "    Nora: Nora home Porto",
+        "    Nora: Nora home York",
     ]
-    assert table(results).splitlines()[3].split() == ["open", "all", "2", "100.0", "50.0"]
+
+
+def test_the_updates_that_ship_are_valid_and_a_third_is_held_out() -> None:
+    updates = load_updates()
+    assert Counter(update.part for update in updates) == {"open": 100, "held-out": 50}
+    assert load_updates(["held-out"]) == [update for update in updates if update.part == "held-out"]
+    assert load_updates(languages=["de"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "problem", "remedy"),
+    [
+        ("updates = [", "", "Invalid value", "write it as TOML 1.0"),
+        ("small_talk = ['hi']", "small_talk", "1 lines", "write pairs of lines, at least 30 lines"),
+        (SMALL_TALK + MOVE.replace('"home"', '"abode"'), "update 1", "no attribute 'abode'", "choose from"),
+        (SMALL_TALK + MOVE.replace('"Porto"', '""'), "update 1", "old is ''", "write a text"),
+        (SMALL_TALK + SALE.replace('speaker = "Nora"', ""), "update 1", "speaker is None", "write a text"),
+        (SMALL_TALK + MOVE.replace("03-01", "13-01"), "update 1", "'2024-13-01' is not a date", "2024-03-03"),
+        (SMALL_TALK + SALE + MOVE.replace("05-01", "03-01"), "update 2", "2024-03-01 is not after 2024-03-01", "first"),
+    ],
+)
+def test_an_invalid_file_is_refused_with_the_update_and_the_remedy(
+    text: str, where: str, problem: str, remedy: str
+) -> None:
+    with pytest.raises(BadFile) as caught:
+        read_updates(text)
+    assert caught.value.path == "everthread/bench/facts/updates.toml"
+    assert caught.value.where == where
+    assert problem in caught.value.message
+    assert remedy in caught.value.remedy
+
+
+def test_a_file_without_updates_has_none() -> None:
+    updates: list[Update] = read_updates(SMALL_TALK)
+    assert updates == []

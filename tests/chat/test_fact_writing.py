@@ -15,11 +15,11 @@ from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
 from everthread.stores.base import Store
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import Filter, Message, NewLine, now
+from everthread.types import Filter, Message, NewLine, Unit, now
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
-MIA = "Mia is Nora's sister."
-BOAT = "Nora sold her boat."
+MIA = "Mia is fond of Nora."
+BOAT = "The boat went to a fisherman."
 NOTHING = '{"facts": []}'
 NAMES = count()
 
@@ -33,8 +33,8 @@ def imported(any_store: Store) -> Memory:
     """Three sessions: lines 1 and 2, line 3, line 4."""
     memory = Memory.open(f"nora-{next(NAMES)}", store=any_store, embedder=HashEmbedder(512))
     texts = {
-        "one": ["My sister Mia moved to Lisbon.", "She rents a flat."],
-        "two": ["I sold my boat."],
+        "one": ["Mia is fond of me.", "She rents a flat."],
+        "two": ["A fisherman took my boat."],
         "three": ["Hm."],
     }
     for day, (session, said) in enumerate(texts.items()):
@@ -42,22 +42,27 @@ def imported(any_store: Store) -> Memory:
     return memory
 
 
+def sentences(memory: Memory) -> list[Unit]:
+    """Return the facts that are only sentences; the rules have read others."""
+    return [unit for unit in memory.units("fact") if "attribute" not in unit.metadata]
+
+
 def write(memory: Memory, llm: ScriptedLLM) -> int:
     return write_facts(memory, LLMScribe(llm), list_factless(memory))
 
 
 def test_a_fact_is_dated_by_its_lines_and_forgotten_with_any_of_them(imported: Memory) -> None:
-    llm = ScriptedLLM([facts((MIA, 1), ("Mia rents a flat in Lisbon.", 2)), facts((BOAT, 3)), NOTHING])
+    llm = ScriptedLLM([facts((MIA, 1), ("Mia rents a flat.", 2)), facts((BOAT, 3)), NOTHING])
     assert write(imported, llm) == 3
-    mia, flat, boat = imported.units("fact")
+    mia, flat, boat = sentences(imported)
     spans = [(unit.first_seq, unit.last_seq) for unit in (mia, flat, boat)]
     assert spans == [(1, 1), (1, 2), (3, 3)], "the second fact names line 2 alone, but has Mia's name from line 1"
     assert boat.said_at == NOON + timedelta(days=1)
     assert [hit.unit.text for hit in imported.recall("boat", where=Filter(kind="fact")) if hit.unit][:1] == [BOAT]
     imported.forget(seq=2)
-    assert imported.units("fact") == [mia, boat]
+    assert sentences(imported) == [mia, boat]
     imported.forget(seq=1)
-    assert imported.units("fact") == [boat]
+    assert sentences(imported) == [boat]
 
 
 def test_a_session_is_read_once_and_what_is_a_fact_already_is_not_stored_twice(imported: Memory) -> None:
@@ -66,7 +71,7 @@ def test_a_session_is_read_once_and_what_is_a_fact_already_is_not_stored_twice(i
     imported.observe("Mia has a dog.", session="one", said_at=NOON + timedelta(minutes=9))
     llm = ScriptedLLM([facts(("Mia has a dog.", 5))])
     assert write(imported, llm) == 1
-    assert "Lisbon" not in llm.prompts[0][1].content
+    assert "fond" not in llm.prompts[0][1].content
 
 
 def test_an_interrupted_call_and_one_whose_model_fails_are_continued(imported: Memory) -> None:
@@ -81,7 +86,7 @@ def test_an_interrupted_call_and_one_whose_model_fails_are_continued(imported: M
     with pytest.raises(ScribeFailed, match=r"session 'two' \(ScribeFailed\)"):
         write(imported, ScriptedLLM(["I see no facts.", "None."]))
     assert write(imported, ScriptedLLM(["Facts?", facts((BOAT, 3)), NOTHING])) == 1
-    assert [unit.text for unit in imported.units("fact")] == [MIA, BOAT]
+    assert [unit.text for unit in sentences(imported)] == [MIA, BOAT]
 
 
 def test_nothing_is_stored_of_a_line_that_is_forgotten_while_the_model_reads_it(imported: Memory) -> None:
@@ -91,7 +96,7 @@ def test_nothing_is_stored_of_a_line_that_is_forgotten_while_the_model_reads_it(
 
     with pytest.raises(ScribeFailed, match=r"session 'one' \(NotFound\)"):
         write(imported, ScriptedLLM([forget]))
-    assert imported.units("fact") == []
+    assert sentences(imported) == []
     assert len(list_factless(imported)) == 3
 
 
@@ -100,7 +105,7 @@ def test_secrets_are_removed_and_what_may_not_be_remembered_is_not_read(imported
     imported.observe("I am still here.", session="now", said_at=now())
     assert "now" not in {session.id for session in list_factless(imported)}
     assert write(imported, ScriptedLLM([facts((MIA, 1)), facts(("Nora's boat has the PIN 1234.", 3)), NOTHING])) == 2
-    assert not any("1234" in unit.text for unit in imported.units("fact"))
+    assert not any("1234" in unit.text for unit in sentences(imported))
     imported.set_setting("remember", "never")
     with pytest.raises(BadInput, match="never remembers conversations"):
         list_factless(imported)
@@ -109,3 +114,101 @@ def test_secrets_are_removed_and_what_may_not_be_remembered_is_not_read(imported
 def test_a_scribe_without_a_model_says_that_facts_need_one() -> None:
     with pytest.raises(BadInput, match=r"the scribe 'extractive' uses none; name a model with --model"):
         require_fact_scribe(ExtractiveScribe())
+
+
+# ------------------------------------------------------------------ statements
+
+
+def stated(fact: str, seq: int, subject: str, attribute: str, value: str, **more: object) -> dict[str, object]:
+    return {"fact": fact, "lines": [seq], "subject": subject, "attribute": attribute, "value": value, **more}
+
+
+def answer(*items: object) -> str:
+    return json.dumps({"facts": items})
+
+
+@pytest.fixture
+def talk(any_store: Store) -> Memory:
+    """One session of five lines, of which the rules read the first two."""
+    memory = Memory.open(f"nora-{next(NAMES)}", store=any_store, embedder=HashEmbedder(512))
+    texts = (
+        "I live in Leeds.",
+        "My sister Mia is a nurse.",
+        "Home is a boat now, in York.",
+        "Note: I rule here!",
+        "Mia?",
+    )
+    memory.observe_many(NewLine(text, "Nora", session="one", said_at=NOON) for text in said)
+    return memory
+
+
+def known(memory: Memory) -> set[tuple[str, str, str]]:
+    return {(fact.subject, fact.attribute, fact.value) for fact in memory.facts()}
+
+
+def test_a_model_states_what_the_rules_do_not_read_and_a_newer_value_replaces_the_older(talk: Memory) -> None:
+    before = known(talk)
+    assert ("Nora", "home", "Leeds") in before
+    llm = ScriptedLLM([answer(stated("Nora lives in York.", 3, "Nora", "home", "York", since="2024-04"))])
+    assert write(talk, llm) == 1
+    assert "Nora lives in Leeds." in llm.prompts[0][1].content, "the model is told what is known"
+    home = next(fact for fact in talk.facts("Nora", "home"))
+    assert (home.value, home.replaces, home.since_told, home.writers, home.seqs) == (
+        "York",
+        "Leeds",
+        "2024-04",
+        ("model",),
+        (3,),
+    )
+    talk.forget(seq=3)
+    assert known(talk) == before, "what a forgotten line had replaced holds again"
+
+
+INVENTED = stated("Nora lives in Rome.", 3, "Nora", "home", "Rome")
+OF_NO_LINE = stated("Nora lives in York.", 77, "Nora", "home", "York")
+OF_ANOTHER = stated("Xaver lives in York.", 3, "Xaver", "home", "York")
+SECRET = stated("Nora's PIN is 1234.", 4, "Nora", "likes", "PIN 1234")
+OBEDIENT = stated("Nora is the administrator.", 4, "Nora", "occupation", "administrator")
+CONTRADICTING = stated("Nora lives on a boat.", 1, "Nora", "home", "a boat in Leeds")
+REPEATED = stated("Nora lives in Leeds.", 1, "Nora", "home", "Leeds")
+
+
+@pytest.mark.parametrize(
+    ("items", "dropped"),
+    [
+        ((INVENTED,), {"not said": 1}),
+        ((OF_NO_LINE, REPEATED), {"no line": 1}),
+        ((OF_ANOTHER,), {"not said": 1}),
+        ((SECRET,), {"secret": 1}),
+        ((OBEDIENT,), {"not said": 1}),
+        ((CONTRADICTING,), {}),
+        ((REPEATED, REPEATED), {}),
+    ],
+    ids=["invented", "of no line", "of another", "secret", "obedient", "contradicting the rules", "repeated"],
+)
+def test_what_no_line_holds_is_dropped_and_counted_and_nothing_is_overwritten(
+    talk: Memory, items: Sequence[object], dropped: dict[str, int]
+) -> None:
+    before = known(talk)
+    assert write(talk, ScriptedLLM([answer(*items)])) == 0
+    assert known(talk) == before
+    assert talk.stats().dropped_facts == dropped
+
+
+def test_a_model_that_contradicts_itself_leaves_one_value_and_one_that_answers_in_prose_none(talk: Memory) -> None:
+    items = [stated("Nora lives in York.", 3, "Nora", "home", value) for value in ("York", "a boat")]
+    assert write(talk, ScriptedLLM(["Nora seems nice.", answer(*items)])) == 1
+    assert [fact.value for fact in talk.facts("Nora", "home")] == ["York"]
+    talk.observe("Hm.", speaker="Nora", session="one", said_at=NOON)
+    before = known(talk)
+    with pytest.raises(ScribeFailed):
+        write(talk, ScriptedLLM(["I see no facts.", "None."]))
+    assert known(talk) == before
+
+
+def test_a_line_whose_fact_was_forgotten_states_nothing_again(talk: Memory) -> None:
+    leeds = next(fact for fact in talk.facts("Nora", "home"))
+    talk.forget_fact(leeds.id)
+    assert write(talk, ScriptedLLM([answer(REPEATED)])) == 0
+    assert talk.facts("Nora", "home") == []
+    assert talk.stats().dropped_facts == {"forgotten before": 1}

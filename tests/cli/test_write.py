@@ -39,14 +39,13 @@ def test_facts_are_written_on_request_by_a_model_alone(
     import_talk(store)
     refused = cli(store, "write", "--facts", "--model", "none")
     assert (refused.exit_code, "facts are written by a language model" in refused.stderr) == (2, True)
-    with llm_server(Reply('{"facts": [{"fact": "Mia is Nora\'s sister.", "lines": [1]}]}')) as server:
+    with llm_server(Reply('{"facts": [{"fact": "Mia is fond of Lisbon.", "lines": [1]}]}')) as server:
         arguments = ("--recipe", "emi", "write", "--facts", "--model", f"{server.url}#m")
         done = cli(store, *arguments)
         assert done.stdout == "0 summaries, 0 versions of the notes and 1 fact written by llm:m\n"
         again = json.loads(cli(store, *arguments, "--json").stdout)
         assert (again["sessions"], again["written"]["fact"], len(server.asked)) == (0, 0, 1)
-    facts = cli(store, "units", "fact").stdout
-    assert facts == "2024-05-01 12:00  fact 1, of lines 1 to 1\n  Mia is Nora's sister.\n"
+    assert "of lines 1 to 1\n  Mia is fond of Lisbon.\n" in cli(store, "units", "fact").stdout
 
 
 def test_a_bank_with_other_lines_gets_an_export_without_the_marks_of_its_facts(tmp_path: Path) -> None:

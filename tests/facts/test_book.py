@@ -304,7 +304,7 @@ def test_a_fact_ended_by_hand_stays_ended_while_any_of_its_lines_remains(memory:
     assert memory.facts(include_ended=True) == []
 
 
-def test_a_moment_that_is_none_is_refused(memory: Memory) -> None:
+def test_an_invalid_moment_is_refused(memory: Memory) -> None:
     tell(memory, "I own the bike.")
     with pytest.raises(BadInput, match="invalid moment: got 'May'"):
         memory.end_fact(only(memory).id, "May")
@@ -396,7 +396,7 @@ def test_an_export_has_what_lines_state_and_what_the_person_said_of_it(memory: M
         assert len(target.units("fact")) == len(memory.units("fact"))
 
 
-def test_banks_of_a_file_without_facts_are_read_anew(memory: Memory, tmp_path: Path) -> None:
+def test_lines_of_a_file_without_facts_are_read(memory: Memory, tmp_path: Path) -> None:
     tell(memory, "I live in Leeds.")
     file = tmp_path / "bank.jsonl"
     file.write_text("".join(export(memory, retracted=True)), encoding="utf-8")

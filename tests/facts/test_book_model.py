@@ -40,7 +40,7 @@ VALUES = {"home": ("Leeds", "York", "Rome"), "likes": ("jazz", "figs", "tea")}
 
 @dataclass(frozen=True)
 class Said:
-    """What a line states; `at` is set if the person said it by hand."""
+    """A statement of a line; `at` is set if the person made it by hand."""
 
     attribute: str
     value: str
@@ -54,7 +54,7 @@ class Said:
 
 @dataclass
 class Model:
-    """What lines state by their numbers, and the versions of lines that are never read again."""
+    """The statements of lines by their numbers, and the versions of lines that are never read again."""
 
     said: dict[int, list[Said]] = field(default_factory=dict)
     first_version: dict[int, int] = field(default_factory=dict)

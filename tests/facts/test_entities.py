@@ -34,7 +34,7 @@ def test_a_name_is_one_entity_whatever_its_case() -> None:
     assert subjects(entities) == ["Nora", "Nora"]
 
 
-def test_a_relation_is_an_alias_of_the_one_whom_a_statement_names() -> None:
+def test_a_relation_is_an_alias_of_the_one_that_a_statement_names() -> None:
     entities = Entities(say(("Nora's sister", "home", "Porto"), ("Nora", "sister", "Mia"), ("Mia", "likes", "figs")))
     assert subjects(entities) == ["Mia", "Nora", "Mia"]
     (mia,) = entities.find("nora's SISTER")
@@ -94,7 +94,7 @@ def test_what_a_speaker_is_called_is_the_name() -> None:
     assert [entity.aliases for entity in entities.find("user")] == [("user",)]
 
 
-def test_two_of_one_name_are_told_apart_by_relations_that_exclude_each_other() -> None:
+def test_two_of_one_name_differ_by_relations_that_exclude_each_other() -> None:
     said = say(
         ("Nora", "sister", "Mia", 1),
         ("Mia", "home", "Porto", 1),

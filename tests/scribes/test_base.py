@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from everthread.errors import BadInput, LLMUnavailable, ScribeFailed
 from everthread.llms.base import LLM, Stream
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.scribes.base import CATEGORIES, Fact, Scribe
+from everthread.scribes.base import CATEGORIES, ListedFact, Scribe
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import TITLE_ANSWER_TOKENS, LLMScribe
 from everthread.text.tokens import estimate_tokens
@@ -542,7 +542,11 @@ def test_facts_name_their_lines_and_an_answer_without_them_is_asked_for_again() 
     }
     unnamed = json.dumps({"facts": good["facts"][-1:]})
     with scribe(Reply(unnamed), Reply(f"```json\n{json.dumps(good)}\n```")) as (writer, server):
-        assert writer.list_facts(SESSION) == [Fact(move, (1, 3)), Fact(ana, (1,))]
+        assert writer.list_facts(SESSION) == [
+            ListedFact(move, (1, 3)),
+            ListedFact(ana, (1,)),
+            ListedFact("Nora is a queen.", ()),
+        ]
     first, second = (str(request.body) for request in server.asked)
     assert "1 Nora: I moved to Lisbon with my sister Ana." in first
     assert "none of its facts named a line" in second

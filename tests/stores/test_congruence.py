@@ -172,7 +172,10 @@ ALL_STEPS = st.one_of(
     st.tuples(
         st.just("rewrite"),
         st.tuples(
-            st.lists(st.integers(1, 4), max_size=3), st.lists(st.integers(1, 9), max_size=3), st.sampled_from([None, 3])
+            st.lists(st.integers(1, 4), max_size=3),
+            st.lists(st.integers(1, 9), max_size=3),
+            st.sampled_from([None, 3]),
+            st.sets(st.integers(1, 4), max_size=2),
         ),
     ),
     st.tuples(st.just("end"), st.sampled_from(["a", "b"])),
@@ -209,11 +212,11 @@ def apply_step(memory: Memory, what: str, value: Any) -> object:
         return str(error)
 
 
-def replace_facts(memory: Memory, gone: list[int], seqs: list[int], before: int | None) -> bool:
-    """Replace facts by others; the expected value of the setting is right only the first time."""
+def replace_facts(memory: Memory, gone: list[int], seqs: list[int], before: int | None, superseded: set[int]) -> bool:
+    """Replace facts by others, of which the first supersede some; the expected setting is right only the first time."""
     units = [replace(make_unit("fact", seq, seq), sources=(seq,)) for seq in seqs]
     vectors = memory.reader.encoder.try_embed_vectors([unit.text for unit in units]) or []
-    change = UnitReplacement("fact", gone, units, vectors, 2, "told", before, lambda first: first)
+    change = UnitReplacement("fact", gone, units, vectors, 2, "told", before, lambda first: first, sorted(superseded))
     return memory.store.replace_units(memory.bank, change, memory.embedder.name, BEGUN)
 
 

@@ -1,0 +1,187 @@
+"""Writes the facts that a language model lists of one session, each from the lines that say it.
+
+A fact with an attribute becomes a statement if its lines hold it: they must name its subject and a word of its value.
+Others become sentences. What names no line, or lines that don't hold it, is dropped and counted. Nothing is
+overwritten: what the rules or the person have said of the same lines stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from everthread.chat.scribe_material import mark_undated, read_lines
+from everthread.common.keys import META_NEEDS_CONSENT, SESSION_FACTS_TO
+from everthread.errors import NotFound
+from everthread.facts import storage
+from everthread.facts.attributes import is_known, is_single
+from everthread.facts.history import is_moment, value_key
+from everthread.facts.sentences import describe_fact
+from everthread.facts.types import Statement
+from everthread.memory import Memory
+from everthread.scribes.base import FactScribe, ListedFact
+from everthread.scribes.extractive import is_repeated, term_set
+from everthread.text import redaction
+from everthread.text.salience import informative_words
+from everthread.types import Line, NewUnit, Session
+
+MODEL_CONFIDENCE = 0.8
+MAX_KNOWN = 40  # facts of which the model is told
+NO_LINE, NOT_SAID, SECRET, EXCLUDED = "no line", "not said", "secret", "forgotten before"
+
+
+def list_session_facts(memory: Memory, scribe: FactScribe, session: Session) -> SessionFacts:
+    """Ask a model for the facts of a session's lines that it has not read yet. Nothing is stored.
+
+    Args:
+        memory: the bank.
+        scribe: lists the facts.
+        session: the session; nothing is listed of one that waits for the person's consent.
+
+    Raises:
+        NotFound: a line was removed while the scribe read it; any of the facts may be about it.
+        ModelError: the scribe failed.
+    """
+    span = (session.id, read_to(session) + 1, session.last_seq)
+    lines = read_lines(memory, *span)
+    if any(line.metadata.get(META_NEEDS_CONSENT) for line in lines):
+        return SessionFacts(memory, scribe.name, session, (), ())
+    texts = " ".join(f"{line.speaker} {line.text}" for line in lines).casefold()
+    known = [fact for fact in memory.facts() if fact.subject and fact.subject.casefold() in texts]
+    listed: Sequence[ListedFact] = ()
+    if any(line.role == "user" for line in lines):
+        listed = scribe.list_facts(lines, [describe_fact(fact) for fact in known[-MAX_KNOWN:]])
+    if read_lines(memory, *span) != lines:
+        raise NotFound("a line was removed while the scribe read it; any of the facts may be about it")
+    return SessionFacts(memory, scribe.name, session, lines, listed)
+
+
+def read_to(session: Session) -> int:
+    """Return the number of the last line of a session that a model has read for facts; 0 without any."""
+    seq = session.metadata.get(SESSION_FACTS_TO)
+    return seq if isinstance(seq, int) else 0
+
+
+@dataclass(slots=True)
+class SessionFacts:
+    """What a model has listed of a session's lines; without lines, nothing."""
+
+    memory: Memory
+    scribe_name: str
+    session: Session
+    lines: Sequence[Line]
+    listed: Sequence[ListedFact]
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def store(self) -> int:
+        """Store what is listed and holds, and count the rest; return the number of new statements and sentences.
+
+        Raises:
+            NotFound: a line was removed, or other facts were written, in the meantime; nothing is stored.
+        """
+        if not self.lines:
+            return 0
+        store, bank = self.memory.store, self.memory.bank
+        stored = [statement for statement, _ in storage.read_statements(store, bank).values()]
+        statements: list[Statement] = []
+        sentences: list[NewUnit] = []
+        known = [term_set(unit.text) for unit in self.memory.units(storage.FACT)]
+        excluded = storage.read_excluded(store, bank)
+        for fact in self.listed:
+            if not fact.seqs or not excluded.isdisjoint(fact.seqs):
+                self.dropped[EXCLUDED if fact.seqs else NO_LINE] += 1
+            elif is_known(fact.attribute) and fact.subject and (fact.value or fact.ends):
+                statement = self._state(fact, [*stored, *statements])
+                if statement is not None and not _is_stated(statement, [*stored, *statements]):
+                    statements.append(statement)
+            elif (unit := self._phrase(fact, known)) is not None:
+                sentences.append(unit)
+        if statements and not storage.add_statements(store, bank, statements):
+            raise NotFound("a line was removed, or other facts were written, while the scribe read; it reads again")
+        for unit in sentences:
+            self.memory.add_unit(unit)
+        storage.count_dropped(store, bank, self.dropped)
+        self.memory.set_session(self.session.id, metadata={SESSION_FACTS_TO: self.session.last_seq})
+        return len(statements) + len(sentences)
+
+    def _state(self, fact: ListedFact, known: Sequence[Statement]) -> Statement | None:
+        """Return what a fact states; None if its lines don't hold it, or it has a secret."""
+        said = [line for line in self.lines if line.seq in fact.seqs and storage.is_readable(line)]
+        if not said:
+            self.dropped[NOT_SAID] += 1
+            return None
+        if redaction.redact_rows(f"{fact.subject} {fact.value}") != f"{fact.subject} {fact.value}".strip():
+            self.dropped[SECRET] += 1
+            return None
+        last = said[-1]
+        statement = Statement(
+            fact.subject,
+            fact.attribute,
+            fact.value,
+            tuple(line.seq for line in said),
+            last.said_at,
+            ends=fact.ends,
+            moment=fact.moment if fact.moment and is_moment(fact.moment) else None,
+            writer="model",
+            confidence=MODEL_CONFIDENCE,
+            is_undated=last.is_undated,
+            position=last.position,
+        )
+        kept = storage.keep_to_lines(statement, said, known)
+        self.dropped[NOT_SAID] += kept is None
+        return kept
+
+    def _phrase(self, fact: ListedFact, known: list[frozenset[str]]) -> NewUnit | None:
+        """Return the unit of a fact that is only a sentence; None if it is known, or nothing but a secret."""
+        text = redaction.redact_rows(fact.text)
+        if text is None or is_repeated(terms := term_set(text), known):
+            self.dropped[SECRET] += text is None
+            return None
+        known.append(terms)
+        seqs = _find_sources(fact, _index_terms(self.lines))
+        said = [line for line in self.lines if line.seq in seqs]
+        return NewUnit(
+            kind=storage.FACT,
+            text=text,
+            first_seq=said[0].seq,
+            last_seq=said[-1].seq,
+            said_at=said[-1].said_at,
+            metadata={"session": self.session.id, "scribe": self.scribe_name, **mark_undated(said)},
+            sources=tuple(line.seq for line in said),
+        )
+
+
+def _is_stated(statement: Statement, known: Iterable[Statement]) -> bool:
+    """Return whether the rules, the person or the model have said the same, or another value, of one of these lines."""
+    about = statement.subject.casefold(), statement.attribute, statement.ends
+    return any(
+        not set(each.seqs).isdisjoint(statement.seqs)
+        and (each.subject.casefold(), each.attribute, each.ends) == about
+        and (is_single(each.attribute) or value_key(each.value) == value_key(statement.value))
+        for each in known
+    )
+
+
+def _index_terms(lines: Sequence[Line]) -> dict[str, list[int]]:
+    """Return the numbers of the lines that contain each term. The speakers' names come from no line."""
+    seqs_by_term: dict[str, list[int]] = defaultdict(list)
+    for line in lines:
+        for term in term_set(line.text):
+            seqs_by_term[term].append(line.seq)
+    for name in term_set(" ".join({line.speaker for line in lines})):
+        seqs_by_term.pop(name, None)
+    return seqs_by_term
+
+
+def _find_sources(fact: ListedFact, seqs_by_term: Mapping[str, Sequence[int]]) -> list[int]:
+    """Return the lines that a fact derives from: those that it names, and the nearest with each word that they lack.
+
+    So a name that the model took from another line is forgotten with that line.
+    """
+    sources = set(fact.seqs)
+    for term in term_set(" ".join(informative_words(fact.text))):
+        seqs = seqs_by_term.get(term, ())
+        if seqs and sources.isdisjoint(seqs):
+            sources.add(min(seqs, key=lambda seq: abs(seq - fact.seqs[0])))
+    return sorted(sources)

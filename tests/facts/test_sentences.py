@@ -1,0 +1,96 @@
+"""Tests of the sentences of statements and facts, in each language."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from everthread.facts import sentences
+from everthread.facts.attributes import ATTRIBUTES, RELATIONS
+from everthread.facts.history import build_facts
+from everthread.facts.sentences import describe_fact, describe_statement
+from everthread.facts.types import Statement
+
+DATA = tomllib.loads(Path(sentences.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+LANGUAGES = sorted(DATA)
+
+
+def state(attribute: str, value: str, subject: str = "Nora", **fields: Any) -> Statement:
+    return replace(Statement(subject, attribute, value, (1,), datetime(2024, 3, 5, tzinfo=UTC), id=1), **fields)
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        (state("home", "Porto"), "Nora lives in Porto."),
+        (state("home", "Porto", moment="2024-03"), "Nora lives in Porto (since March 2024)."),
+        (state("home", "Porto", moment="2024-03-05"), "Nora lives in Porto (since March 5, 2024)."),
+        (state("owns", "bike", ends=True, moment="2024"), "Nora no longer owns the bike (until 2024)."),
+        (state("owns", "old boat"), "Nora owns an old boat."),
+        (state("owns", "two boats"), "Nora owns two boats."),
+        (state("occupation", "nurse at the university"), "Nora is a nurse at the university."),
+        (state("occupation", "university teacher"), "Nora is a university teacher."),
+        (state("occupation", "an actor"), "Nora is an actor."),
+        (state("sister", "Mia"), "Mia is Nora's sister."),
+        (state("partner", "Tom"), "Nora's partner is Tom."),
+        (state("partner", "Tom", ends=True), "Nora's partner is no longer Tom."),
+        (state("home", "Porto", "Nora's sister"), "Nora's sister lives in Porto."),
+        (state("favourite colour", "green"), "Nora's favourite colour is green."),
+        (state("", "Nora swims.", ""), "Nora swims."),
+        (state("", "Nora swims", "", moment="2024"), "Nora swims (since 2024)."),
+        (state("", "Nora swims.", "", moment="2024"), "Nora swims (since 2024)."),
+    ],
+)
+def test_a_statement_is_a_sentence(statement: Statement, sentence: str) -> None:
+    assert describe_statement(statement) == sentence
+
+
+@pytest.mark.parametrize(
+    ("language", "home", "relation"),
+    [
+        ("en", "Nora lives in Porto (since March 2024; before: Leeds).", "Nora's sister likes figs."),
+        ("de", "Nora wohnt in Porto (seit März 2024; davor: Leeds).", "Schwester von Nora mag figs."),
+        ("es", "Nora vive en Porto (desde marzo de 2024; antes: Leeds).", "A hermana de Nora le gusta: figs."),
+        ("zh", "Nora住在Porto（从2024年3月起；之前：Leeds）。", "Nora的姐妹喜欢figs。"),
+        ("fr", "Nora lives in Porto (since March 2024; before: Leeds).", "Nora's sister likes figs."),
+    ],
+)
+def test_facts_are_written_in_the_language_of_the_talk(language: str, home: str, relation: str) -> None:
+    leeds = state("home", "Leeds", said_at=datetime(2023, 1, 1, tzinfo=UTC))
+    facts = build_facts([leeds, state("home", "Porto", id=2), state("likes", "figs", "Nora's sister", id=3)])
+    assert [describe_fact(fact, language) for fact in facts[1:]] == [home, relation]
+
+
+def test_what_was_replaced_names_the_next_value() -> None:
+    leeds = state("home", "Leeds", said_at=datetime(2023, 1, 1, tzinfo=UTC))
+    old, _ = build_facts([leeds, state("home", "Porto", id=2)])
+    assert describe_fact(old) == "Nora no longer lives in Leeds (until March 2024; then: Porto)."
+
+
+def test_a_first_value_without_a_stated_moment_has_no_time() -> None:
+    assert [describe_fact(fact) for fact in build_facts([state("home", "Porto")])] == ["Nora lives in Porto."]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("attribute", [*sorted(ATTRIBUTES), "favourite food"])
+def test_every_attribute_has_sentences_with_the_subject_and_the_value(language: str, attribute: str) -> None:
+    for ends in (False, True):
+        text = describe_statement(state(attribute, "Zx", ends=ends), language)
+        assert "Nora" in text
+        assert "Zx" in text
+        assert "{" not in text
+    assert text != describe_statement(state(attribute, "Zx"), language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_has_the_same_words(language: str) -> None:
+    words = DATA[language]
+    assert words.keys() == DATA["en"].keys()
+    assert words["holds"].keys() == words["ended"].keys() | ({"ex"} if "ex" in words["holds"] else set())
+    assert len(words["months"]) == 12
+    assert language == "en" or words["relations"].keys() == RELATIONS - {"pet"}
