@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from everthread.facts.variants import add_variants
 from everthread.text.word_lists import alternation
 
 FOLDER = Path(__file__).parent / "patterns"
@@ -30,7 +31,7 @@ HEADS = ("subject", "owner", "possessor")
 CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "lowercase")
 BLOCKS = ("line", "sentence", "before", "after")
 
-Gender = Literal["f", "m", ""]
+Gender = Literal["f", "m", "n", ""]
 
 _MACRO = re.compile(r"\{([a-z_]+)(?::([a-z_]+)([*+]?))?\}")
 _WRITTEN = {" ": r"(?>\s+)", "'": "['’]?", "’": "['’]"}
@@ -44,7 +45,7 @@ class Relation:
     Attributes:
         attribute: the attribute that it means: "sister", "pet".
         noun: the word for one of them by which an unnamed one is called: "sister", "wife", "dog".
-        gender: "f", "m", or empty if the word doesn't say.
+        gender: "f", "m", "n" (of animals, where these have their own pronoun), or empty if the word doesn't say.
         described_by: the attribute of pets that the word is a value of: "kind" ("dog") or "breed" ("beagle").
         is_plural: whether it means several.
     """
@@ -126,10 +127,13 @@ class Grammar:
         joined_speaker: what a clause begins with that goes on about the speaker: "and work".
         joined_other: what one begins with that goes on about another person: "and works".
         lowercase: what is in a line by someone who writes without capital letters.
+        keeps_subject: whether a subject that is left out is that of the sentence before in the line, if it had one.
+        is_unspaced: whether words have no spaces between them, and names no capital letters.
         openers: words that may precede a clause's subject and say nothing.
         heads: the expressions of subjects and owners. Their groups say which one they mean: `speaker`, `relation` (with
             `relation_name`), `name`, `pronoun`, `relative` ("who").
-            A possessor is looked for anywhere in a sentence.
+            A possessor is looked for anywhere in a sentence. `introduced` may follow a subject; its group `relation`
+            is who or what the next clauses are about: "we adopted a dog, it's called …".
         persons: mentions of people, with the same groups.
         line_block: with it in a line, the line states nothing.
         sentence_block: with it in a sentence, the sentence states nothing.
@@ -152,6 +156,8 @@ class Grammar:
     starts: re.Pattern[str]
     openers: re.Pattern[str]
     lowercase: re.Pattern[str]
+    keeps_subject: bool
+    is_unspaced: bool
     joined_speaker: re.Pattern[str]
     joined_other: re.Pattern[str]
     heads: Mapping[str, re.Pattern[str]]
@@ -196,7 +202,12 @@ def load_grammar(language: str, *, lowercase: bool = False) -> Grammar | None:
             place of others.
     """
     path = FOLDER / f"{language}.toml"
-    return _Builder(tomllib.loads(path.read_text(encoding="utf-8")), lowercase).build() if path.is_file() else None
+    if not path.is_file():
+        return None
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    if "variants" in table:
+        table = add_variants(table, dict(table["variants"].split()))
+    return _Builder(table, lowercase).build()
 
 
 class _Builder:
@@ -215,10 +226,10 @@ class _Builder:
             "relative_many": [word for word, each in self.relations.items() if each.is_plural],
             "pet_one": [w for w, each in self.relations.items() if each.attribute == "pet" and not each.is_plural],
             "pet_many": [w for w, each in self.relations.items() if each.attribute == "pet" and each.is_plural],
-            "year": r"(?P<year>(?:19|20)\d\d)(?!\w)",
+            "year": r"(?P<year>(?:19|20)\d\d)(?![\da-z])",
             "month": f"(?P<month>{alternation(self.months)})",
             "day": r"(?P<day>[0-3]?\d)",
-            "count": rf"(?P<count>\d{{1,2}}|{'|'.join(moments['counts'])})",
+            "count": rf"(?P<count>\d{{1,2}}|{'|'.join(_longest_first(moments['counts']))})",
             "unit": f"(?P<unit>{alternation(_longest_first(self.units))})",
             "step": f"(?P<step>{alternation(_longest_first(self.units))})",
             "days_ago": f"(?P<days_ago>{alternation(_longest_first(moments['days_ago']))})",
@@ -227,9 +238,14 @@ class _Builder:
 
     def build(self) -> Grammar:
         table, moments = self.table, self.table["moments"]
-        heads = {name: self._compile((r"\b" if name == "possessor" else "") + self.macros[name]) for name in HEADS}
+        is_unspaced = bool(table["clauses"].get("is_unspaced", False))
+        edge = "" if is_unspaced else r"\b"
+        heads = {name: self._compile((edge if name == "possessor" else "") + self.macros[name]) for name in HEADS}
+        heads["introduced"] = self._compile(self.macros.get("introduced", NEVER))
         return Grammar(
             **{name: self._compile(table["clauses"][name]) for name in CLAUSES},
+            keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
+            is_unspaced=is_unspaced,
             heads=heads,
             persons=self._compile(self.macros["person"]),
             **{f"{name}_block": self._compile(table["blocks"][name]) for name in BLOCKS},

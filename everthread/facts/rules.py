@@ -28,10 +28,12 @@ MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
+MAX_NAME_CHARS = 6  # of a name in a text without spaces
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _SENTENCE_ENDS = ".!?。！？"
+_COMMA = re.compile("[,，]")
 _MASK = "\x00"  # in the place of a quoted character: no value has it
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,500}(?:\"|$)|“[^”\n]{1,500}(?:”|$)|„[^“”\n]{1,500}(?:[“”]|$)|«[^»\n]{1,500}(?:»|$)"
@@ -116,6 +118,11 @@ class _Names:
         """Return whether a name was stated, or is that of a speaker."""
         return name.lower() in self.spelling or name in self.speakers
 
+    def find_at(self, text: str, start: int) -> int:
+        """Return where the longest known name ends that a text without spaces has at a place; 0 if it has none."""
+        ends = range(min(start + MAX_NAME_CHARS, len(text)), start, -1)
+        return next((end for end in ends if self.is_known(text[start:end])), 0)
+
     def find_relative(self, owner: str, relation: Relation) -> str | None:
         """Return the name of the only one of this relation to its owner, if there is just one."""
         names = [
@@ -188,12 +195,16 @@ class _Sentence:
     before: Sequence[_Sentence]  # the sentences before it
     beings: list[_Being] | None = None
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
+    current: _Being | None = None  # whom a clause without a subject is about
+    is_lost: bool = False  # whether such a clause is about one that isn't known
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
-        if patterns:
+        if self.grammar.keeps_subject and self.before and self.before[-1].line.seq == self.line.seq:
+            self.current, self.is_lost = self.before[-1].current, self.before[-1].is_lost
+        if patterns or self.grammar.keeps_subject:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
@@ -205,7 +216,18 @@ class _Sentence:
                 being = self._identify_mention(match)
                 if being is not None and not being.is_speaker and being.name not in self.names.speakers:
                     self.beings.append(being)
+            if self.grammar.is_unspaced:
+                self.beings += self._find_names()
         return self.beings
+
+    def _find_names(self) -> Iterator[_Being]:
+        """Yield those that a text without spaces mentions by a known name only."""
+        at = 0
+        while at < len(self.text):
+            end = self.names.find_at(self.text, at)
+            if end and self.text[at:end] not in self.names.speakers:
+                yield self._find_named(self.text[at:end], end)
+            at = end or at + 1
 
     def _find_focus(self) -> list[_Being]:
         """Return those that were mentioned last, in this line or shortly before it."""
@@ -244,11 +266,10 @@ class _Sentence:
                             yield from self._state(pattern, form, match, being, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
-        current: _Being | None = None
         for start, is_joined in self._find_starts():
             heads = self._find_heads(start)
-            if "subject" in heads:
-                current = heads["subject"][0]
+            self._follow(heads, start)
+            current = self.current
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
             for pattern in patterns:
                 for form in pattern.forms:
@@ -262,6 +283,7 @@ class _Sentence:
                         match = self._match(form, pattern, *found) if found else None
                     if found and match and not self._is_blocked(pattern, start, match.end()):
                         yield from self._state(pattern, form, match, found[0], start)
+            self._introduce(*heads.get("subject", (goes_on or self._speaker(), start)))
 
     def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
@@ -271,14 +293,36 @@ class _Sentence:
             being = None if match is None else self._identify(match)
             if match is not None and being is not None:
                 found[name] = being, match.end()
+            elif name == "subject" and self.grammar.is_unspaced and (end := self.names.find_at(self.text, start)):
+                found[name] = self._find_named(self.text[start:end], end), end
         return found
+
+    def _follow(self, heads: Mapping[str, tuple[_Being, int]], start: int) -> None:
+        """Keep whom a clause is about for those after it."""
+        if "subject" in heads:
+            self.current, self.is_lost = heads["subject"][0], False
+        elif self.grammar.keeps_subject and self.grammar.heads["subject"].match(self.text, start) is not None:
+            self.current, self.is_lost = None, True
+
+    def _find_named(self, name: str, end: int) -> _Being:
+        """Return the one of a name."""
+        if name in self.names.speakers:
+            return _Being(name, is_speaker=name == self.line.speaker, end=end)
+        known = self.names.spelling.get(name.lower(), name)
+        return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
+
+    def _introduce(self, owner: _Being, at: int) -> None:
+        """Make the one that a clause introduces whom the next clauses are about: "we adopted a dog, called …"."""
+        match = self.grammar.heads["introduced"].match(self.text, at)
+        if match is not None and not self.is_lost:
+            self.current = self._identify_relative(match, match.groupdict(), owner)
 
     def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
         return form.regex.match(self.text, at) if being.fits(pattern.about) else None
 
     def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> bool:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
-        if "subject" in heads and self.names.is_known(heads["subject"][0].name):
+        if self.is_lost or ("subject" in heads and self.names.is_known(heads["subject"][0].name)):
             return False
         return pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start))
 
@@ -309,7 +353,7 @@ class _Sentence:
         return at >= start
 
     def _space_before(self, start: int) -> int:
-        return start - 1 if self.text[start - 1].isspace() else start
+        return start - 1 if self.text[start - 1].isspace() and not self.grammar.is_unspaced else start
 
     def _continues(self, current: _Being | None, start: int) -> bool:
         if current is None:
@@ -345,8 +389,9 @@ class _Sentence:
         if name := groups.get("name"):
             if not (name[:1].isupper() or self.names.is_known(name)):
                 return None
-            known = self.names.spelling.get(name.lower(), name)
-            return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=match.end())
+            return self._find_named(name, match.end())
+        if groups.get("nobody"):
+            return None
         return self._identify_owner(match, groups)
 
     def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
@@ -356,6 +401,8 @@ class _Sentence:
         if pronoun := groups.get("possessor_pronoun"):
             return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
         if name := groups.get("possessor_name"):
+            if self.grammar.is_unspaced and not self.names.is_known(name):
+                return None
             return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
         return self._speaker()
 
@@ -364,8 +411,10 @@ class _Sentence:
         groups = head.groupdict() | match.groupdict()
         return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
 
-    def _identify_relative(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
-        owner = self._identify_owner(match, groups)
+    def _identify_relative(
+        self, match: re.Match[str], groups: Mapping[str, str | None], owner: _Being | None = None
+    ) -> _Being | None:
+        owner = owner or self._identify_owner(match, groups)
         if owner is None:
             return None
         relation = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())]
@@ -469,7 +518,7 @@ class _Sentence:
     def _split(self, text: str, is_list: bool) -> Iterator[str]:
         """Yield the values in the words of a slot, without articles."""
         for part in self.grammar.separators.split(text) if is_list else (text,):
-            value = self.grammar.leading.sub("", part.strip(), count=1).strip(" ,;:.-–")
+            value = self.grammar.leading.sub("", part.strip(), count=1).strip(" ,;:.-–，。、；：")
             if value and not self.grammar.never.fullmatch(value):
                 yield value
 
@@ -482,11 +531,11 @@ class _Sentence:
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
-        if found is not None and "," in self.text[match.end() : found.start()].strip(" ,"):
+        if found is not None and _COMMA.search(self.text[match.end() : found.start()].strip(" ,，")):
             found = None
         if found is None:
             found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
-            if found is not None and self.text[found.end() : start].strip(" ,"):
+            if found is not None and self.text[found.end() : start].strip(" ,，"):
                 found = None
         return None if found is None else read_told_moment(found, self.line.said_at, self.grammar)
 
