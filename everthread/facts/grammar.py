@@ -95,6 +95,7 @@ class Pattern:
         joins: whether they may go on with the subject of the clause before: "and love hiking".
         reported: whether they may be in reported speech: "she says it's asthma and put me on salbutamol".
         of_known: whether they only end what is known to hold.
+        answers: what the question must have that the line answers; such a pattern needs no subject.
         context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
         is_gone: whether the subject is a pet or a partner that is no longer there.
@@ -112,6 +113,7 @@ class Pattern:
     joins: bool = True
     reported: bool = False
     of_known: bool = False
+    answers: re.Pattern[str] | None = None
     context: re.Pattern[str] | None = None
     attribute: str = ""
     is_gone: bool = False
@@ -127,6 +129,8 @@ class Grammar:
         joined_speaker: what a clause begins with that goes on about the speaker: "and work".
         joined_other: what one begins with that goes on about another person: "and works".
         lowercase: what is in a line by someone who writes without capital letters.
+        addressed: what a question has that is about the one who is asked. Where subjects may be left out, the answer to
+            any other isn't about who gives it.
         keeps_subject: whether a subject that is left out is that of the sentence before in the line, if it had one.
         is_unspaced: whether words have no spaces between them, and names no capital letters.
         openers: words that may precede a clause's subject and say nothing.
@@ -143,6 +147,7 @@ class Grammar:
         separators: what is between the values of a list.
         never: what is never a value.
         relations: the words for relations, in small letters.
+        favourites: the English word for each kind of thing that may be a favourite.
         pronouns: the gender of each pronoun and possessive.
         patterns: the patterns.
         since: the moments since which a state holds.
@@ -156,6 +161,7 @@ class Grammar:
     starts: re.Pattern[str]
     openers: re.Pattern[str]
     lowercase: re.Pattern[str]
+    addressed: re.Pattern[str]
     keeps_subject: bool
     is_unspaced: bool
     joined_speaker: re.Pattern[str]
@@ -170,6 +176,7 @@ class Grammar:
     separators: re.Pattern[str]
     never: re.Pattern[str]
     relations: Mapping[str, Relation]
+    favourites: Mapping[str, str]
     pronouns: Mapping[str, Gender]
     patterns: tuple[Pattern, ...]
     since: tuple[re.Pattern[str], ...]
@@ -244,6 +251,7 @@ class _Builder:
         heads["introduced"] = self._compile(self.macros.get("introduced", NEVER))
         return Grammar(
             **{name: self._compile(table["clauses"][name]) for name in CLAUSES},
+            addressed=self._compile(table["clauses"].get("addressed", NEVER)),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
             is_unspaced=is_unspaced,
             heads=heads,
@@ -252,6 +260,7 @@ class _Builder:
             **{name: self._compile(self.macros[name]) for name in ("leading", "never")},
             separators=self._compile(["{last_separator}", "{separator}"]),
             relations=self.relations,
+            favourites=table.get("favourites", {}),
             pronouns=table["pronouns"],
             patterns=tuple(map(self._read_pattern, table["patterns"])),
             since=tuple(map(self._compile, moments["since"])),
@@ -264,8 +273,7 @@ class _Builder:
 
     def _read_pattern(self, table: Mapping[str, Any]) -> Pattern:
         fields = {**table, "cues": tuple(table["cues"]), "forms": tuple(map(self._read_form, table["forms"]))}
-        if "context" in table:
-            fields["context"] = self._compile(table["context"])
+        fields |= {name: self._compile(table[name]) for name in ("answers", "context") if name in table}
         return Pattern(**fields)
 
     def _read_form(self, template: str) -> Form:

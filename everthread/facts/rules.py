@@ -19,7 +19,7 @@ from everthread.facts.history import value_key
 from everthread.facts.moments import find_moment, read_told_moment
 from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language, remove_quotes
-from everthread.text.questions import is_question_only
+from everthread.text.questions import is_question, is_question_only
 from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
@@ -202,7 +202,10 @@ class _Sentence:
         """Yield what the sentence states."""
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
-        if self.grammar.keeps_subject and self.before and self.before[-1].line.seq == self.line.seq:
+        if any(pattern.answers for pattern in patterns):
+            question = self._question()
+            patterns = [each for each in patterns if each.answers is None or each.answers.search(question)]
+        if self.grammar.keeps_subject and self._goes_on_in_line():
             self.current, self.is_lost = self.before[-1].current, self.before[-1].is_lost
         if patterns or self.grammar.keeps_subject:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
@@ -242,6 +245,8 @@ class _Sentence:
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
+        if name and match["name"] and self.grammar.is_unspaced:
+            return self._find_named(name, match.end())
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
         if not name or not (match["other"] or (name[0].isupper() and not is_first)):
@@ -268,6 +273,7 @@ class _Sentence:
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
         for start, is_joined in self._find_starts():
             heads = self._find_heads(start)
+            was_lost = self.is_lost
             self._follow(heads, start)
             current = self.current
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
@@ -282,8 +288,11 @@ class _Sentence:
                         found = (being, self._space_before(start)) if being else None
                         match = self._match(form, pattern, *found) if found else None
                     if found and match and not self._is_blocked(pattern, start, match.end()):
+                        if self.grammar.keeps_subject:
+                            self.current = self.current or found[0]
                         yield from self._state(pattern, form, match, found[0], start)
-            self._introduce(*heads.get("subject", (goes_on or self._speaker(), start)))
+            if not was_lost:
+                self._introduce(goes_on or self._speaker(), *heads.get("subject", (None, start)))
 
     def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
@@ -301,7 +310,9 @@ class _Sentence:
         """Keep whom a clause is about for those after it."""
         if "subject" in heads:
             self.current, self.is_lost = heads["subject"][0], False
-        elif self.grammar.keeps_subject and self.grammar.heads["subject"].match(self.text, start) is not None:
+        elif self.grammar.keeps_subject and (
+            self.grammar.heads["subject"].match(self.text, start) is not None or self._is_about_other(start)
+        ):
             self.current, self.is_lost = None, True
 
     def _find_named(self, name: str, end: int) -> _Being:
@@ -311,11 +322,16 @@ class _Sentence:
         known = self.names.spelling.get(name.lower(), name)
         return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
 
-    def _introduce(self, owner: _Being, at: int) -> None:
+    def _introduce(self, current: _Being, subject: _Being | None, at: int) -> None:
         """Make the one that a clause introduces whom the next clauses are about: "we adopted a dog, called …"."""
         match = self.grammar.heads["introduced"].match(self.text, at)
-        if match is not None and not self.is_lost:
-            self.current = self._identify_relative(match, match.groupdict(), owner)
+        if match is None:
+            return
+        if match["relation"] is None:
+            self.current, self.is_lost = self._identify(match), False
+        else:
+            self.current = self._identify_relative(match, match.groupdict(), subject or current)
+            self.is_lost = False
 
     def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
         return form.regex.match(self.text, at) if being.fits(pattern.about) else None
@@ -324,7 +340,26 @@ class _Sentence:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
         if self.is_lost or ("subject" in heads and self.names.is_known(heads["subject"][0].name)):
             return False
+        if self.grammar.keeps_subject and self.current is None and self._goes_on_in_line():
+            return False
         return pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start))
+
+    def _goes_on_in_line(self) -> bool:
+        """Return whether the line has a sentence before this one."""
+        return bool(self.before) and self.before[-1].line.seq == self.line.seq
+
+    def _question(self) -> str:
+        """Return what the line answers, if the one before it asks something; else an empty text."""
+        last = next((each for each in reversed(self.before) if each.line.seq != self.line.seq), None)
+        is_asked = last is not None and last.line.session == self.line.session and is_question(last.text)
+        return last.text if last is not None and is_asked else ""
+
+    def _is_about_other(self, start: int) -> bool:
+        """Return whether a clause without a subject answers a question that isn't about the speaker."""
+        if not (self.grammar.keeps_subject and self._is_first(start)) or self._goes_on_in_line():
+            return False
+        question = self._question()
+        return bool(question) and self.grammar.addressed.search(question) is None
 
     def _find_starts(self) -> Iterator[tuple[int, bool]]:
         """Yield where clauses begin, and whether each may go on with the subject of the one before."""
@@ -387,7 +422,7 @@ class _Sentence:
         if groups.get("relative"):
             return self._find_adjacent(match.start())
         if name := groups.get("name"):
-            if not (name[:1].isupper() or self.names.is_known(name)):
+            if not (self.grammar.is_unspaced or name[:1].isupper() or self.names.is_known(name)):
                 return None
             return self._find_named(name, match.end())
         if groups.get("nobody"):
@@ -485,7 +520,7 @@ class _Sentence:
             yield from self._list_relatives(groups["kin"] or "", names, subject)
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
-                yield subject.name, FAVOURITE + groups["favourite_kind"].lower(), value
+                yield subject.name, self._favourite(groups["favourite_kind"]), value
         if groups.get("name") and not subject.is_speaker:
             yield from self._name(subject, groups.pop("name") or "")
         for attribute in sorted(ATTRIBUTES.intersection(groups)):
@@ -493,6 +528,10 @@ class _Sentence:
                 for value in self._split(text, attribute in form.lists):
                     if not (attribute == "name" and value.lower() in subject.name.lower()):
                         yield subject.name, attribute, pattern.prefix + value
+
+    def _favourite(self, kind: str) -> str:
+        """Return the attribute for what is a favourite of its kind."""
+        return FAVOURITE + self.grammar.favourites.get(kind.lower(), kind.lower())
 
     def _name(self, being: _Being, name: str) -> Iterator[tuple[str, str, str]]:
         """Yield the statements that give a name to someone known by a relation so far."""
@@ -504,7 +543,7 @@ class _Sentence:
         self.names.genders.setdefault(name, being.gender)
         yield owner, attribute, name
         if attribute == "pet":
-            yield name, "kind", noun
+            yield name, self.grammar.relations[noun].described_by, noun
 
     def _list_relatives(self, kin: str, names: str, owner: _Being) -> Iterator[tuple[str, str, str]]:
         relation = self.grammar.relations[" ".join(kin.lower().split())]
