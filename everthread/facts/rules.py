@@ -292,7 +292,7 @@ class _Sentence:
                             self.current = self.current or found[0]
                         yield from self._state(pattern, form, match, found[0], start)
             if not was_lost:
-                self._introduce(goes_on or self._speaker(), *heads.get("subject", (None, start)))
+                self._introduce(start, goes_on, *heads.get("subject", (None, start)))
 
     def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
@@ -322,16 +322,18 @@ class _Sentence:
         known = self.names.spelling.get(name.lower(), name)
         return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
 
-    def _introduce(self, current: _Being, subject: _Being | None, at: int) -> None:
+    def _introduce(self, start: int, current: _Being | None, subject: _Being | None, at: int) -> None:
         """Make the one that a clause introduces whom the next clauses are about: "we adopted a dog, called …"."""
         match = self.grammar.heads["introduced"].match(self.text, at)
         if match is None:
             return
         if match["relation"] is None:
             self.current, self.is_lost = self._identify(match), False
-        else:
-            self.current = self._identify_relative(match, match.groupdict(), subject or current)
-            self.is_lost = False
+            return
+        owner = subject or current or (self._speaker() if self._is_first(start) else None)
+        attribute = self.grammar.relations[match["relation"].lower()].attribute
+        if owner is not None and not (owner is current and current.relation and current.relation[1] == attribute):
+            self.current, self.is_lost = self._identify_relative(match, match.groupdict(), owner), False
 
     def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
         return form.regex.match(self.text, at) if being.fits(pattern.about) else None
