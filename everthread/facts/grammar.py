@@ -89,7 +89,7 @@ class Pattern:
         ends: whether they state that something no longer holds.
         is_event: whether they state a change, so that "last week" is when it began or ended.
         bare: where the subject may be left out, so that it is the speaker: "sentence" (at its beginning), "clause" or
-            "never".
+            "never"; "verb" where the form of the verb shows it.
         prefix: a word that the value needs before it: "no " in "no meat".
         about: the only ones that they are about.
         joins: whether they may go on with the subject of the clause before: "and love hiking".
@@ -107,7 +107,7 @@ class Pattern:
     anywhere: bool = False
     ends: bool = False
     is_event: bool = False
-    bare: Literal["sentence", "clause", "never"] = "never"
+    bare: Literal["sentence", "clause", "verb", "never"] = "never"
     prefix: str = ""
     about: Literal["speaker", "others", "pets", "anyone"] = "anyone"
     joins: bool = True
@@ -126,6 +126,7 @@ class Grammar:
 
     Attributes:
         starts: where a clause begins; its group `joined` if the clause may go on with the subject of the one before.
+        has_capital_nouns: whether not only names have capital letters.
         joined_speaker: what a clause begins with that goes on about the speaker: "and work".
         joined_other: what one begins with that goes on about another person: "and works".
         lowercase: what is in a line by someone who writes without capital letters.
@@ -164,6 +165,7 @@ class Grammar:
     addressed: re.Pattern[str]
     keeps_subject: bool
     is_unspaced: bool
+    has_capital_nouns: bool
     joined_speaker: re.Pattern[str]
     joined_other: re.Pattern[str]
     heads: Mapping[str, re.Pattern[str]]
@@ -254,6 +256,7 @@ class _Builder:
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
             is_unspaced=is_unspaced,
+            has_capital_nouns=bool(table["clauses"].get("has_capital_nouns", False)),
             heads=heads,
             persons=self._compile(self.macros["person"]),
             **{f"{name}_block": self._compile(table["blocks"][name]) for name in BLOCKS},
@@ -332,6 +335,6 @@ def _list_relations(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, 
         for words in table["words"]:
             one, *many = words
             noun = one if attribute == "pet" else table.get("noun", attribute)
-            found.append((one, Relation(attribute, noun, gender, by, False)))
-            found += [(word, Relation(attribute, noun, gender, by, True)) for word in many]
+            found.append((one.lower(), Relation(attribute, noun, gender, by, False)))
+            found += [(word.lower(), Relation(attribute, noun, gender, by, True)) for word in many]
     yield from sorted(found, key=lambda each: len(each[0]), reverse=True)

@@ -128,7 +128,7 @@ class _Names:
         names = [
             name
             for name in self.relatives.get((owner, relation.attribute), ())
-            if relation.attribute != "pet" or self.kinds.get(name) == relation.noun
+            if relation.attribute != "pet" or self.kinds.get(name) == relation.noun.lower()
         ]
         return names[0] if len(names) == 1 else None
 
@@ -173,7 +173,7 @@ class _Reader:
         """Yield the statements of a line, about those whose names the line gives by their names."""
         statements = list(statements)
         pets = {each.value: each.subject for each in statements if each.attribute == "pet"}
-        named = {(pets[each.subject], each.value) for each in statements if each.subject in pets}  # owner and kind
+        named = {(pets[each.subject], each.value.lower()) for each in statements if each.subject in pets}  # owner and kind
         for each in statements:
             is_nameless = each.attribute == "pet" and any(
                 owner == each.subject and kind in each.value.lower() and each.value not in self.names.kinds
@@ -249,7 +249,8 @@ class _Sentence:
             return self._find_named(name, match.end())
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
-        if not name or not (match["other"] or (name[0].isupper() and not is_first)):
+        is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
+        if not name or not (match["other"] or is_name):
             return None
         return _Being(name, is_certain=is_alone, end=match.end())
 
@@ -340,6 +341,8 @@ class _Sentence:
 
     def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> bool:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
+        if pattern.bare == "verb":
+            return True
         if self.is_lost or ("subject" in heads and self.names.is_known(heads["subject"][0].name)):
             return False
         if self.grammar.keeps_subject and self.current is None and self._goes_on_in_line():
@@ -545,7 +548,7 @@ class _Sentence:
         self.names.genders.setdefault(name, being.gender)
         yield owner, attribute, name
         if attribute == "pet":
-            yield name, self.grammar.relations[noun].described_by, noun
+            yield name, self.grammar.relations[noun.lower()].described_by, noun
 
     def _list_relatives(self, kin: str, names: str, owner: _Being) -> Iterator[tuple[str, str, str]]:
         relation = self.grammar.relations[" ".join(kin.lower().split())]
