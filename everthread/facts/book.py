@@ -251,7 +251,8 @@ class FactBook:
         while True:
             known = self._read_known()
             pairs = known.statements_of(known.find_fact(fact_id))
-            new = [replace(change(statement), writer="person", confidence=1.0) for statement, _ in pairs]
+            changed = [change(statement) for statement, _ in pairs]
+            new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
             superseded = [number for _, number in pairs] if superseding else []
             if storage.add_statements(self.store, self.bank, new, superseded):
                 return self._read_known().find_fact(pairs[0][0].id)

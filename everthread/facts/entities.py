@@ -42,9 +42,12 @@ class _Cluster:
     owner: tuple[_Cluster, str] | None = None  # of one without a name: the other one, and what it is of that: "sister"
     relations: list[tuple[_Cluster, str]] = field(default_factory=list)
     mentions: dict[Mention, Statement] = field(default_factory=dict)
+    stated: dict[str, list[Mention]] = field(default_factory=lambda: defaultdict(list))  # as subject, by attribute
 
     def add(self, mention: Mention, statement: Statement) -> None:
         self.mentions[mention] = statement
+        if mention[1] == SUBJECT:
+            self.stated[statement.attribute].append(mention)
 
     def add_name(self, name: str) -> None:
         self.names.setdefault(value_key(name), name)
@@ -56,11 +59,12 @@ class _Cluster:
         owners = [owner for owner in (self.owner, other.owner) if owner is not None and owner[0] not in (self, other)]
         self.owner = owners[0] if owners else None
         self.relations += other.relations
-        self.mentions |= other.mentions
+        for mention, statement in other.mentions.items():
+            self.add(mention, statement)
 
     def has_kind(self, kind: str) -> bool:
         """Return whether a statement says that it is of a kind."""
-        stated = [each.value for each in self.mentions.values() if each.attribute == "kind"]
+        stated = [self.mentions[mention].value for mention in self.stated["kind"] if mention in self.mentions]
         return value_key(kind) in map(value_key, stated)
 
     def last_mention(self) -> tuple[object, ...]:
@@ -224,12 +228,10 @@ class _Clusters:
 
     def _relatives(self, owner: _Cluster, word: str) -> list[tuple[Mention, _Cluster]]:
         """Return the mentions of those that statements name as an owner's sister, for example, in their order."""
-        found = []
-        for (number, part), statement in owner.mentions.items():
-            value = (number, VALUE)
-            if part == SUBJECT and statement.attribute == word and not statement.ends and value in self._of:
-                found.append((telling_key(statement), value, self._current(self._of[value])))
-        return [(mention, cluster) for _, mention, cluster in sorted(found, key=lambda each: each[0])]
+        statements = [owner.mentions[mention] for mention in owner.stated[word] if mention in owner.mentions]
+        ordered = sorted((each for each in statements if not each.ends), key=telling_key)
+        values = [(each.id, VALUE) for each in ordered]
+        return [(value, self._current(self._of[value])) for value in values if value in self._of]
 
     def _find_value(self, subject: _Cluster, statement: Statement) -> _Cluster | None:
         """Return the cluster of a statement's value, if that is an entity."""
@@ -247,7 +249,7 @@ class _Clusters:
             return None
         cluster = self._find_or_add(value, statement, is_being=True, relation=(subject, attribute))
         cluster.kind = "pet" if attribute == "pet" else cluster.kind
-        if not statement.ends:
+        if not statement.ends and (subject, attribute) not in cluster.relations:
             cluster.relations.append((subject, attribute))
         return cluster
 
@@ -271,12 +273,14 @@ class _Clusters:
         fitting = [each for each in known if relation is None or not _conflicts(each, relation)]
         if relation is not None and (same := [each for each in fitting if relation in each.relations]):
             fitting = same
-        together = [each for each in fitting if _share_line(each, statement)]
         if not fitting:
             new = _Cluster(kind)
             self._remember(new, name, is_being=is_being)
             fitting = [new]
-        cluster = max(together or fitting, key=lambda each: each.last_mention())
+        if len(fitting) > 1:
+            together = [each for each in fitting if _share_line(each, statement)]
+            fitting = [max(together or fitting, key=lambda each: each.last_mention())]
+        cluster = fitting[0]
         cluster.add_name(name)
         return cluster
 

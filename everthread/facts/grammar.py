@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent / "patterns"
 MAX_LISTED = 6  # values of one slot
 NEVER = "(?!)"  # a regular expression that never matches
 HEADS = ("subject", "owner", "possessor")
-CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "lowercase")
+CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "joined_block", "lowercase")
 BLOCKS = ("line", "sentence", "before", "after")
 
 Gender = Literal["f", "m", "n", ""]
@@ -129,6 +129,7 @@ class Grammar:
         has_capital_nouns: whether not only names have capital letters.
         joined_speaker: what a clause begins with that goes on about the speaker: "and work".
         joined_other: what one begins with that goes on about another person: "and works".
+        joined_block: with it before, a clause goes on with something else: "I want to go and study".
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. Where subjects may be left out, the answer to
             any other isn't about who gives it.
@@ -168,6 +169,7 @@ class Grammar:
     has_capital_nouns: bool
     joined_speaker: re.Pattern[str]
     joined_other: re.Pattern[str]
+    joined_block: re.Pattern[str]
     heads: Mapping[str, re.Pattern[str]]
     persons: re.Pattern[str]
     line_block: re.Pattern[str]

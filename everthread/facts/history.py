@@ -94,10 +94,10 @@ class _Interval:
     ended_by: Statement | None = None
     replaced_by: str | None = None
     replaces: str | None = None
+    key: str = field(init=False)
 
-    @property
-    def key(self) -> str:
-        return value_key(self.statements[-1].value)
+    def __post_init__(self) -> None:
+        self.key = value_key(self.statements[0].value)
 
     def extend(self, statement: Statement) -> None:
         """Add a statement of the same value. The moment from which it holds is the one that was given last."""
@@ -150,7 +150,8 @@ class _History:
         return [interval for interval in self.intervals if interval.until is None]
 
     def _state(self, statement: Statement) -> None:
-        same = next((each for each in self._open() if each.key == value_key(statement.value)), None)
+        key = value_key(statement.value)
+        same = next((each for each in self._open() if each.key == key), None)
         if same is not None:
             same.extend(statement)
             return

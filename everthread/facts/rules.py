@@ -9,13 +9,13 @@ in it. The sentence around a clause has rules: questions, conditions, quotes, re
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE, RELATIONS
-from everthread.facts.grammar import Form, Gender, Grammar, Pattern, Relation, load_grammar
-from everthread.facts.history import value_key
+from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE
+from everthread.facts.beings import Being, Names
+from everthread.facts.grammar import Form, Gender, Grammar, Pattern, load_grammar
 from everthread.facts.moments import find_moment, read_told_moment
 from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language, remove_quotes
@@ -28,8 +28,8 @@ MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
-MAX_NAME_CHARS = 6  # of a name in a text without spaces
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
+DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _SENTENCE_ENDS = ".!?。！？"
@@ -57,102 +57,33 @@ def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> l
     return [statement for line in lines for statement in reader.read(line)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Being:
-    """The person or pet that a clause is about.
-
-    Attributes:
-        name: the name, or the relation of one whose name isn't known: "Nora's sister".
-        gender: "f", "m", or empty if unknown.
-        relation: what it is to whom, by owner and attribute, if the clause says so.
-        is_speaker: whether it is who says it.
-        is_certain: whether it is known to be a person or a pet. A pronoun could also mean any other name.
-        end: where in the sentence the words for it end.
-    """
-
-    name: str
-    gender: Gender = ""
-    relation: tuple[str, str] | None = None
-    is_speaker: bool = False
-    is_certain: bool = True
-    end: int = 0
-
-    def fits(self, about: str) -> bool:
-        """Return whether a pattern that is only about some is about it."""
-        if about == "pets":
-            return self.relation is not None and self.relation[1] == "pet"
-        return about == "anyone" or self.is_speaker == (about == "speaker")
-
-
-@dataclass(slots=True)
-class _Names:
-    """The names that were stated so far."""
-
-    relatives: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    kinds: dict[str, str] = field(default_factory=dict)  # of pets, by name
-    spelling: dict[str, str] = field(default_factory=dict)  # by the name in small letters
-    genders: dict[str, Gender] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)  # the names of those who were known by a relation
-    values: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
-    speakers: set[str] = field(default_factory=set)
-
-    def add(self, statement: Statement) -> None:
-        """Learn the names in a statement."""
-        self.values[statement.subject, statement.attribute].add(value_key(statement.value))
-        if statement.attribute in RELATIONS:
-            names = self.relatives[statement.subject, statement.attribute]
-            if statement.ends:
-                names.pop(statement.value, None)
-            elif statement.value[:1].isupper() or statement.value == statement.value.lower() != "":
-                names[statement.value] = None
-                self.spelling.setdefault(statement.value.lower(), statement.value)
-        elif statement.attribute == "kind":
-            self.kinds[statement.subject] = statement.value.lower()
-        self.spelling.setdefault(statement.subject.lower(), statement.subject)
-
-    def holds(self, subject: str, attribute: str, value: str) -> bool:
-        """Return whether a value was stated, or one that begins with it."""
-        return any(known.startswith(value_key(value)) for known in self.values.get((subject, attribute), ()))
-
-    def is_known(self, name: str) -> bool:
-        """Return whether a name was stated, or is that of a speaker."""
-        return name.lower() in self.spelling or name in self.speakers
-
-    def find_at(self, text: str, start: int) -> int:
-        """Return where the longest known name ends that a text without spaces has at a place; 0 if it has none."""
-        ends = range(min(start + MAX_NAME_CHARS, len(text)), start, -1)
-        return next((end for end in ends if self.is_known(text[start:end])), 0)
-
-    def find_relative(self, owner: str, relation: Relation) -> str | None:
-        """Return the name of the only one of this relation to its owner, if there is just one."""
-        names = [
-            name
-            for name in self.relatives.get((owner, relation.attribute), ())
-            if relation.attribute != "pet" or self.kinds.get(name) == relation.noun.lower()
-        ]
-        return names[0] if len(names) == 1 else None
-
-    def find_owner(self, name: str) -> tuple[str, str] | None:
-        """Return the owner and the attribute of a relative by name."""
-        return next((key for key, names in self.relatives.items() if name in names), None)
-
-
 class _Reader:
     """Reads consecutive lines, and keeps the names and the last sentences."""
 
     def __init__(self, known: Iterable[Statement]) -> None:
-        self.names = _Names()
+        self.names = Names()
         self.recent: deque[_Sentence] = deque(maxlen=MAX_RECENT)
+        self.language = DEFAULT_LANGUAGE  # of the last line whose words show it
         for statement in known:
             self.names.add(statement)
 
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
         text = _QUOTE.sub(_mask, remove_quotes(line.text[:MAX_CHARS], line.metadata))
-        grammar = _find_grammar(text)
+        language = detect_language(text)
+        self.names.speakers.add(line.speaker)
+        found = self._read_in(language, line, text)
+        if language != DEFAULT_LANGUAGE:
+            self.language = language
+        elif line.role == "user" and not found and self.language != DEFAULT_LANGUAGE:  # a short line shows none
+            found = self._read_in(self.language, line, text)
+        return found
+
+    def _read_in(self, language: str, line: Line, text: str) -> list[Statement]:
+        """Return what a line states, read as one in a language."""
+        grammar = _find_grammar(language, text)
         if grammar is None:
             return []
-        self.names.speakers.add(line.speaker)
         if line.role != "user":
             self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
             return []
@@ -173,7 +104,9 @@ class _Reader:
         """Yield the statements of a line, about those whose names the line gives by their names."""
         statements = list(statements)
         pets = {each.value: each.subject for each in statements if each.attribute == "pet"}
-        named = {(pets[each.subject], each.value.lower()) for each in statements if each.subject in pets}  # owner and kind
+        named = {
+            (pets[each.subject], each.value.lower()) for each in statements if each.subject in pets
+        }  # owner and kind
         for each in statements:
             is_nameless = each.attribute == "pet" and any(
                 owner == each.subject and kind in each.value.lower() and each.value not in self.names.kinds
@@ -191,11 +124,11 @@ class _Sentence:
     line: Line
     grammar: Grammar
     patterns: Sequence[Pattern]
-    names: _Names
+    names: Names
     before: Sequence[_Sentence]  # the sentences before it
-    beings: list[_Being] | None = None
+    beings: list[Being] | None = None
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
-    current: _Being | None = None  # whom a clause without a subject is about
+    current: Being | None = None  # whom a clause without a subject is about
     is_lost: bool = False  # whether such a clause is about one that isn't known
 
     def read(self) -> Iterator[Statement]:
@@ -211,7 +144,7 @@ class _Sentence:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
-    def find_beings(self) -> list[_Being]:
+    def find_beings(self) -> list[Being]:
         """Return those that the sentence mentions by a relation or a name, except speakers."""
         if self.beings is None:
             self.beings = []
@@ -223,7 +156,7 @@ class _Sentence:
                 self.beings += self._find_names()
         return self.beings
 
-    def _find_names(self) -> Iterator[_Being]:
+    def _find_names(self) -> Iterator[Being]:
         """Yield those that a text without spaces mentions by a known name only."""
         at = 0
         while at < len(self.text):
@@ -232,7 +165,7 @@ class _Sentence:
                 yield self._find_named(self.text[at:end], end)
             at = end or at + 1
 
-    def _find_focus(self) -> list[_Being]:
+    def _find_focus(self) -> list[Being]:
         """Return those that were mentioned last, in this line or shortly before it."""
         for each in reversed(self.before):
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
@@ -241,7 +174,7 @@ class _Sentence:
                 return beings
         return []
 
-    def _identify_mention(self, match: re.Match[str]) -> _Being | None:
+    def _identify_mention(self, match: re.Match[str]) -> Being | None:
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
@@ -252,7 +185,7 @@ class _Sentence:
         is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
         if not name or not (match["other"] or is_name):
             return None
-        return _Being(name, is_certain=is_alone, end=match.end())
+        return Being(name, is_certain=is_alone, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
@@ -295,7 +228,7 @@ class _Sentence:
             if not was_lost:
                 self._introduce(start, goes_on, *heads.get("subject", (None, start)))
 
-    def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
+    def _find_heads(self, start: int) -> dict[str, tuple[Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
         found = {"": (self._speaker(), start)}
         for name in ("subject", "owner"):
@@ -307,7 +240,7 @@ class _Sentence:
                 found[name] = self._find_named(self.text[start:end], end), end
         return found
 
-    def _follow(self, heads: Mapping[str, tuple[_Being, int]], start: int) -> None:
+    def _follow(self, heads: Mapping[str, tuple[Being, int]], start: int) -> None:
         """Keep whom a clause is about for those after it."""
         if "subject" in heads:
             self.current, self.is_lost = heads["subject"][0], False
@@ -316,14 +249,14 @@ class _Sentence:
         ):
             self.current, self.is_lost = None, True
 
-    def _find_named(self, name: str, end: int) -> _Being:
+    def _find_named(self, name: str, end: int) -> Being:
         """Return the one of a name."""
         if name in self.names.speakers:
-            return _Being(name, is_speaker=name == self.line.speaker, end=end)
+            return Being(name, is_speaker=name == self.line.speaker, end=end)
         known = self.names.spelling.get(name.lower(), name)
-        return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
+        return Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
 
-    def _introduce(self, start: int, current: _Being | None, subject: _Being | None, at: int) -> None:
+    def _introduce(self, start: int, current: Being | None, subject: Being | None, at: int) -> None:
         """Make the one that a clause introduces whom the next clauses are about: "we adopted a dog, called …"."""
         match = self.grammar.heads["introduced"].match(self.text, at)
         if match is None:
@@ -336,10 +269,10 @@ class _Sentence:
         if owner is not None and not (owner is current and current.relation and current.relation[1] == attribute):
             self.current, self.is_lost = self._identify_relative(match, match.groupdict(), owner), False
 
-    def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
+    def _match(self, form: Form, pattern: Pattern, being: Being, at: int) -> re.Match[str] | None:
         return form.regex.match(self.text, at) if being.fits(pattern.about) else None
 
-    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> bool:
+    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[Being, int]], start: int) -> bool:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
         if pattern.bare == "verb":
             return True
@@ -395,8 +328,8 @@ class _Sentence:
     def _space_before(self, start: int) -> int:
         return start - 1 if self.text[start - 1].isspace() and not self.grammar.is_unspaced else start
 
-    def _continues(self, current: _Being | None, start: int) -> bool:
-        if current is None:
+    def _continues(self, current: Being | None, start: int) -> bool:
+        if current is None or self.grammar.joined_block.search(self.text, 0, start) is not None:
             return False
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
         return form.match(self.text, start) is not None
@@ -412,10 +345,10 @@ class _Sentence:
 
     # --------------------------------------------------------------- beings
 
-    def _speaker(self) -> _Being:
-        return _Being(self.line.speaker, is_speaker=True)
+    def _speaker(self) -> Being:
+        return Being(self.line.speaker, is_speaker=True)
 
-    def _identify(self, match: re.Match[str]) -> _Being | None:
+    def _identify(self, match: re.Match[str]) -> Being | None:
         """Return the one that a match means; None if that isn't certain."""
         groups = match.groupdict()
         if groups.get("speaker"):
@@ -434,7 +367,7 @@ class _Sentence:
             return None
         return self._identify_owner(match, groups)
 
-    def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
+    def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> Being | None:
         """Return who "my", "Mia's" or "her" means."""
         if groups.get("possessor_speaker"):
             return self._speaker()
@@ -443,17 +376,17 @@ class _Sentence:
         if name := groups.get("possessor_name"):
             if self.grammar.is_unspaced and not self.names.is_known(name):
                 return None
-            return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
+            return Being(self.names.spelling.get(name.lower(), name), end=match.end())
         return self._speaker()
 
-    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> _Being | None:
+    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> Being | None:
         """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""
         groups = head.groupdict() | match.groupdict()
         return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
 
     def _identify_relative(
-        self, match: re.Match[str], groups: Mapping[str, str | None], owner: _Being | None = None
-    ) -> _Being | None:
+        self, match: re.Match[str], groups: Mapping[str, str | None], owner: Being | None = None
+    ) -> Being | None:
         owner = owner or self._identify_owner(match, groups)
         if owner is None:
             return None
@@ -464,9 +397,9 @@ class _Sentence:
             or f"{owner.name}{POSSESSIVE}{relation.noun}"
         )
         self.names.genders.setdefault(name, relation.gender)
-        return _Being(name, relation.gender, (owner.name, relation.attribute), end=match.end())
+        return Being(name, relation.gender, (owner.name, relation.attribute), end=match.end())
 
-    def _find_antecedent(self, gender: Gender, start: int) -> _Being | None:
+    def _find_antecedent(self, gender: Gender, start: int) -> Being | None:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
         if (adjacent := self._find_adjacent(start)) is not None and adjacent.gender in (gender, ""):
             return adjacent
@@ -481,14 +414,14 @@ class _Sentence:
             return None
         return replace(being, name=self.names.aliases.get(being.name, being.name))
 
-    def _find_adjacent(self, start: int) -> _Being | None:
+    def _find_adjacent(self, start: int) -> Being | None:
         """Return the one whose mention ends where a relative clause begins."""
         return next((being for being in self.find_beings() if 0 <= start - being.end <= 2), None)
 
     # ----------------------------------------------------------- statements
 
     def _state(
-        self, pattern: Pattern, form: Form, match: re.Match[str], subject: _Being, start: int
+        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Being, start: int
     ) -> Iterator[Statement]:
         """Yield the statements that a match of a form makes."""
         if pattern.confidence < MIN_CONFIDENCE:
@@ -510,7 +443,7 @@ class _Sentence:
             )
 
     def _list_values(
-        self, pattern: Pattern, form: Form, match: re.Match[str], subject: _Being
+        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Being
     ) -> Iterator[tuple[str, str, str]]:
         """Yield subjects, attributes and values."""
         groups = match.groupdict()
@@ -538,7 +471,7 @@ class _Sentence:
         """Return the attribute for what is a favourite of its kind."""
         return FAVOURITE + self.grammar.favourites.get(kind.lower(), kind.lower())
 
-    def _name(self, being: _Being, name: str) -> Iterator[tuple[str, str, str]]:
+    def _name(self, being: Being, name: str) -> Iterator[tuple[str, str, str]]:
         """Yield the statements that give a name to someone known by a relation so far."""
         owner, attribute = being.relation or ("", "")
         noun = being.name.removeprefix(f"{owner}{POSSESSIVE}")
@@ -550,7 +483,7 @@ class _Sentence:
         if attribute == "pet":
             yield name, self.grammar.relations[noun.lower()].described_by, noun
 
-    def _list_relatives(self, kin: str, names: str, owner: _Being) -> Iterator[tuple[str, str, str]]:
+    def _list_relatives(self, kin: str, names: str, owner: Being) -> Iterator[tuple[str, str, str]]:
         relation = self.grammar.relations[" ".join(kin.lower().split())]
         for name in self._split(names, True):
             if name.lower() != self.line.speaker.lower():
@@ -575,7 +508,7 @@ class _Sentence:
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
-        if found is not None and _COMMA.search(self.text[match.end() : found.start()].strip(" ,，")):
+        if found is not None and _COMMA.search(self.text[match.end() : found.start()].rstrip(" ,，")):
             found = None
         if found is None:
             found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
@@ -590,8 +523,7 @@ def _mask(quote: re.Match[str]) -> str:
     return _MASK * (len(quote[0]) - 1) + ("." if last in _SENTENCE_ENDS else _MASK)
 
 
-def _find_grammar(text: str) -> Grammar | None:
-    language = detect_language(text)
+def _find_grammar(language: str, text: str) -> Grammar | None:
     grammar = load_grammar(language, lowercase=False)
     return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
 

@@ -7,15 +7,14 @@ two read at once. Units of that kind without an attribute are sentences that a l
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from everthread.bank.line_versions import LINKS, find_versions, get_recorded
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import (
-    META_CORRECTS,
     META_GREETING,
     META_HEARD,
     META_NEEDS_CONSENT,
@@ -30,16 +29,16 @@ from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, Writer
 from everthread.stores.base import Store, UnitReplacement
+from everthread.stores.limits import MAX_SEQ
 from everthread.text.analyzer import detect_language, remove_quotes, terms
-from everthread.types import Filter, JSONValue, Line, NewUnit, Unit, now
+from everthread.types import JSONValue, Line, NewUnit, Unit, now
 
 FACT = "fact"  # the kind of the units
 BATCH_LINES = 512  # read and written together
-CONTEXT_SEQS = 8  # before a line, among which the reader gets those of its session, to see what "she" means
 NO_VECTORS = "none"  # the name of the model of units that are stored without vectors
 
 StatementReader = Callable[[Sequence[Line], Sequence[Statement]], list[Statement]]
-"""Returns what lines of one session state, given what is known so far: see `facts.rules.read_statements`."""
+"""Returns what lines state, given the statements so far: see `facts.rules.read_statements`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +48,43 @@ class ReadingState:
     Attributes:
         last_seq: the number of the last line that was read.
         excluded: the numbers of lines that are never read, because the person had facts that they state forgotten.
+        last_id: the last id that was given to a unit. None is given twice, as the person's merges and splits name ids.
     """
 
     last_seq: int = 0
     excluded: frozenset[int] = frozenset()
+    last_id: int = 0
 
     @classmethod
     def parse(cls, value: JSONValue | None) -> ReadingState:
         """Parse the setting's value; an unset or invalid one is the state in which nothing was read."""
         if not isinstance(value, Mapping):
             return cls()
-        last, excluded = value.get("to"), value.get("never")
+        last_seq, excluded, last_id = (value.get(name) for name in ("to", "never", "ids"))
         return cls(
-            last if type(last) is int and last > 0 else 0,
+            last_seq if type(last_seq) is int and last_seq > 0 else 0,
             frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
+            last_id if type(last_id) is int and 0 < last_id < MAX_SEQ else 0,
         )
 
     def to_json(self) -> JSONValue:
         """Return the setting's value."""
-        return {"to": self.last_seq, **({"never": sorted(self.excluded)} if self.excluded else {})}
+        never: dict[str, JSONValue] = {"never": sorted(self.excluded)} if self.excluded else {}
+        return {"to": self.last_seq, "ids": self.last_id, **never}
+
+    def with_units(self, first_id: int, count: int) -> ReadingState:
+        """Return the state after units were stored, numbered from an id on."""
+        return replace(self, last_id=first_id - 1 + count)
 
 
 # ------------------------------------------------------------------ units
 
 
 def build_unit(statement: Statement, language: str) -> NewUnit:
-    """Build the unit of a statement, with a sentence in a language as its text."""
+    """Build the unit of a statement, with a sentence in a language as its text.
+
+    A statement that has an id takes the place of the one with this id.
+    """
     seqs = statement.seqs or (0,)
     fields: dict[str, JSONValue] = {
         "subject": statement.subject or None,
@@ -85,6 +95,7 @@ def build_unit(statement: Statement, language: str) -> NewUnit:
         "writer": statement.writer,
         "confidence": None if statement.confidence == 1 else statement.confidence,
         "lines": list(statement.seqs),
+        "of": statement.id or None,
         "position": None if statement.position == seqs[-1] else statement.position,
         META_UNDATED: statement.is_undated or None,
     }
@@ -102,7 +113,8 @@ def build_unit(statement: Statement, language: str) -> NewUnit:
 def parse_unit(unit: Unit) -> Statement:
     """Return what a unit states. One without an attribute states its sentence."""
     data = unit.metadata
-    attribute, value, moment, position = (data.get(name) for name in ("attribute", "value", "moment", "position"))
+    attribute, value, moment = (data.get(name) for name in ("attribute", "value", "moment"))
+    position, first_id = data.get("position"), data.get("of")
     is_sentence = not attribute
     return Statement(
         subject="" if is_sentence else str(data.get("subject", "")),
@@ -116,7 +128,7 @@ def parse_unit(unit: Unit) -> Statement:
         confidence=_parse_confidence(data.get("confidence")),
         is_undated=unit.is_undated,
         position=position if type(position) is int else unit.last_seq,
-        id=unit.id,
+        id=first_id if type(first_id) is int else unit.id,
     )
 
 
@@ -138,17 +150,10 @@ def _parse_confidence(value: JSONValue) -> float:
 def read_statements(store: Store, bank: str) -> dict[int, tuple[Statement, int]]:
     """Return the statements of a bank by their ids, each with the id of its current unit.
 
-    A statement has the id of the first unit in its chain, so that a correction by the person does not change it.
+    A statement has the id of its first unit, so that a correction by the person does not change it.
     """
-    units = {unit.id: unit for unit in store.units(bank, (FACT,))}
-    statements = {}
-    for unit in units.values():
-        if unit.valid_to is None:
-            root = unit
-            while root.supersedes in units:
-                root = units[root.supersedes]
-            statements[root.id] = replace(parse_unit(unit), id=root.id), unit.id
-    return statements
+    units = store.units(bank, (FACT,), only_current=True)
+    return {statement.id: (statement, unit.id) for unit in units for statement in [parse_unit(unit)]}
 
 
 # --------------------------------------------------------------- catching up
@@ -168,23 +173,29 @@ def catch_up(store: Store, bank: str, reader: StatementReader) -> dict[int, tupl
     Returns:
         As `read_statements` does.
     """
-    known = read_statements(store, bank)
+    known: dict[int, tuple[Statement, int]] | None = None
+    read_with: JSONValue | None = None  # the setting with which the statements were read
     while True:
         settings = store.settings(bank)
         if remember_policy(settings) is False:
             return {}
         before = settings.get(SETTING_FACTS)
+        if known is None or before != read_with:
+            known, read_with = read_statements(store, bank), before
         state = ReadingState.parse(before)
         lines = list(store.lines(bank, after=state.last_seq, limit=BATCH_LINES, include_wordless=True))
         if not lines:
             return known
         new, after = _Batch(store, bank, reader, lines, state).read([statement for statement, _ in known.values()])
         try:
-            is_stored = _store(store, bank, new, before, after)
+            first_id = _store(store, bank, new, before, after)
         except StoreUnavailable:
             return _read_unstored(store, bank, reader, known, state)
-        if new or not is_stored:
-            known = read_statements(store, bank)
+        if first_id is None:
+            known = None
+        else:
+            known |= {number: (replace(each, id=number), number) for number, each in enumerate(new, first_id)}
+            read_with = after.with_units(first_id, len(new)).to_json()
 
 
 def _store(
@@ -194,8 +205,12 @@ def _store(
     before: JSONValue | None,
     after: ReadingState,
     supersedes: Sequence[int] = (),
-) -> bool:
-    """Store statements and the state in one transaction; False if the bank has changed in the meantime."""
+) -> int | None:
+    """Store statements and the state in one transaction.
+
+    Returns:
+        The id of the first statement; None, with nothing stored, if the bank has changed in the meantime.
+    """
     languages = _find_languages(store, bank, statements)
     units = [build_unit(statement, language) for statement, language in zip(statements, languages, strict=True)]
     return _replace(store, bank, before, after, units=units, supersedes=supersedes)
@@ -210,14 +225,19 @@ def _replace(
     delete_ids: Sequence[int] = (),
     units: Sequence[NewUnit] = (),
     supersedes: Sequence[int] = (),
-) -> bool:
-    """Replace units and the state in one transaction; False if the bank has changed in the meantime.
+) -> int | None:
+    """Replace units and the state in one transaction; return the first new id, or None if the bank has changed.
 
     The units get no vectors here, so that nothing waits for an embedder.
     """
-    value = after.to_json()
-    change = UnitReplacement(FACT, delete_ids, units, (), 0, SETTING_FACTS, before, lambda _: value, supersedes)
-    return store.replace_units(bank, change, NO_VECTORS, now())
+    first_ids = [0]
+
+    def make_value(first_id: int) -> JSONValue:
+        first_ids.append(first_id)
+        return after.with_units(first_id, len(units)).to_json()
+
+    change = UnitReplacement(FACT, delete_ids, units, (), after.last_id, SETTING_FACTS, before, make_value, supersedes)
+    return first_ids[-1] if store.replace_units(bank, change, NO_VECTORS, now()) else None
 
 
 def _find_languages(store: Store, bank: str, statements: Sequence[Statement]) -> list[str]:
@@ -259,10 +279,8 @@ class _Batch:
         excluded = self.state.excluded | self._find_excluded()
         carried, copies = self._carry_over()
         readable = [line for line in self.lines if line.seq not in excluded | copies and is_readable(line)]
-        found = list(carried)
-        for _, group in groupby(sorted(readable, key=_group_key), _group_key):
-            found += self._read_group(list(group), [*known, *found], excluded)
-        after = ReadingState(self.lines[-1].seq, excluded)
+        found = [*carried, *self._read_lines(readable, known)]
+        after = replace(self.state, last_seq=self.lines[-1].seq, excluded=frozenset(excluded))
         return sorted(found, key=lambda statement: statement.seqs[-1]), after
 
     def _find_excluded(self) -> set[int]:
@@ -274,30 +292,19 @@ class _Batch:
                 excluded |= set() if excluded.isdisjoint(versions) else {line.seq}
         return excluded
 
-    def _read_group(
-        self, lines: Sequence[Line], known: Sequence[Statement], excluded: Collection[int]
-    ) -> Iterator[Statement]:
-        """Yield what lines of one session state. A statement of other lines, or of no known attribute, is left out."""
-        context = [line for line in self._read_context(lines[0]) if line.seq not in excluded and is_readable(line)]
-        given = {line.seq: _without_quotes(line) for line in (*context, *lines)}
-        new = {line.seq for line in lines}
+    def _read_lines(self, lines: Sequence[Line], known: Sequence[Statement]) -> Iterator[Statement]:
+        """Yield what lines state. A statement of other lines, of no known attribute, or known already is left out."""
+        given = {line.seq: replace(line, text=remove_quotes(line.text, line.metadata)) for line in lines}
+        found = self.reader(list(given.values()), known) if lines else []
+        kinds = _Kinds([*known, *found])
         stored = {_content(statement) for statement in known}
-        seen: list[Statement] = []
-        for statement in self.reader(list(given.values()), known):
+        for statement in found:
             seqs = statement.seqs
-            if not seqs or seqs[-1] not in new or not given.keys() >= set(seqs) or not is_known(statement.attribute):
-                continue
-            said = keep_to_lines(statement, [given[seq] for seq in seqs], [*known, *seen])
-            if said is not None and _content(dated := _date(said, given[seqs[-1]])) not in stored:
-                stored.add(_content(dated))
-                seen.append(dated)
-                yield dated
-
-    def _read_context(self, line: Line) -> Iterable[Line]:
-        """Return the lines of the session shortly before a line."""
-        after = max(line.position - 1 - CONTEXT_SEQS, 0)
-        before = self.store.lines(self.bank, Filter(session=line.session), after=after, limit=CONTEXT_SEQS)
-        return [earlier for earlier in before if earlier.seq < line.position]
+            if seqs and given.keys() >= set(seqs) and is_known(statement.attribute):
+                said = keep_to_lines(statement, [given[seq] for seq in seqs], kinds)
+                if said is not None and _content(dated := _date(said, given[seqs[-1]])) not in stored:
+                    stored.add(_content(dated))
+                    yield dated
 
     def _carry_over(self) -> tuple[list[Statement], set[int]]:
         """Return what restored lines stated before they were discarded, and which of the lines these are.
@@ -308,7 +315,8 @@ class _Batch:
         if not restored:
             return [], set()
         units = [unit for unit in self.store.units(self.bank, (FACT,), include_retracted=True) if unit.retracted_at]
-        statements = [parse_unit(unit) for unit in units if unit.valid_to is None]
+        current = [parse_unit(unit) for unit in units if unit.valid_to is None]
+        statements = sorted(current, key=lambda statement: statement.id)  # as their lines state them
         read = {seq for statement in statements for seq in statement.seqs} | self.state.excluded
         copies = {original: line for line in restored if (original := self._find_original(line, read))}
         carried: list[Statement] = []
@@ -339,16 +347,26 @@ def is_readable(line: Line) -> bool:
     return line.role == "user" and bool(line.text) and not any(line.metadata.get(mark) for mark in marks)
 
 
-def _group_key(line: Line) -> tuple[str, int]:
-    """Return the key by which lines are grouped: those of a session, and each correction by itself."""
-    return line.session, line.seq if META_CORRECTS in line.metadata else 0
+class _Kinds:
+    """The kinds and the relations of those that statements name, by name."""
+
+    def __init__(self, statements: Iterable[Statement]) -> None:
+        self.kinds: dict[str, list[str]] = defaultdict(list)
+        self.relations: dict[str, list[tuple[str, str]]] = defaultdict(list)  # owners, and what it is of each
+        for statement in statements:
+            if statement.attribute == "kind":
+                self.kinds[statement.subject].append(statement.value)
+            elif statement.attribute in RELATIONS and not statement.ends:
+                self.relations[statement.value].append((statement.subject, statement.attribute))
+
+    def describe(self, name: str) -> Iterator[str]:
+        """Yield what someone is called by a relation: "Nora's sister", or of a pet also "Nora's cat"."""
+        for owner, relation in reversed(self.relations.get(name, ())):
+            words = [*self.kinds.get(name, ()), relation] if relation == "pet" else [relation]
+            yield from (f"{owner}{POSSESSIVE}{word}" for word in words)
 
 
-def _without_quotes(line: Line) -> Line:
-    return replace(line, text=remove_quotes(line.text, line.metadata))
-
-
-def keep_to_lines(statement: Statement, lines: Sequence[Line], known: Sequence[Statement]) -> Statement | None:
+def keep_to_lines(statement: Statement, lines: Sequence[Line], known: _Kinds) -> Statement | None:
     """Return a statement in the words of its lines alone; None if it isn't theirs.
 
     Otherwise a name in a forgotten line would remain in what others state. Of a line that says only "my sister" the
@@ -357,26 +375,16 @@ def keep_to_lines(statement: Statement, lines: Sequence[Line], known: Sequence[S
     """
     text = " ".join(f"{line.speaker} {line.text}" for line in lines)
     if statement.value and not _contains(text, statement.value) and statement.attribute != "status":
-        kinds = [each.value for each in known if (each.subject, each.attribute) == (statement.value, "kind")]
-        said = next((kind for kind in kinds if _contains(text, kind)), None)
+        said = next((kind for kind in known.kinds.get(statement.value, ()) if _contains(text, kind)), None)
         if said is None or not statement.ends:
             return None
         statement = replace(statement, value=said)
     if _names(text, statement.subject):
         return statement
-    for name in _describe(statement.subject, known):
+    for name in known.describe(statement.subject):
         if _names(text, name):
             return replace(statement, subject=name)
     return None
-
-
-def _describe(name: str, known: Sequence[Statement]) -> Iterator[str]:
-    """Yield what someone is called by a relation: "Nora's sister", or of a pet also "Nora's cat"."""
-    kinds = [each.value for each in known if (each.subject, each.attribute) == (name, "kind")]
-    for statement in reversed(known):
-        if statement.value == name and statement.attribute in RELATIONS and not statement.ends:
-            words = [*kinds, "pet"] if statement.attribute == "pet" else [statement.attribute]
-            yield from (f"{statement.subject}{POSSESSIVE}{word}" for word in words)
 
 
 def _names(text: str, subject: str) -> bool:
@@ -447,7 +455,7 @@ def add_statements(store: Store, bank: str, statements: Sequence[Statement], sup
         False, with nothing stored, if a line or a unit was removed in the meantime; read again.
     """
     before = store.settings(bank).get(SETTING_FACTS)
-    return _store(store, bank, statements, before, ReadingState.parse(before), supersedes)
+    return _store(store, bank, statements, before, ReadingState.parse(before), supersedes) is not None
 
 
 def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statement, int]]) -> None:
@@ -466,14 +474,14 @@ def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statem
     seqs = {seq for statement, _ in statements for seq in statement.seqs}
     versions = set(find_versions(store, bank, seqs)) if seqs else seqs
     values = {(statement.attribute, value_key(statement.value)) for statement, _ in statements}
-    is_done = False
-    while not is_done:
+    first_id = None
+    while first_id is None:
         before = store.settings(bank).get(SETTING_FACTS)
         state = ReadingState.parse(before)
         after = replace(state, excluded=state.excluded | seqs)
         units = store.units(bank, (FACT,), include_retracted=True)
         discarded = [unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)]
-        is_done = _replace(store, bank, before, after, delete_ids=discarded)
+        first_id = _replace(store, bank, before, after, delete_ids=discarded)
     for _, number in statements:
         with suppress(NotFound):  # removed in the meantime
             store.forget_unit(bank, FACT, number)

@@ -30,9 +30,7 @@ def _expand(key: str, value: Any, variants: Mapping[str, str], *, is_pattern: bo
         return [_expand(key, each, variants, is_pattern=is_pattern) for each in value]
     if isinstance(value, dict):
         words = {} if is_pattern else {_translate(name, variants): each for name, each in value.items()}
-        return {
-            name: _expand(name, each, variants, is_pattern=is_pattern) for name, each in (words | value).items()
-        }
+        return {name: _expand(name, each, variants, is_pattern=is_pattern) for name, each in (words | value).items()}
     return value
 
 

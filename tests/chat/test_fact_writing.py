@@ -131,7 +131,7 @@ def answer(*items: object) -> str:
 def talk(any_store: Store) -> Memory:
     """One session of five lines, of which the rules read the first two."""
     memory = Memory.open(f"nora-{next(NAMES)}", store=any_store, embedder=HashEmbedder(512))
-    texts = (
+    said = (
         "I live in Leeds.",
         "My sister Mia is a nurse.",
         "Home is a boat now, in York.",

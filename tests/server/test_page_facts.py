@@ -51,7 +51,7 @@ def test_facts_are_grouped_by_whom_they_are_about_and_lead_to_their_message(page
     row.locator("summary").click()
     expect(row).to_contain_text(re.compile("until .* · then: York"))
     for size in (PHONE, DESKTOP):
-        page.set_viewport_size(size)
+        page.set_viewport_size(size)  # type: ignore[arg-type]
         check_accessibility(page)
     fact(page, "Porto").get_by_role("button", name="Open the chat at this message").click()
     expect(page.locator(".line.target")).to_contain_text("My sister Mia lives in Porto.")

@@ -219,6 +219,8 @@ def test_a_scrub_leaves_no_forgotten_byte_in_the_servers_files(what: dict[str, A
         store = PostgresStore(url)
         alice, bob = opened(store, f"alice {CANARY}" if what == {"everything": True} else "alice"), opened(store, "bob")
         write_canaries(alice)
+        alice.observe("I live in Zqxcanary.", session=CANARY)
+        assert alice.correct_fact(alice.facts()[0].id, f"{CANARY} Hill").holds
         alice.observe("Something else.", speaker="Ann", session="s")
         bob.observe_many([NewLine(f"Line {n} of Bob's.") for n in range(300)])
         run_query(url, "ANALYZE")

@@ -199,7 +199,7 @@ def test_every_way_of_forgetting_leaves_no_byte(tmp_path: Path, what: Any) -> No
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe("Nothing to hide.", session="open")
         memory.observe(
-            "The zqxcanary sings.",
+            "The zqxcanary sings. I live in Zqxcanary.",
             speaker="Zqxcanary",
             session="zqxcanary session",
             metadata={"zqxcanary": "zqxcanary"},
@@ -208,6 +208,8 @@ def test_every_way_of_forgetting_leaves_no_byte(tmp_path: Path, what: Any) -> No
         memory.observe("Nothing to hide here.", session="open")
         memory.context("sings", session="zqxcanary session", gate=False)
         memory.set_setting(SETTING_PERSON_NAMES, ["Zqxcanary"])
+        (fact,) = memory.facts()
+        memory.correct_fact(fact.id, "Zqxcanary Hill")
         memory.forget(**what)
         assert count_canaries(tmp_path) == {}
     assert count_canaries(tmp_path) == {}
