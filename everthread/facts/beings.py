@@ -1,4 +1,4 @@
-"""Whom and what the rules know of while they read: by name, by relation, and by whose relative it is. Pure."""
+"""Keeps the people and pets that the rules know while they read: by name, by relation, by owner. Pure."""
 
 from __future__ import annotations
 

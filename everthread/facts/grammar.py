@@ -131,7 +131,7 @@ class Grammar:
         joined_other: what one begins with that goes on about another person: "and works".
         joined_block: with it before, a clause goes on with something else: "I want to go and study".
         lowercase: what is in a line by someone who writes without capital letters.
-        addressed: what a question has that is about the one who is asked. Where subjects may be left out, the answer to
+        addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
             any other isn't about who gives it.
         keeps_subject: whether a subject that is left out is that of the sentence before in the line, if it had one.
         is_unspaced: whether words have no spaces between them, and names no capital letters.

@@ -128,7 +128,7 @@ class _Sentence:
     before: Sequence[_Sentence]  # the sentences before it
     beings: list[Being] | None = None
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
-    current: Being | None = None  # whom a clause without a subject is about
+    current: Being | None = None  # what a clause without a subject is about
     is_lost: bool = False  # whether such a clause is about one that isn't known
 
     def read(self) -> Iterator[Statement]:
@@ -241,7 +241,7 @@ class _Sentence:
         return found
 
     def _follow(self, heads: Mapping[str, tuple[Being, int]], start: int) -> None:
-        """Keep whom a clause is about for those after it."""
+        """Keep the subject of a clause for the clauses after it."""
         if "subject" in heads:
             self.current, self.is_lost = heads["subject"][0], False
         elif self.grammar.keeps_subject and (
@@ -257,7 +257,7 @@ class _Sentence:
         return Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
 
     def _introduce(self, start: int, current: Being | None, subject: Being | None, at: int) -> None:
-        """Make the one that a clause introduces whom the next clauses are about: "we adopted a dog, called …"."""
+        """Make what a clause introduces the subject of the clauses after it: "we adopted a dog, called …"."""
         match = self.grammar.heads["introduced"].match(self.text, at)
         if match is None:
             return

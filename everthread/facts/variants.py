@@ -9,7 +9,7 @@ EXPANDED = frozenset(("clauses", "blocks", "macros", "patterns", "since", "at"))
 
 
 def add_variants(table: Mapping[str, Any], variants: Mapping[str, str]) -> dict[str, Any]:
-    """Return the table of a grammar in which each character of a pattern stands for its variant, too.
+    """Return the table of a grammar in which each character of a pattern also matches its variant.
 
     Args:
         table: the table of its file.
