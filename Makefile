@@ -20,7 +20,7 @@ apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get
 unit test: export PYTHONDONTWRITEBYTECODE =
 unit test: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo chat serve unit test check docs conformance dropins browser clients train vendor clean
+.PHONY: demo chat serve unit test ready check docs conformance dropins browser system-browsers clients train vendor clean
 
 demo: $(VENV)/installed
 	@$(BIN)/everthread demo
@@ -41,11 +41,15 @@ unit: $(VENV)/installed-unit
 
 # All tests. Those of a file run in one worker, and the files in the order of tests/conftest.py. The checks run beside
 # them, because they keep one core busy at most, and say afterwards what they found.
-test: $(VENV)/installed-test browser $(AI_SDK)/node_modules
+test:
+	@$(CHECKS) --jobs 3 ready
 	@mkdir -p build
 	@$(CHECKS) check docs > build/checks.txt 2>&1 & checks=$$!; \
 	$(BIN)/pytest --dist loadfile --no-loadscope-reorder --numprocesses $(WORKERS); tests=$$?; \
 	wait $$checks; checks=$$?; cat build/checks.txt; exit $$((tests | checks))
+
+# What all tests need, fetched at the same time.
+ready: $(VENV)/installed-test browser $(AI_SDK)/node_modules
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
@@ -102,8 +106,10 @@ $(VENV)/installed-unit: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[unit]'
 	@touch $@ $(VENV)/installed $(VENV)/installed-server
 
+# pip would compile all modules on one core. The few that can't be compiled are never imported.
 $(VENV)/installed-test: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[test]'
+	@$(BIN)/python -m compileall -q --workers 0 $(VENV)/lib > /dev/null || true
 	@touch $@ $(VENV)/installed $(VENV)/installed-server $(VENV)/installed-unit
 
 $(DROPINS)/fetched: Makefile
@@ -121,13 +127,19 @@ $(MCP_CHECKS)/installed: Makefile
 	  $$(node -p 'parseInt(process.versions.node) < 24 ? `node-linux-$${process.arch}@24` : ""')
 	@touch $@
 
-# The tests of the page need Chromium: the system's, else one installed here from Debian or by Playwright. They take
-# Firefox from Debian as well; a test is skipped without it.
-browser: $(VENV)/installed-test
-	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null \
-	  || $(call apt_install,chromium) \
-	  || $(BIN)/playwright install chromium \
+# The tests of the page need Chromium: the shell for machines without a screen, from Debian, else the system's Chromium,
+# else one installed here from Debian or by Playwright. They take Firefox from Debian as well; a test is skipped without
+# it.
+browser: system-browsers $(VENV)/installed-test
+	@{ command -v chromium-headless-shell || command -v chromium || command -v chromium-browser \
+	    || command -v google-chrome; } > /dev/null \
+	  || $(BIN)/playwright install --only-shell chromium \
 	  || { echo "The tests of the page need a Chromium: apt install chromium, or $(BIN)/playwright install chromium"; exit 1; }
+
+system-browsers:
+	@{ command -v chromium-headless-shell > /dev/null || $(call apt_install,chromium-headless-shell); } 2> /dev/null \
+	  || { command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null \
+	  || $(call apt_install,chromium) || true
 	@{ command -v firefox-esr || command -v firefox; } > /dev/null || $(call apt_install,firefox-esr) \
 	  || echo "Without Firefox a test of the page is skipped: apt install firefox-esr"
 

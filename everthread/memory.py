@@ -52,8 +52,10 @@ from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.facts import storage
-from everthread.facts.book import FactBook
+from everthread.facts.book import MAX_LINES_READ, FactBook
+from everthread.facts.known import KnownFacts
 from everthread.facts.rules import read_statements
+from everthread.recall.fact_context import FactSource
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import NO_RERANKING, RerankerOpener
@@ -109,6 +111,7 @@ class Memory(TextSearch, FactBook):
         self.backlog = EmbeddingBacklog(store, bank, self._encoder, recipe.embedded_roles, recipe.token_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._writer = LineWriter(self.reader, self.backlog)
+        self.known_facts = KnownFacts(store, bank)
         self.statement_reader = read_statements
         self._owns_store = False
 
@@ -313,6 +316,7 @@ class Memory(TextSearch, FactBook):
         banks: Collection[str] | None = None,
         rerank: Reranker | str | None = None,
         deadline_s: float | None = None,
+        facts: bool | None = None,
     ) -> Context:
         """Format the memories relevant to a query as text for a prompt.
 
@@ -334,6 +338,8 @@ class Memory(TextSearch, FactBook):
             deadline_s: the time in which to return, in seconds; None: as long as it takes. A model that does not answer
                 in time is left out, and `complete` is False: without the question's vector, lines are found by their
                 words. Pending lines stay pending. With 0 no model is called.
+            facts: whether what is known of whom the query names is added, and notes on lines that are no longer true;
+                None: the recipe's choice. A query with a filter gets no facts.
 
         Raises:
             BadQuery: an argument is invalid.
@@ -350,7 +356,15 @@ class Memory(TextSearch, FactBook):
         limits = ContextLimits(budget, count or self.count, session, excluded, gate, min_relevance)
         spec = self.recipe.rerank if rerank is None else rerank
         reranker = None if spec in NO_RERANKING else reader.call_model(partial(self._rerankers.open, spec), None)
-        return dispatch.build_context(self.recipe, reader, bank_query, limits, banks, reranker)
+        wants_facts = self.recipe.facts if facts is None else facts
+        limit = 0 if deadline_s is not None else MAX_LINES_READ
+        read_facts = partial(self._read_facts, limit) if wants_facts else None
+        return dispatch.build_context(self.recipe, reader, bank_query, limits, banks, reranker, read_facts)
+
+    def _read_facts(self, limit: int, query: Query) -> FactSource:
+        """Read what is known for a query, with the facts of at most `limit` lines that were not read for facts yet."""
+        known = self.read_known(limit, query.exclude)
+        return FactSource(known, partial(self.find_asker, known))
 
     # ------------------------------------------------------- lines and sessions
 
@@ -486,6 +500,7 @@ class Memory(TextSearch, FactBook):
         """
         scope, name = deletion.parse_scope(self.bank, seq, session, speaker, everything)
         receipt = deletion.forget(self.store, self.bank, scope, name)
+        self.known_facts.clear()
         if scope != "bank":  # a write would create the bank again
             self._writer.update_units(self.recipe)
         return receipt

@@ -362,6 +362,7 @@ class Context:
             Line numbers are per bank.
         complete: False if the deadline left out a model: the question or pending lines have no vectors, or hits are
             not reranked.
+        facts: the facts in the text, before the lines, as units with their sentences.
     """
 
     text: str
@@ -373,6 +374,7 @@ class Context:
     bank: str = ""
     others: tuple[Context, ...] = ()
     complete: bool = True
+    facts: tuple[FoundUnit, ...] = ()
 
     @property
     def lines(self) -> tuple[Line, ...]:

@@ -17,10 +17,11 @@ from everthread.embedders.encoder import Encoder
 from everthread.embedders.shapes import embed_question
 from everthread.stores.base import Store
 from everthread.text.analyzer import remove_quotes
+from everthread.text.gloss import is_glossed
 from everthread.types import ROLES, Line, NewUnit, Role, Unit
 
 BATCH_LINES = 512  # embedded at a time by embed_missing
-CODED_LINES = 64  # whose words are coded at a time, so that a reply waits no longer for the embedder
+EARLIER_LINES = 64  # of earlier versions that are embedded at a time, so that a reply waits no longer for the embedder
 MAX_BACKFILL_LINES = 32  # of earlier processes; `reindex` embeds more: the model is new, or was down for a long time
 
 
@@ -48,7 +49,8 @@ class EmbeddingBacklog:
         self._roles, self._token_roles = roles, token_roles if encoder.token_scheme else ()
         self._seqs: set[int] = set()
         self._checked_leftovers = False  # whether lines of earlier processes were embedded
-        self._last_coded: int | None = 0  # `embed_codeless` goes on after this line; None: no line lacks codes
+        self._last_glossed: int | None = None if encoder.embedder.multilingual else 0  # see `embed_earlier`
+        self._last_coded: int | None = 0  # `embed_earlier` goes on after this line; None: no line lacks codes
         self._lock = Lock()
         self._embedding = Lock()  # held until the vectors of a batch are stored
         self._filling = Lock()  # the same, of `embed_missing`, for which no reply waits
@@ -57,9 +59,9 @@ class EmbeddingBacklog:
         return bool(self._seqs)
 
     @property
-    def wants_codes(self) -> bool:
-        """True if lines get codes of their words, because the recipe compares words."""
-        return bool(self._token_roles)
+    def has_earlier(self) -> bool:
+        """True if lines of earlier versions may lack what `embed_earlier` stores."""
+        return self._last_glossed is not None or bool(self._token_roles)
 
     def add(self, lines: Iterable[Line]) -> None:
         """Add lines of the embedded roles to the backlog."""
@@ -119,25 +121,53 @@ class EmbeddingBacklog:
         self._fill(read_without_vector, progress)
         self._fill(lambda last: self._read_codeless(BATCH_LINES, last), progress, have_vectors=True)
 
-    def embed_codeless(self, limit: int = CODED_LINES) -> bool:
-        """Embed the next lines that lack the codes of their words, as lines of earlier versions do.
+    def embed_earlier(self, limit: int = EARLIER_LINES) -> bool:
+        """Embed the next lines of earlier versions: Chinese ones, which had no gloss, then those without codes.
 
         Args:
             limit: of lines.
 
         Returns:
-            True if more lines may lack codes.
+            True if there may be more.
         """
         with self._filling:
-            if self._last_coded is None or not self._store.exists(self._bank):
-                return False
-            lines = self._read_codeless(limit, self._last_coded)
-            is_stored = self._embed_and_store(lines, have_vectors=True) > 0
-            if is_stored:
-                self._last_coded = lines[-1].seq
-            elif not lines:
-                self._last_coded = None
-            return is_stored
+            return self._store.exists(self._bank) and (self._embed_glossed(limit) or self._embed_codeless(limit))
+
+    def _embed_glossed(self, limit: int) -> bool:
+        """Embed the next lines without a vector that are embedded by their gloss; return whether there were any.
+
+        Others without one are not: the model may be new, and `reindex` embeds them.
+        """
+        if self._last_glossed is None:
+            return False
+        lines = self._read_glossed(limit, self._last_glossed)
+        is_stored = self._embed_and_store(lines) > 0
+        if is_stored or not lines:
+            self._last_glossed = lines[-1].seq if lines else None
+        return is_stored
+
+    def _embed_codeless(self, limit: int) -> bool:
+        """Embed the next lines that lack the codes of their words; return whether there were any."""
+        if self._last_coded is None:
+            return False
+        lines = self._read_codeless(limit, self._last_coded)
+        is_stored = self._embed_and_store(lines, have_vectors=True) > 0
+        if is_stored or not lines:
+            self._last_coded = lines[-1].seq if lines else None
+        return is_stored
+
+    def _read_glossed(self, limit: int, after: int) -> list[Line]:
+        """Return lines in a glossed language without a vector."""
+        model = self._encoder.name
+        if self._store.stats(self._bank, model, self._roles).pending <= len(self._seqs):
+            return []
+        probe = self._encoder.try_embed(["hello"])
+        dim = int(probe[0].vectors.shape[1]) if probe else 0
+        while dim and (lines := self._store.lines_without_vectors(self._bank, model, dim, limit, after, self._roles)):
+            if glossed := [line for line in lines if is_glossed(line.text)]:
+                return glossed
+            after = lines[-1].seq
+        return []
 
     def _fill(
         self, read: Callable[[int], list[Line]], progress: Callable[[int], None] | None, have_vectors: bool = False

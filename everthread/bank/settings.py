@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from reprlib import repr as shortly
 
 from everthread.bank.validation import check_name
-from everthread.common.keys import SETTING_RECALL_FROM, SETTING_RECIPE, SETTING_REMEMBER
+from everthread.common.keys import SETTING_MODEL_FACTS, SETTING_RECALL_FROM, SETTING_RECIPE, SETTING_REMEMBER
 from everthread.errors import BadInput
 from everthread.stores.json_text import storable_json
 from everthread.types import JSONValue
@@ -27,6 +27,8 @@ def check_setting(name: str, value: JSONValue | None) -> None:
     check_name(name, "the name of a setting")
     if name == SETTING_REMEMBER and not (value is None or (isinstance(value, str) and value in REMEMBER_POLICIES)):
         raise BadInput(f"setting {name!r} must be one of {', '.join(REMEMBER_POLICIES)}, got {shortly(value)}")
+    if name == SETTING_MODEL_FACTS and not (value is None or isinstance(value, bool)):
+        raise BadInput(f"setting {name!r} must be true or false, got {shortly(value)}")
     if name == SETTING_RECIPE:
         parse_recipe(value)
     if name == SETTING_RECALL_FROM and value is not None:

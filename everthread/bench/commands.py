@@ -230,19 +230,22 @@ def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: A
 @only_option
 @json_option
 @click.option("--mix", type=click.Path(path_type=Path), metavar="LOCOMO", help="Add the questions of this LoCoMo file.")
+@click.option("--words", is_flag=True, help="For madial: weigh words alone, as in languages without glosses.")
 @click.pass_context
 def fit(
-    ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool, mix: Path | None
+    ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool, mix: Path | None, words: bool
 ) -> None:
     """Fit the weights and the gate on a DATASET, and report them on conversations left out.
 
     Each conversation is measured with weights fitted on all the others; the weights printed are fitted on all.
-    For madial this is the Chinese part, with the Chinese first facts in two banks, weighted by words alone.
+    For madial this is the Chinese part, with the Chinese first facts in two banks.
     """
     mixed = datasets.locomo(mix) if mix else []
     chinese = dataset == "madial"
     conversations = select_conversations(_load_chinese(path), only) if chinese else LOADERS[dataset](path, only)
-    result = cross_validate(conversations, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
+    result = cross_validate(
+        conversations, ctx.find_root().obj["embedder"], mixed, language="zh" if chinese else "en", by_words=words
+    )
     show(result.json(), result.text(), as_json)
 
 
@@ -278,10 +281,19 @@ def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...
     show_default=True,
     help="Candidates that the matching model scores for each passage. Repeatable.",
 )
+@click.option("--as-in-source", is_flag=True, help="Cut chunks and embed queries as goodai-ltm does.")
 @json_option
 @click.pass_context
 def goodai_(
-    ctx: click.Context, /, path: Path, dataset: str, limit: int, matcher: str, factors: tuple[float, ...], as_json: bool
+    ctx: click.Context,
+    /,
+    path: Path,
+    dataset: str,
+    limit: int,
+    matcher: str,
+    factors: tuple[float, ...],
+    as_in_source: bool,
+    as_json: bool,
 ) -> None:
     """Run the evaluation of goodai-ltm: questions about facts in one memory, asked within a dialogue.
 
@@ -296,6 +308,7 @@ def goodai_(
             progress=show_progress,
             matcher=matcher,
             factors=factors,
+            as_in_source=as_in_source,
         )
     show(result.json(), result.text(), as_json)
 

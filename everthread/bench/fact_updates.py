@@ -131,7 +131,7 @@ def _error(where: str, problem: str, remedy: str) -> BadFile:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """Whether the present and the past of an update were found.
+    """Records whether the present and the past of an update were found.
 
     Attributes:
         update: the conversation.

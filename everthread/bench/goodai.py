@@ -24,7 +24,7 @@ from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.recall.rerank.models import EmbedderMatch
 from everthread.recall.rerank.names import EMBEDDER_PREFIX
-from everthread.recipes.goodai import matching
+from everthread.recipes.goodai import cutting, matching
 from everthread.recipes.goodai.text_memory import NONE, TextMemory
 from everthread.recipes.goodai.tokenizers import piece_names, word_pieces
 
@@ -125,6 +125,7 @@ def evaluate(
     *,
     matcher: str = "",
     factors: Sequence[float] = (),
+    as_in_source: bool = False,
 ) -> EvaluationResult:
     """Store the facts of all items, ask every question, and count the answered ones.
 
@@ -135,6 +136,7 @@ def evaluate(
         progress: called with the number of questions asked, and of all.
         matcher: the name of a matching model, which is also measured, once for each factor.
         factors: candidates that the matcher scores for each passage.
+        as_in_source: whether chunks cross the ends of lines and only whole queries are embedded, as in goodai-ltm.
 
     Raises:
         BadInput: without questions.
@@ -143,7 +145,8 @@ def evaluate(
     if not items:
         raise BadInput(f"{dataset}: there is no question to ask; check the path and --limit")
     started_at = time.perf_counter()
-    memory = TextMemory.create(embedder)
+    boundary, alone = (cutting.NONE, False) if as_in_source else (cutting.LINE, True)
+    memory = TextMemory.create(embedder, boundary=boundary, question_vector=alone)
     for item in items:
         memory.add_text(item.fact + "\n")
     random = Random(SEED)
@@ -155,7 +158,8 @@ def evaluate(
     if matcher:
         cached, model = _CachedMatcher(matcher), NONE if memory.embedder_name == NONE else embedder
         for factor in factors:
-            other = TextMemory.from_text(memory.to_text(), model, matcher=cached, reranking_k_factor=factor)
+            ways: dict[str, Any] = {"matcher": cached, "reranking_k_factor": factor, "question_vector": alone}
+            other = TextMemory.from_text(memory.to_text(), model, **ways)
             by_factor[factor] = _measure_accuracy(other, items, queries, lambda: progress(next(done), total))
     seconds = time.perf_counter() - started_at
     return EvaluationResult(dataset, memory.embedder_name, len(items), accuracy, seconds, matcher, by_factor)

@@ -19,12 +19,13 @@ from everthread.chat.prompt_builder import build_prefix, count_line_tokens
 from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.chat.window import DEFAULT_CONTEXT, NOTES_RESERVE_TOKENS, REPLY_RESERVE_TOKENS
 from everthread.embedders.base import Embedder
+from everthread.embedders.token_vectors import QuestionTokens, TokenEmbedder, token_scheme_of
 from everthread.errors import BadLine
 from everthread.memory import Memory
 from everthread.recipes.base import MEMORY_TOKENS, Recipe
 from everthread.scribes.base import Scribe
 from everthread.text.tokens import estimate_tokens
-from everthread.types import Line, NewLine, Vector, Vectors
+from everthread.types import Line, NewLine, TokenCodes, Vector, Vectors
 
 # The window of a chat with the default character, on a model with a context of DEFAULT_CONTEXT tokens.
 WINDOW_BUDGET_TOKENS = (
@@ -83,18 +84,31 @@ class CountingScribe:
 
 
 class CachedEmbedder:
-    """Caches the vectors of texts, which several recipes embed, and the vectors of queries on demand."""
+    """Caches the vectors of texts and tokens, which several recipes embed, and the vectors of queries on demand."""
 
     def __init__(self, real: Embedder, cache_queries: bool = False) -> None:
-        self.name, self.multilingual = real.name, real.multilingual
+        self.name, self.multilingual, self.token_scheme = real.name, real.multilingual, token_scheme_of(real)
         self.embed_query: Callable[[str], Vector] = cache(real.embed_query) if cache_queries else real.embed_query
         self._real = real
         self._vectors: dict[str, Vector | Vectors] = {}
+        self._codes: dict[str, TokenCodes] = {}
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         if new := [text for text in dict.fromkeys(texts) if text not in self._vectors]:
             self._vectors |= dict(zip(new, self._real.embed(new), strict=True))
         return np.stack([self._vectors[text] for text in texts]) if texts else self._real.embed(texts)  # (N, D)
+
+    def embed_with_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenCodes]]:
+        assert isinstance(self._real, TokenEmbedder)
+        if new := [text for text in dict.fromkeys(texts) if text not in self._codes]:
+            vectors, codes = self._real.embed_with_tokens(new)
+            self._vectors |= dict(zip(new, vectors, strict=True))
+            self._codes |= dict(zip(new, codes, strict=True))
+        return self.embed(texts), [self._codes[text] for text in texts]
+
+    def embed_query_with_tokens(self, text: str) -> tuple[Vector, QuestionTokens]:
+        assert isinstance(self._real, TokenEmbedder)
+        return self._real.embed_query_with_tokens(text)
 
 
 @dataclass(slots=True)

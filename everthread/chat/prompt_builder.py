@@ -1,13 +1,14 @@
 """Builds the prompt of a turn. Pure: the clock, the token counter and every limit are arguments.
 
-The stable parts come first, so that a model server's prompt cache can be used: the character and the pinned lines, then
-the window, which grows at its end and is cut in blocks. The parts that change every turn come last, in one message with
-the newest line: notes, memories, the time. The next prompt holds that line in the window, without them.
+The stable parts come first, so that a model server's prompt cache can be used: the character, the pinned lines and the
+profile of the user, then the window, which grows at its end and is cut in blocks. The parts that change every turn come
+last, in one message with the newest line: notes, memories, the time. The next prompt holds that line in the window,
+without them.
 
 Over the budget, parts are cut in this order: the reminder; the oldest lines of the window, except the last
 PROTECTED_LINES; memories, the least relevant first; entries of the lorebook; the notes; the rest of the window; the
-example dialogues and the style sample; the pinned lines; and finally the middle of the newest line. The character's
-description is never cut.
+example dialogues and the style sample; the profile of the user; the pinned lines; and finally the middle of the newest
+line. The character's description is never cut.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from everthread.errors import BadQuery
 from everthread.recall.context_packing import fill_context
 from everthread.recipes.prompt_parts import RULES, format_part, render_lines
 from everthread.text.dates import format_long_date
+from everthread.text.formatting import format_facts
 from everthread.text.indentation import indent, join_rows
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Context, Line, Message
@@ -39,8 +41,8 @@ ELLIPSIS = "\n[…]\n"  # replaces the middle of a line
 
 RenderMemories = Callable[[Context, str, datetime], str]  # (context, character's name, now) -> section of the prompt
 PartName = Literal[
-    "instructions", "character", "examples", "pinned", "window", "notes", "lore", "memories", "reminder", "scene",
-    "message",
+    "instructions", "character", "examples", "pinned", "profile", "window", "notes", "lore", "memories", "reminder",
+    "scene", "message",
 ]  # fmt: skip
 Section = tuple[PartName, str]
 
@@ -98,6 +100,7 @@ class PromptParts:
     render_memories: RenderMemories | None = None  # renders the memories; None: `render_lines`
     memories_last: bool = False  # place memories after the newest line instead of before it
     pinned: str = ""  # the pinned lines, rendered
+    profile: str = ""  # what is known of the user, as sentences
     rules: str = RULES  # the instruction that opens the prompt
     format_line: Callable[[Line], str] = format_line  # renders a line of the window
     lore: str = ""  # entries of the card's lorebook
@@ -191,7 +194,10 @@ def _build_messages(character: Character, parts: PromptParts) -> list[Message]:
     messages = [
         Message(role, "\n\n".join(text for _, text in group)) for role, group in groupby(texts, lambda each: each[0])
     ]
-    return [Message("system", build_prefix(character, parts.sample, parts.pinned, parts.rules)), *messages]
+    return [
+        Message("system", build_prefix(character, parts.sample, parts.pinned, parts.rules, parts.profile)),
+        *messages,
+    ]
 
 
 def _role(line: Line) -> Literal["user", "assistant"]:
@@ -201,16 +207,18 @@ def _role(line: Line) -> Literal["user", "assistant"]:
 def list_sections(character: Character, parts: PromptParts) -> list[Section]:
     """Return the sections of a prompt, each with the part that it belongs to; some may be empty."""
     window: Section = ("window", "\n\n".join(map(parts.format_line, parts.window)))
-    prefix = _list_prefix_sections(character, parts.sample, parts.pinned, parts.rules)
+    prefix = _list_prefix_sections(character, parts.sample, parts.pinned, parts.rules, parts.profile)
     return [*prefix, window, *_list_last_sections(character, parts)]
 
 
-def build_prefix(character: Character, sample: str = "", pinned: str = "", rules: str = RULES) -> str:
+def build_prefix(
+    character: Character, sample: str = "", pinned: str = "", rules: str = RULES, profile: str = ""
+) -> str:
     """Build the part of the prompt that stays the same from turn to turn."""
-    return _join_sections(_list_prefix_sections(character, sample, pinned, rules))
+    return _join_sections(_list_prefix_sections(character, sample, pinned, rules, profile))
 
 
-def _list_prefix_sections(character: Character, sample: str, pinned: str, rules: str) -> list[Section]:
+def _list_prefix_sections(character: Character, sample: str, pinned: str, rules: str, profile: str) -> list[Section]:
     """Return the sections of the part that stays the same; some may be empty."""
     name = character.name
     filled_rules = replace(character, nickname="").fill_names(rules)  # a nickname is only for the card's texts
@@ -224,6 +232,7 @@ def _list_prefix_sections(character: Character, sample: str, pinned: str, rules:
         ("examples", format_part(made_up, character.fill_names(character.examples))),
         ("examples", _quoted_section(own_words, sample)),
         ("pinned", format_part("Always remember, from earlier conversations", pinned)),
+        ("profile", format_part(f"What {name} knows of {character.person}", profile)),
     ]
 
 
@@ -270,10 +279,11 @@ def build_memory_section(parts: PromptParts, name: str) -> str:
         return ""
     render, others = parts.render_memories or render_lines, parts.context.others
     own_memories = render(parts.context, name, parts.now) if parts.context.sources or not others else ""
+    facts = format_part(f"What {name} knows", format_facts(parts.context.facts))
     sections = [
         f"[Said in other conversations, in the bank {other.bank}]\n{render(other, name, parts.now)}" for other in others
     ]
-    return _join(own_memories, *sections)
+    return _join(facts, own_memories, *sections)
 
 
 def _quoted_section(title: str, text: str) -> str:
@@ -313,6 +323,8 @@ def _trim(
         return "examples", replace(character, examples=""), parts
     if parts.sample:
         return "examples", character, replace(parts, sample="")
+    if parts.profile:
+        return "profile", character, replace(parts, profile="")
     if parts.pinned:
         return "pinned", character, replace(parts, pinned="")
     if parts.newest and len(parts.newest.text) > 2 * len(ELLIPSIS):
@@ -331,6 +343,9 @@ def _drop_oldest(parts: PromptParts, over: int, protected: int, count: TokenCoun
 
 def _shrink_memories(context: Context, over: int, count: TokenCounter) -> Context:
     """Drop memories, to save `over` tokens; memories of other banks first."""
+    if context.facts:
+        saved = count(format_facts(context.facts))
+        return replace(context, tokens=max(context.tokens - saved, 1), facts=())
     if context.others:
         *others, last = context.others
         text = context.text if others or context.sources else ""

@@ -2,7 +2,7 @@
 
 The record is part of the reply's evidence and has no text: the tokens of each part, and the numbers of the lines and
 the notes in it. The texts are read from the bank, so they lack what was forgotten since. The character is not recorded:
-the parts that its card makes up are those of today.
+the parts that its card makes up are those of today, and so is the profile of the person.
 
     {"sizes": [["instructions", 210], …], "cut": ["window"], "window": [[first, last], …], "pinned": [3],
      "notes": [id, microseconds]}
@@ -18,6 +18,7 @@ from typing import Any
 from everthread.bank.line_versions import get_recorded
 from everthread.chat import character_library, events, lorebook, pins, style_sample
 from everthread.chat.character import Character
+from everthread.chat.profile import PersonProfile
 from everthread.chat.prompt_builder import Prompt, PromptParts, list_sections
 from everthread.common.keys import META_OFFERED
 from everthread.common.timestamps import to_micros
@@ -26,9 +27,11 @@ from everthread.memory import Memory
 from everthread.recall.context_packing import identify_source
 from everthread.stores import evidence as records
 from everthread.stores.arrays import to_ranges
+from everthread.text.analyzer import detect_language
 from everthread.types import Context, Evidence, Filter, Hit, JSONValue, Line, Unit
 
 OF_THE_CHARACTER = frozenset(("instructions", "character", "examples", "lore", "scene"))  # parts that a card makes up
+OF_TODAY = OF_THE_CHARACTER | {"profile"}  # parts of which only the tokens are recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,7 @@ def read_prompt(memory: Memory, evidence: Evidence, character: Character | None 
     record = records.get_prompt(records.get_record(line.metadata) or {})
     texts = _PromptReader(memory, line, record, character).read_texts(evidence)
     parts = tuple(
-        PromptPart(name, tokens, texts.get(name, ""), name in OF_THE_CHARACTER)
-        for name, tokens in evidence.prompt.items()
+        PromptPart(name, tokens, texts.get(name, ""), name in OF_TODAY) for name, tokens in evidence.prompt.items()
     )
     given = record.get("cut")
     cut = tuple(name for name in given if isinstance(name, str)) if isinstance(given, list) else ()
@@ -123,6 +125,7 @@ class _PromptReader:
             memories_last=recipe.memories_last,
             pinned=pins.render(self._read_pinned(), self._memory.count),
             rules=recipe.rules,
+            profile=self._build_profile(window) if "profile" in evidence.prompt else "",
         )
         texts: dict[str, str] = {}
         for name, text in list_sections(character, parts):
@@ -152,6 +155,11 @@ class _PromptReader:
                 units = self._memory.store.units(self._memory.bank, ("note",), ids=[number], include_retracted=True)
                 return next((unit.text for unit in units if to_micros(unit.valid_from) == written), "")
         return ""
+
+    def _build_profile(self, window: Sequence[Line]) -> str:
+        """Return the profile of the person as it would be today."""
+        language = detect_language("\n".join(line.text for line in window if line.role == "user"))
+        return PersonProfile(self._memory, self._memory.count).choose([], (), language)
 
     def _read_reminder(self) -> str:
         line = self._read(self._reply.metadata.get(META_OFFERED))

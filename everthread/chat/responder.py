@@ -25,6 +25,7 @@ from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.character_banks import person_names
 from everthread.chat.conversation import Conversation
 from everthread.chat.events import announce
+from everthread.chat.profile import PersonProfile
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
 from everthread.chat.reminders import Reminders
 from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_metadata
@@ -38,6 +39,7 @@ from everthread.languages.wording import Wording
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
+from everthread.text.analyzer import detect_language
 from everthread.text.refusal import is_refusal
 from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit, JSONValue, Line, Sampling, Unit
@@ -86,6 +88,7 @@ class Responder:
         self._count = lru_cache(TOKEN_CACHE_SIZE)(count or memory.count)
         self._line_formatter = LineFormatter(self._count)
         self._reminders = Reminders(memory)
+        self._profile = PersonProfile(memory, self._count)
         self._settings: Mapping[str, JSONValue] = memory.settings()  # as of the last refresh
         self._character = character_library.open_character(character, self._settings)
         self._saved_character = self._settings.get(SETTING_CHARACTER)
@@ -99,6 +102,7 @@ class Responder:
     def use_memory(self, memory: Memory, scribe_worker: ScribeWorker) -> None:
         """Continue in the same bank with another recipe."""
         self._memory, self._reminders = memory, Reminders(memory)
+        self._profile = PersonProfile(memory, self._count)
         self.attach(self._conversation, scribe_worker, self._last_seen)
 
     def refresh(self, settings: Mapping[str, JSONValue]) -> None:
@@ -209,6 +213,7 @@ class Responder:
             render_memories=recipe.render,
             memories_last=recipe.memories_last,
             pinned=pins.render(pinned, self._count),
+            profile=self._build_profile(window, newest),
             rules=recipe.rules,
             format_line=self._line_formatter.format,
             former_names=sorted(self.person_names - {character.person, DEFAULT_CHARACTER.person}),
@@ -276,7 +281,9 @@ class Responder:
         if not incognito:  # notes must not contain memories recalled in incognito
             self._scribe_worker.background = context.sources
         contexts = (context, *context.others)
-        self._scribe_worker.quotes.add(source.text for recalled in contexts for source in recalled.sources)
+        self._scribe_worker.quotes.add(
+            source.text for recalled in contexts for source in (*recalled.sources, *recalled.facts)
+        )
         return context
 
     def _find_reminder(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:
@@ -285,6 +292,14 @@ class Responder:
             return None, ""
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
         return self._reminders.choose(lines, context, self._last_seen, self._now(), replaces) or (None, "")
+
+    def _build_profile(self, window: Sequence[Line], newest: Line | None) -> str:
+        """Return what is known of the user, if the recipe wants that in its prompts."""
+        if not self._memory.recipe.profile:
+            return ""
+        lines = [*window, *([newest] if newest else [])]
+        language = detect_language("\n".join(line.text for line in lines if line.role == "user"))
+        return self._profile.choose([line.seq for line in lines], self._conversation.hidden_seqs, language)
 
     def _find_lore(self, lines: list[Line]) -> str:
         """Return the entries of the card's lorebook that apply to the newest lines."""
@@ -323,7 +338,7 @@ class Responder:
     def queue_notes(self) -> None:
         """Queue notes on the oldest lines if the window is full; the lines leave it once the notes are written."""
         if not self._conversation.incognito:
-            prefix = self._count(build_prefix(self._character, self.find_sample()))
+            prefix = self._count(build_prefix(self._character, self.find_sample(), profile=self._profile.text))
             self._window.queue_notes(self._tokens, prefix)
 
     @property

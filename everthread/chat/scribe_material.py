@@ -1,4 +1,4 @@
-"""What scribes read of a session: its lines without quotes of recalled text and without greetings."""
+"""Reads the lines of a session for scribes, without quotes of recalled text and without greetings."""
 
 from __future__ import annotations
 

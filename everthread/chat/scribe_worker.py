@@ -1,5 +1,7 @@
 """Writes notes, summaries and titles in the background: runs the queued jobs of a bank while a conversation continues.
 
+It also embeds the lines whose embedding was deferred, and reads new lines for facts.
+
 A job is stored in the bank when it is queued, and removed in the transaction that saves its result. If the model fails
 or the process ends, the job stays queued and is tried again later; `stats` counts it. No line is lost, since lines are
 stored first.
@@ -22,7 +24,7 @@ from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.scribe_material import mark_undated, read_lines
 from everthread.chat.session_facts import list_session_facts
 from everthread.common.fork_safety import register
-from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO
+from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO, SETTING_MODEL_FACTS
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.base import FactScribe, Scribe, TitleScribe
@@ -33,6 +35,7 @@ log = logging.getLogger("everthread")
 
 RETRY_DELAY_S = 30.0  # before a failed job is tried again; doubled each time
 MAX_RETRY_DELAY_S = 3600.0
+MAX_LINES_AT_ONCE = 128  # read for facts, before another task is looked for
 MAX_CONFLICT_RETRIES = 3  # immediate retries, if a line was retracted while the job ran
 
 
@@ -89,13 +92,16 @@ class ScribeWorker:
         self.memory.end(session, at)
 
     def queue_session(self, lines: Sequence[Line], with_notes: bool = True) -> None:
-        """Queue the summary of a session, and notes on those of its lines that have none, if the recipe wants them."""
+        """Queue the summary of a session, notes on those of its lines that have none, and its facts, as the recipe and
+        the bank's settings want them."""
         if self.memory.recipe.summaries:
             self.submit(make_job("summary", lines))
         noted = self.last_noted_seq(lines)
         unnoted = [line for line in lines if line.seq > noted]
         if unnoted and self.memory.recipe.notes and with_notes:
             self.submit(make_job("notes", unnoted))
+        if self.memory.settings().get(SETTING_MODEL_FACTS) is True and isinstance(self.scribe, FactScribe):
+            self.submit(make_job("facts", lines))
 
     def queue_title(self, lines: Sequence[Line]) -> None:
         """Queue the title of a session if these lines, all that it has, end with its first reply."""
@@ -105,7 +111,7 @@ class ScribeWorker:
     def start(self) -> None:
         """Start the thread if any job is due."""
         with self._done:
-            if self._running or self._closed or not (self.memory.backlog or self._find_due_job()):
+            if self._running or self._closed or not (self._has_unread() or self._find_due_job()):
                 return
             self._running = True
         threading.Thread(target=self._run, name="everthread scribe", daemon=True).start()
@@ -154,6 +160,8 @@ class ScribeWorker:
         with self._done:
             if not self._closed and self.memory.backlog:
                 return self._embed_pending
+            if not self._closed and self.memory.known_facts.count_unread():
+                return self._read_facts
             job = None if self._closing or self._closed else self._find_due_job()
             if job is None:
                 self._mark_idle()
@@ -161,11 +169,21 @@ class ScribeWorker:
             return lambda: self._attempt(job)
 
     def _embed_pending(self) -> None:
-        """Embed the lines whose embedding was deferred, and some whose words have no codes yet."""
+        """Embed the lines whose embedding was deferred, and some of earlier versions."""
         with self._background_slot(), self._writing:
             if not self._closed:
                 self.memory.backlog.embed_pending()
-                self.memory.backlog.embed_codeless()
+                self.memory.backlog.embed_earlier()
+
+    def _has_unread(self) -> bool:
+        """Return whether lines have no vectors yet, or were not read for facts."""
+        return bool(self.memory.backlog) or self.memory.known_facts.count_unread() > 0
+
+    def _read_facts(self) -> None:
+        """Read some of the lines that were not read for facts yet."""
+        with self._background_slot(), self._writing:
+            if not self._closed:
+                self.memory.read_facts(limit=MAX_LINES_AT_ONCE)
 
     def _mark_idle(self) -> None:
         with self._done:

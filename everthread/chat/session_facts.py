@@ -1,8 +1,8 @@
 """Writes the facts that a language model lists of one session, each from the lines that say it.
 
 A fact with an attribute becomes a statement if its lines hold it: they must name its subject and a word of its value.
-Others become sentences. What names no line, or lines that don't hold it, is dropped and counted. Nothing is
-overwritten: what the rules or the person have said of the same lines stays as it is.
+Others become sentences. A fact that names no line, or whose lines don't hold it, is dropped and counted. Statements of
+the rules or of the person about the same lines stay as they are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from everthread.text.salience import informative_words
 from everthread.types import Line, NewUnit, Session
 
 MODEL_CONFIDENCE = 0.8
-MAX_KNOWN = 40  # facts of which the model is told
+MAX_KNOWN = 40  # facts that the model is given
 NO_LINE, NOT_SAID, SECRET, EXCLUDED = "no line", "not said", "secret", "forgotten before"
 
 
@@ -65,7 +65,7 @@ def read_to(session: Session) -> int:
 
 @dataclass(slots=True)
 class SessionFacts:
-    """What a model has listed of a session's lines; without lines, nothing."""
+    """The facts that a model has listed of a session's lines; none without lines."""
 
     memory: Memory
     scribe_name: str
@@ -128,7 +128,7 @@ class SessionFacts:
             is_undated=last.is_undated,
             position=last.position,
         )
-        kept = storage.keep_to_lines(statement, said, known)
+        kept = storage.keep_to_lines(statement, said, storage.KnownKinds(known))
         self.dropped[NOT_SAID] += kept is None
         return kept
 

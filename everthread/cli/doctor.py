@@ -91,7 +91,7 @@ def _check_embedder(given: Embedder | str | None) -> Iterator[Finding]:
         yield Finding("embedder", False, str(error))
         return
     yield Finding("embedder", bool(np.isfinite(cosines).all()), f"{embedder.name} answers")
-    english = "English; lines in other languages are found by their words"
+    english = "English, and Chinese by glosses; lines in other languages are found by their words"
     several = "several languages; which ones, its own documentation says"
     yield Finding("languages", True, f"{embedder.name} reads {several if embedder.multilingual else english}")
 

@@ -99,6 +99,7 @@ def _import(ctx: click.Context, source: importing.CheckedFile, bank: str) -> dic
         if source.is_export:
             _embed(memory)
             counts["pending"] = memory.stats().pending
+        _read_facts(memory)
     return counts
 
 
@@ -119,6 +120,7 @@ def _import_into_banks(ctx: click.Context, source: importing.CheckedFile, patter
         for bank, memory in memories.items():
             _embed(memory)
             results[bank]["pending"] = memory.stats().pending
+            _read_facts(memory)
     return results
 
 
@@ -127,6 +129,13 @@ def _embed(memory: Memory) -> None:
     if pending := memory.stats().pending:
         with _bar(pending, f"vectors of {memory.bank}") as bar:
             memory.backlog.embed_missing(bar.update)
+
+
+def _read_facts(memory: Memory) -> None:
+    """Read the new lines for facts, which otherwise the first question about facts would do."""
+    if unread := memory.known_facts.count_unread():
+        with _bar(unread, f"facts of {memory.bank}") as bar:
+            memory.read_facts(bar.update)
 
 
 def _bar(length: int, label: str) -> Any:

@@ -23,7 +23,7 @@ from everthread.client import decode
 from everthread.client.characters import RemoteCharacters
 from everthread.client.connection import JSON_TYPE, OCTET_STREAM, Connection, FileBody, build_path, iter_rows
 from everthread.client.reply import RemoteReply
-from everthread.common.keys import SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
+from everthread.common.keys import SETTING_MODEL_FACTS, SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
 from everthread.facts.types import Entity, Fact, Profile
 from everthread.stores.limits import check_bank_id
@@ -162,6 +162,7 @@ class Client:
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
         deadline_s: float | None = None,
+        facts: bool | None = None,
     ) -> Context:
         """Return the memories relevant to the query, formatted for a prompt. See `Memory.context`.
 
@@ -171,7 +172,7 @@ class Client:
         body = self._encode_query(query, where, as_of, exclude)
         body |= {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance}
         body |= {} if banks is None else {"banks": list(banks)}
-        body |= {"deadline_s": validation.check_duration(deadline_s, "deadline_s")}
+        body |= {"deadline_s": validation.check_duration(deadline_s, "deadline_s"), "facts": facts}
         return decode.context(self._request("POST", "context", body=body))
 
     def _encode_query(
@@ -520,9 +521,10 @@ class Client:
 
         Args:
             name: `remember`: whether conversations are remembered; `scribe`: the model that writes notes and summaries;
-                `recall_from`: further banks that replies draw on.
+                `recall_from`: further banks that replies draw on; `model_facts`: whether that model reads each
+                conversation for facts when it ends.
             value: for `remember` "always", "ask" or "never" (None: "ask"); for `scribe` a model's name, "none", or
-                None for the server's model; for `recall_from` a list of ids, or None.
+                None for the server's model; for `recall_from` a list of ids, or None; for `model_facts` a bool.
 
         Raises:
             BadQuery: the name or the value is invalid.
@@ -535,10 +537,13 @@ class Client:
         if name == SETTING_RECALL_FROM and isinstance(value, list | None):
             self._request("PATCH", "settings", body={SETTING_RECALL_FROM: value or []})
             return
+        if name == SETTING_MODEL_FACTS and isinstance(value, bool | None):
+            self._request("PATCH", "settings", body={SETTING_MODEL_FACTS: bool(value)})
+            return
         if name != SETTING_REMEMBER or (value is not None and value not in REMEMBER_POLICIES):
             raise BadQuery(
                 f"{name!r} can't be set to {value!r} here. Settable: remember ({', '.join(REMEMBER_POLICIES)}), "
-                "scribe (a model's name) and recall_from (a list of banks' ids)"
+                "scribe (a model's name), recall_from (a list of banks' ids) and model_facts (true or false)"
             )
         self._request("PATCH", "settings", body={SETTING_REMEMBER: value or "ask"})
 

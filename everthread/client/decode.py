@@ -69,7 +69,8 @@ def context(data: Json) -> Context:
     hits, cut = (tuple(map(hit, data.get(name, ()))) for name in ("hits", "cut"))
     others = tuple(map(context, data.get("others", ())))
     bank, complete = data.get("bank", ""), data.get("complete", True)
-    return Context(data["text"], data["tokens"], sources, hits, cut, data["relevance"], bank, others, complete)
+    facts = tuple(map(found_unit, data.get("facts", ())))
+    return Context(data["text"], data["tokens"], sources, hits, cut, data["relevance"], bank, others, complete, facts)
 
 
 def evidence(data: Json) -> Evidence:

@@ -34,6 +34,7 @@ META_CHUNK = "everthread.chunk"  # the `ChunkPosition` of a chunk
 
 SETTING_RECIPE = "recipe"  # {"name": …, "options": {…}}: the recipe that the bank is opened with
 SETTING_SCRIBE = "scribe"  # the name of the model that writes notes and summaries
+SETTING_MODEL_FACTS = "model_facts"  # True: the scribe's model reads each conversation for facts when it ends
 SETTING_CHARACTER = "character"  # the character, as JSON
 SETTING_PERSON_NAMES = "person_names"  # the names under which the person has spoken in chats
 SETTING_REMEMBER = "remember"  # "always", "ask" or "never": whether conversations are remembered

@@ -1,4 +1,7 @@
-"""Wraps an embedder for banks: splits long texts, pauses after a failure, and calibrates cosines."""
+"""Wraps an embedder for banks: splits long texts, pauses after a failure, and calibrates cosines.
+
+An embedder that reads only English gets a Chinese text as an English gloss (`text.gloss`), a question and a line alike.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from everthread.embedders.embedded import EmbeddedQuestion, EmbeddedText
 from everthread.embedders.token_vectors import MAX_TOKENS, QuestionTokens, TokenEmbedder, token_scheme_of
 from everthread.errors import ModelError
 from everthread.text.analyzer import is_unspaced_script
+from everthread.text.gloss import gloss, is_glossed
 from everthread.text.line_features import split_for_embedding
 from everthread.types import LineTokens, TokenCodes, Vector, Vectors
 
@@ -63,7 +67,7 @@ class Encoder:
             ModelError: the embedder fails, or returns vectors of a wrong shape. It may also raise RuntimeError and
                 OSError (`FAILURES`).
         """
-        pieces_by_text = [split_for_embedding(text) or [BLANK] for text in texts]
+        pieces_by_text = [split_for_embedding(self._make_readable(text) or text) or [BLANK] for text in texts]
         all_pieces = [piece for pieces in pieces_by_text for piece in pieces]
         vectors, codes = shapes.embed_texts_with_tokens(self.embedder, all_pieces)  # (N, E, D)
         embedded: list[EmbeddedText] = []
@@ -116,16 +120,25 @@ class Encoder:
         return self._embed_query(text) if begun is None else begun.result()
 
     def _embed_query(self, text: str) -> EmbeddedQuestion | None:
-        if time.monotonic() < self.state.retry_at or (is_unspaced_script(text) and not self.embedder.multilingual):
+        if time.monotonic() < self.state.retry_at or (readable := self._make_readable(text)) is None:
             return None
         try:
-            vector, tokens = shapes.embed_question_with_tokens(self.embedder, text)
+            vector, tokens = shapes.embed_question_with_tokens(self.embedder, readable)
             # Afterwards, because one text times out sooner than many.
             self.state.scale = self.state.scale or measure_calibration(self.embedder, vector.shape[-1])
             return EmbeddedQuestion(vector, tokens)
         except FAILURES as error:
             self._start_cooldown(error)
             return None
+
+    def _make_readable(self, text: str) -> str | None:
+        """Return a text in a script that the embedder reads: Chinese as a gloss for one that reads only English.
+
+        None for another script without spaces, and if too few words are known for a gloss.
+        """
+        if self.embedder.multilingual or not is_unspaced_script(text):
+            return text
+        return (is_glossed(text) and gloss(text)) or None
 
     def calibrate(self, cosines: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Scale (C,) cosines to those of the shipped model; unchanged before the first question is embedded."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
 
 from everthread.bank import deletion
 from everthread.bank.damage import raises_bank_damaged
@@ -21,8 +20,9 @@ from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
-from everthread.facts.entities import Entities, EntityEdit, Mention
-from everthread.facts.history import build_facts, held_at, read_moment, value_key
+from everthread.facts.entities import Entities, EntityEdit
+from everthread.facts.history import held_at, read_moment
+from everthread.facts.known import Known, KnownFacts, normalize_name, parse_edits
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
 from everthread.stores.base import Store
@@ -30,36 +30,8 @@ from everthread.stores.name_setting import spoken_names
 from everthread.types import JSONValue, now
 
 MAX_VALUE_CHARS = 200  # of a value that the person writes
+MAX_LINES_READ = 64  # for facts, while a reply waits; a chat reads its lines in the background
 MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The statements of a bank at present, and its entities."""
-
-    stored: Mapping[int, tuple[Statement, int]]  # id -> statement, and the id of its unit
-    entities: Entities
-
-    def facts(self, known_at: datetime | None = None) -> list[Fact]:
-        return build_facts(self.entities.statements, known_at=known_at)
-
-    def find_fact(self, number: int) -> Fact:
-        fact = next((fact for fact in self.facts() if number in (fact.id, *fact.statements)), None)
-        if fact is None:
-            raise NotFound(f"there is no fact {number}; its lines may have been removed. List the facts again")
-        return fact
-
-    def statements_of(self, fact: Fact) -> list[tuple[Statement, int]]:
-        return [self.stored[number] for number in fact.statements if number in self.stored]
-
-    def statements_of_value(self, fact: Fact) -> list[tuple[Statement, int]]:
-        """Return all statements of a fact's value, also that it ended, or was true before and is again."""
-        key = fact.subject, fact.attribute, value_key(fact.value)
-        return [
-            self.stored[each.id]
-            for each in self.entities.statements
-            if (each.subject, each.attribute, value_key(each.value)) == key
-        ]
 
 
 @raises_bank_damaged
@@ -68,6 +40,7 @@ class FactBook:
 
     bank: str
     store: Store
+    known_facts: KnownFacts
     statement_reader: StatementReader  # reads new lines for facts
 
     def facts(
@@ -235,12 +208,27 @@ class FactBook:
             raise NotFound(f"none of the statements {sorted(statements)} is about {entity.name!r}; see its profile")
         return self._edit_entities(EntityEdit("apart", tuple(mentions[:MAX_EDIT_MENTIONS])))
 
+    def read_facts(self, progress: Callable[[int], None] | None = None, limit: int | None = None) -> None:
+        """Read lines that were not read for facts yet, so that a later call need not do it.
+
+        Args:
+            progress: called with the number of lines after each batch.
+            limit: the maximum number of lines; None: all.
+        """
+        while unread := self.known_facts.count_unread():
+            size = storage.BATCH_LINES if limit is None else min(storage.BATCH_LINES, limit)
+            self.known_facts.read(self.statement_reader, size)
+            done = unread - self.known_facts.count_unread()
+            limit = None if limit is None else limit - done
+            if progress is not None:
+                progress(done)
+            if done <= 0 or limit == 0:
+                break
+
     # ------------------------------------------------------------------ helpers
 
-    def _read_known(self) -> _Known:
-        stored = storage.catch_up(self.store, self.bank, self.statement_reader)
-        edits = parse_edits(self.store.settings(self.bank).get(SETTING_ENTITIES))
-        return _Known(stored, Entities([statement for statement, _ in stored.values()], edits))
+    def _read_known(self) -> Known:
+        return self.known_facts.read(self.statement_reader)
 
     def _restate(self, fact_id: int, value_of: Callable[[Statement], str]) -> Fact:
         """Put a statement of the person's in the place of each statement of a fact."""
@@ -266,32 +254,40 @@ class FactBook:
         entities = self._read_known().entities
         return next(entity for entity in entities.all() if first in entities.mentions(entity.name))
 
-    def _find_person(self, entities: Entities) -> Entity:
-        """Return the entity of the person who talks with the bank's character, else of the one most is known of."""
+    def read_known(self, limit: int | None = MAX_LINES_READ, exclude: Collection[int] = ()) -> Known:
+        """Return what is known, for a prompt: without waiting for more than a few unread lines.
+
+        Args:
+            limit: the maximum number of lines that are read for facts; None: all that were not.
+            exclude: lines that are in the prompt already, so that their facts aren't needed.
+        """
+        return self.known_facts.read(self.statement_reader, limit, exclude)
+
+    def find_asker(self, known: Known) -> str | None:
+        """Return the name of the entity that asks: the person who talks with the character, else the only speaker."""
+        for name in self._list_asker_names():
+            if found := known.names.get(normalize_name(name)):
+                return found[0]
+        speakers = {each.name for each in self.store.corpus_stats(self.bank).speakers if each.role == "user"}
+        found = known.names.get(normalize_name(speakers.pop())) if len(speakers) == 1 else None
+        return found[0] if found else None
+
+    def _list_asker_names(self) -> list[str]:
+        """Return the names of the person who talks with the bank's character."""
         settings = self.store.settings(self.bank)
         character = settings.get(SETTING_CHARACTER)
         names = [str(character.get("person", ""))] if isinstance(character, Mapping) else []
-        for name in (*names, *spoken_names(settings.get(SETTING_PERSON_NAMES)), "user"):
+        return [*names, *spoken_names(settings.get(SETTING_PERSON_NAMES)), "user"]
+
+    def _find_person(self, entities: Entities) -> Entity:
+        """Return the entity of the person who talks with the bank's character, else of the one most is known of."""
+        for name in self._list_asker_names():
             if name and (found := entities.find(name)):
                 return found[0]
         counts = Counter(statement.subject for statement in entities.statements if statement.attribute)
         if not counts:
             raise NotFound(f"nothing is known in bank {self.bank!r} yet; store what people say with observe")
         return entities.find(counts.most_common(1)[0][0])[0]
-
-
-def parse_edits(value: JSONValue | None) -> list[EntityEdit]:
-    """Parse the setting with the person's merges and splits; leave out invalid ones."""
-    edits = []
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, list) and len(item) == 2 and item[0] in ("same", "apart") and isinstance(item[1], list):
-            mentions = tuple(cast("Mention", tuple(each)) for each in item[1] if _is_mention(each))
-            edits.append(EntityEdit(item[0], mentions))
-    return edits
-
-
-def _is_mention(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(type(number) is int for number in value)
 
 
 def _to_json(edit: EntityEdit) -> JSONValue:

@@ -37,16 +37,23 @@ def describe_fact(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
     replaced it.
     """
     words = _words(language)
-    notes = []
-    if not fact.holds:
-        notes.append(words["until"].format(moment=_render_time(fact.until_told, fact.until, words)))
-    elif fact.since is not None and (fact.since_told or fact.replaces):
+    notes = [] if fact.holds else _end_notes(fact, words)
+    if fact.holds and fact.since is not None and (fact.since_told or fact.replaces):
         notes.append(words["since"].format(moment=_render_time(fact.since_told, fact.since, words)))
     if fact.replaces and fact.holds:
         notes.append(words["before"].format(value=fact.replaces))
-    if fact.replaced_by:
-        notes.append(words["then"].format(value=fact.replaced_by))
     return _join(_clause(fact, words, is_ended=not fact.holds), notes, words)
+
+
+def describe_end(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
+    """Write until when a fact held, and what took its place: "until March 2026; then: Berlin"."""
+    words = _words(language)
+    return str(words["parentheses"][1]).join(_end_notes(fact, words))
+
+
+def _end_notes(fact: Fact, words: Mapping[str, Any]) -> list[str]:
+    notes = [words["until"].format(moment=_render_time(fact.until_told, fact.until, words))]
+    return [*notes, words["then"].format(value=fact.replaced_by)] if fact.replaced_by else notes
 
 
 def _words(language: str) -> Mapping[str, Any]:

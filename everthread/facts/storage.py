@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from everthread.bank.line_versions import LINKS, find_versions, get_recorded
 from everthread.bank.settings import remember_policy
@@ -159,7 +160,13 @@ def read_statements(store: Store, bank: str) -> dict[int, tuple[Statement, int]]
 # --------------------------------------------------------------- catching up
 
 
-def catch_up(store: Store, bank: str, reader: StatementReader) -> dict[int, tuple[Statement, int]]:
+def catch_up(
+    store: Store,
+    bank: str,
+    reader: StatementReader,
+    given: Mapping[int, tuple[Statement, int]] | None = None,
+    limit: int | None = None,
+) -> Mapping[int, tuple[Statement, int]]:
     """Read the lines that were not read yet, store what they state, and return all statements by their ids.
 
     Each batch of lines is stored in one transaction. In a bank that can't be written, their statements are returned
@@ -169,28 +176,34 @@ def catch_up(store: Store, bank: str, reader: StatementReader) -> dict[int, tupl
         store: the store of the bank.
         bank: its id.
         reader: reads lines.
+        given: the statements of the bank, if they have been read.
+        limit: the maximum number of lines to read; None: all.
 
     Returns:
         As `read_statements` does.
     """
-    known: dict[int, tuple[Statement, int]] | None = None
+    known = None if given is None else dict(given)
     read_with: JSONValue | None = None  # the setting with which the statements were read
+    is_given = given is not None
     while True:
         settings = store.settings(bank)
         if remember_policy(settings) is False:
             return {}
         before = settings.get(SETTING_FACTS)
-        if known is None or before != read_with:
+        if known is None or not (is_given or before == read_with):
             known, read_with = read_statements(store, bank), before
+        is_given = False
         state = ReadingState.parse(before)
-        lines = list(store.lines(bank, after=state.last_seq, limit=BATCH_LINES, include_wordless=True))
+        size = BATCH_LINES if limit is None else min(BATCH_LINES, limit)
+        lines = list(store.lines(bank, after=state.last_seq, limit=size, include_wordless=True)) if size else []
         if not lines:
             return known
         new, after = _Batch(store, bank, reader, lines, state).read([statement for statement, _ in known.values()])
         try:
             first_id = _store(store, bank, new, before, after)
         except StoreUnavailable:
-            return _read_unstored(store, bank, reader, known, state)
+            return _read_unstored(store, bank, reader, known, state, limit)
+        limit = None if limit is None else limit - len(lines)
         if first_id is None:
             known = None
         else:
@@ -253,15 +266,23 @@ def _read_unstored(
     reader: StatementReader,
     known: Mapping[int, tuple[Statement, int]],
     state: ReadingState,
+    limit: int | None,
 ) -> dict[int, tuple[Statement, int]]:
     """Read the remaining lines without storing anything."""
     statements = dict(known)
-    while lines := list(store.lines(bank, after=state.last_seq, limit=BATCH_LINES, include_wordless=True)):
+    for lines in _read_batches(store, bank, state.last_seq, limit):
         batch = _Batch(store, bank, reader, lines, state)
         new, state = batch.read([statement for statement, _ in statements.values()])
         for number, statement in enumerate(new, max(statements, default=0) + 1):
             statements[number] = replace(statement, id=number), number
     return statements
+
+
+def _read_batches(store: Store, bank: str, after: int, limit: int | None) -> Iterator[list[Line]]:
+    """Yield the lines after a number in batches."""
+    lines = store.lines(bank, after=after, limit=limit, include_wordless=True)
+    while batch := list(islice(lines, BATCH_LINES)):
+        yield batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +317,7 @@ class _Batch:
         """Yield what lines state. A statement of other lines, of no known attribute, or known already is left out."""
         given = {line.seq: replace(line, text=remove_quotes(line.text, line.metadata)) for line in lines}
         found = self.reader(list(given.values()), known) if lines else []
-        kinds = _Kinds([*known, *found])
+        kinds = KnownKinds([*known, *found])
         stored = {_content(statement) for statement in known}
         for statement in found:
             seqs = statement.seqs
@@ -347,7 +368,7 @@ def is_readable(line: Line) -> bool:
     return line.role == "user" and bool(line.text) and not any(line.metadata.get(mark) for mark in marks)
 
 
-class _Kinds:
+class KnownKinds:
     """The kinds and the relations of those that statements name, by name."""
 
     def __init__(self, statements: Iterable[Statement]) -> None:
@@ -366,7 +387,7 @@ class _Kinds:
             yield from (f"{owner}{POSSESSIVE}{word}" for word in words)
 
 
-def keep_to_lines(statement: Statement, lines: Sequence[Line], known: _Kinds) -> Statement | None:
+def keep_to_lines(statement: Statement, lines: Sequence[Line], known: KnownKinds) -> Statement | None:
     """Return a statement in the words of its lines alone; None if it isn't theirs.
 
     Otherwise a name in a forgotten line would remain in what others state. Of a line that says only "my sister" the

@@ -46,6 +46,12 @@ _TOPICLESS = {
     name: (frozenset(map(fold, each.overview)), frozenset(map(fold, each.overview | each.stop | each.small_talk)))
     for name, each in LEXICONS.items()
 } | {ENGLISH: (_OVERVIEW_WORDS, _TOPICLESS_WORDS)}
+# The same for a script without spaces, in which such words are parts of a run of characters: the longest first.
+_TOPICLESS_PARTS = {
+    name: re.compile("|".join(sorted(map(re.escape, _TOPICLESS[name][1]), key=len, reverse=True)))
+    for name, each in LEXICONS.items()
+    if each.overview and not each.stemmer
+}
 _NOT_AFTER_TOPIC_PREPOSITION = "".join(rf"(?<!\b{words} )" for words in _WORDS["topic_prepositions"])
 _SPACED_LETTER = rf"[^\W{UNSPACED}]"  # a letter of a script that puts spaces between words
 _MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
@@ -111,11 +117,9 @@ def parse_query(
     mentioned = find_mentioned_speakers(folded, speakers)
     language = detect_language("\n".join(messages))
     times, timeless = find_absolute_times(folded)  # `timeless`: the question without its times
-    if times or language == ENGLISH:
-        about_past = is_about_past(folded)
-    else:
+    about_past = language != ENGLISH or is_about_past(folded)
+    if not times and language != ENGLISH:
         times, timeless = lexicon_times.find_months(folded, language)
-        about_past = True
     if not times:
         times, timeless = _find_past_times(folded, language, now)
         about_past = True  # relative times are looked for in the past
@@ -224,8 +228,11 @@ def is_topicless(timeless: str, mentioned: Iterable[str], language: str = ENGLIS
     """
     for name in mentioned:
         timeless = re.sub(rf"{_NOT_AFTER_TOPIC_PREPOSITION}{_name_pattern(name)}(?!')", " ", timeless)
-    words = split_words(timeless)
     overview, topicless = _TOPICLESS[language]
+    if language in _TOPICLESS_PARTS:
+        remaining = _TOPICLESS_PARTS[language].sub("", timeless)
+        return any(word in timeless for word in overview) and not split_words(remaining)
+    words = split_words(timeless)
     return not overview.isdisjoint(words) and topicless.issuperset(words)
 
 

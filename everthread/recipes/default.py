@@ -16,6 +16,7 @@ from everthread.recall.rerank.base import Reranker
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recipes.base import MAX_NEIGHBOURS, Recipe
 from everthread.recipes.options import option
+from everthread.text.gloss import is_glossed
 from everthread.text.lexicon import ENGLISH
 from everthread.types import Role
 
@@ -134,9 +135,9 @@ _ASSISTANT_PROFILE = ScoringProfile(
     threshold=0.21,
 )
 
-# For questions that the embedder can't read: the shipped one reads English only. Fitted on MADial's Chinese dialogues
-# and the Chinese first facts: `everthread bench fit madial PATH`. Weights that neither can determine are those of
-# friends without late interaction.
+# For questions that the embedder can't read: the shipped one reads English, and glosses of Chinese. Fitted on MADial's
+# Chinese dialogues and the Chinese first facts: `everthread bench fit madial PATH --words`. Weights that neither can
+# determine are those of friends without late interaction.
 _WORDS_PROFILE = ScoringProfile(
     weights={
         "bm25_window": 1.7058,
@@ -155,6 +156,14 @@ _WORDS_PROFILE = ScoringProfile(
     threshold=0.549,
 )
 
+# For questions of which the embedder reads only an English gloss. Fitted likewise, without `--words`.
+_GLOSSES_PROFILE = ScoringProfile(
+    weights={**_WORDS_PROFILE.weights, "cosine": 11.0983, "bm25_window": 1.0632, "share": 3.4338, "length": -0.4727},
+    query_model=LogisticModel(-3.2306, {"best_score": 0.7414, "small_bank": 2.2892, "query_length": -0.2837}),
+    hit_model=LogisticModel(1.24, {"score_share": 1.0919}),
+    threshold=0.623,
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Default(Recipe):
@@ -166,14 +175,17 @@ class Default(Recipe):
         friends: the profile for people among themselves.
         assistant: the profile for a person with a bot, whose conversations need other weights.
         words: the profile for a question in a language that the embedder can't read, so that only words count.
+        glosses: the profile for a Chinese question, of which an embedder for English reads a gloss.
     """
 
     name = "default"
+    profile = True
     description = "lines as they were said, found by twenty-one signals; scored best in our benchmarks"
 
     friends: ScoringProfile = _FRIENDS_PROFILE
     assistant: ScoringProfile = _ASSISTANT_PROFILE
     words: ScoringProfile = _WORDS_PROFILE
+    glosses: ScoringProfile = _GLOSSES_PROFILE
     neighbours: int = option(1, "Lines on either side that are shown with a hit.", low=0, high=MAX_NEIGHBOURS)
     min_gain: float = option(
         0.08,
@@ -189,6 +201,7 @@ class Default(Recipe):
     late_interaction: bool = option(
         True, "Store the vectors of people's words, about 300 bytes a line, and compare them with the question's."
     )
+    facts: bool = option(False, "Add what is known of whom a question names, and note on lines what is no longer true.")
     overlap: int = option(0, "Lines that stay in the window although the notes already cover them.", low=0)
 
     @property
@@ -197,9 +210,9 @@ class Default(Recipe):
 
     def choose_profile(self, candidates: Candidates, multilingual: bool) -> ScoringProfile:
         """Choose the profile by whether the embedder reads the question, and whether a bot is among the speakers."""
-        is_read = multilingual and not np.isnan(candidates.cosine).all()
-        if candidates.parsed.language != ENGLISH and not is_read:
-            return self.words
+        has_cosines = not np.isnan(candidates.cosine).all()
+        if candidates.parsed.language != ENGLISH and not (multilingual and has_cosines):
+            return self.glosses if has_cosines and is_glossed(candidates.parsed.text) else self.words
         return self.assistant if candidates.corpus.has_assistant else self.friends
 
     def prepare(self, reader: BankReader, text: str) -> None:

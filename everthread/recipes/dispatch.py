@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
 from everthread.bank import validation
 from everthread.recall import multi_bank, unit_search
+from everthread.recall.fact_context import FactSource, add_facts
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
@@ -15,6 +16,8 @@ from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.types import Context, Filter, Hit
+
+FactReader = Callable[[Query], FactSource]
 
 CANDIDATES_PER_HIT = 4  # hits that a reranker gets for each hit of the result
 DEFAULT_RECIPE = Default()  # finds lines if the bank's own recipe finds only units
@@ -80,17 +83,19 @@ def build_context(
     limits: ContextLimits,
     banks: Collection[str] | None = None,
     reranker: Reranker | None = None,
+    read_facts: FactReader | None = None,
 ) -> Context:
     """Lay out the hits of a query as text for a prompt.
 
     Args:
         recipe, reader, query, banks, reranker: as for `recall`.
         limits: the limits of the text.
+        read_facts: reads what is known in the bank; None: the context gets no facts.
 
     Raises:
         BadQuery, NotFound: as in `recall`.
     """
-    build = partial(_build_bank_context, recipe, reranker)
+    build = partial(_build_bank_context, recipe, reranker, read_facts, reader.bank)
     if banks is None:
         context = build(reader, query, limits)
     else:
@@ -99,9 +104,15 @@ def build_context(
 
 
 def _build_bank_context(
-    recipe: Recipe, reranker: Reranker | None, reader: BankReader, query: Query, limits: ContextLimits
+    recipe: Recipe,
+    reranker: Reranker | None,
+    read_facts: FactReader | None,
+    own_bank: str,
+    reader: BankReader,
+    query: Query,
+    limits: ContextLimits,
 ) -> Context:
-    """Lay out the hits of one bank."""
+    """Lay out the hits of one bank. Facts are of the own one."""
     recipe_used = _recipe_for(recipe, query.where)
     max_hits = recipe_used.max_hits
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
@@ -109,7 +120,10 @@ def _build_bank_context(
     if reranker is not None:
         result = replace(result, calibrated=False)
         hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
-    return recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
+    context = recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
+    if read_facts is None or reader.bank != own_bank or not context.hits:
+        return context
+    return add_facts(context, query, read_facts(query), limits)
 
 
 def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:

@@ -113,7 +113,7 @@ class FactScribe(Scribe, Protocol):
 
         Args:
             lines: the lines.
-            known: what is known of those whom the lines name, as sentences.
+            known: facts about the people that the lines name, as sentences.
         """
 
 

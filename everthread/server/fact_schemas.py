@@ -41,7 +41,8 @@ class FactView(View):
 
 
 class EntityView(View):
-    """Somebody or something that facts are about. relations are pairs of whose and what: ["Nora", "sister"]."""
+    """A person, a pet, a place, an organisation or a thing that facts are about. relations are pairs of whose and what,
+    such as ["Nora", "sister"]."""
 
     name: str
     kind: EntityKind
@@ -86,7 +87,7 @@ class SplitBody(RequestBody):
 
 
 class FactReceiptView(View):
-    """What was forgotten: a fact, and its lines if they were forgotten with it."""
+    """The receipt of a forgotten fact, and of its lines if they were forgotten with it."""
 
     id: int
     seqs: list[int]

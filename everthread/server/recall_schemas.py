@@ -108,7 +108,8 @@ class RecallBody(QueryBody):
 class ContextBody(QueryBody):
     """A query whose result is formatted for a prompt. gate: whether the result is empty if nothing is relevant.
     min_relevance: the minimum relevance of a hit. session: keep passages in view that were recalled for its earlier
-    turns. banks: query these instead of this one. deadline_s: seconds after which no model is waited for."""
+    turns. banks: query these instead of this one. deadline_s: seconds after which no model is waited for. facts:
+    whether what is known of whom the query names is added; null: the recipe's choice."""
 
     banks: list[str] | None = Field(None, min_length=1, max_length=MAX_BATCH)
     budget: int = Field(1000, ge=1, le=1_000_000)
@@ -116,6 +117,7 @@ class ContextBody(QueryBody):
     gate: bool = True
     min_relevance: float | None = Field(None, ge=0, le=1)
     deadline_s: float | None = Field(None, ge=0, allow_inf_nan=False)
+    facts: bool | None = None
 
 
 class HitView(View):
@@ -158,6 +160,7 @@ class ContextView(View):
         default=[], description="The contexts of the other queried banks, each with its name."
     )
     complete: bool = Field(default=True, description="False if the deadline left out a model.")
+    facts: list[FoundUnitView] = Field(default=[], description="What is known, as sentences before the lines.")
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -254,11 +254,12 @@ class ReceiptView(View):
 class SettingsView(View):
     """The settings of a bank. remember: whether conversations are remembered, or the person is asked at their end.
     scribe: the model that writes notes and summaries, missing for the server's. recall_from: further banks that replies
-    draw on, if any."""
+    draw on, if any. model_facts: whether the scribe's model reads each conversation for facts when it ends."""
 
     remember: Remember
     scribe: str | None = None
     recall_from: list[str] | None = None
+    model_facts: bool | None = None
 
 
 class MonthView(View):
@@ -412,16 +413,18 @@ class NotesBody(RequestBody):
 
 class SettingsBody(RequestBody):
     """Changes to a bank's settings; missing fields are not changed. scribe: a model of the configured server, `none`,
-    or null for the server's. recall_from: the banks that replies also draw on, each of which the key may read."""
+    or null for the server's. recall_from: the banks that replies also draw on, each of which the key may read.
+    model_facts: whether the scribe's model reads each conversation for facts when it ends."""
 
     remember: Remember = "ask"
     scribe: str | None = None
     recall_from: list[str] = Field(default=[], max_length=MAX_BATCH)
+    model_facts: bool = False
 
     @model_validator(mode="after")
     def _check_not_empty(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("no setting is given; expected remember, scribe or recall_from")
+            raise ValueError("no setting is given; expected remember, scribe, recall_from or model_facts")
         return self
 
 

@@ -180,5 +180,5 @@ class Services:
                 memory = self._memories.setdefault(key, memory)
                 while len(self._memories) > MAX_OPEN_MEMORIES:
                     self._memories.popitem(last=False)
-            self.vectors.add_codes(memory)
+            self.vectors.add_earlier(memory)
         return memory

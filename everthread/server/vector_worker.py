@@ -1,4 +1,7 @@
-"""VectorWorker: embeds the lines of large imports, and the words of lines of earlier versions, in the background."""
+"""VectorWorker: embeds the lines of large imports, and those of earlier versions, in the background.
+
+It also reads imported lines for facts.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +28,23 @@ class VectorWorker:
         self._is_running = self._is_closed = False
 
     def add(self, memory: Memory) -> None:
-        """Embed the lines of a bank, as soon as those of earlier ones are embedded."""
+        """Embed the lines of a bank, as soon as those of earlier ones are embedded, and then read them for facts."""
         self._submit(memory.bank, "vectors", lambda: memory.backlog.embed_missing(self._check_open))
+        self.add_facts(memory)
 
-    def add_codes(self, memory: Memory) -> None:
-        """Code the words of a bank's lines that have no codes, because an earlier version stored them."""
+    def add_facts(self, memory: Memory) -> None:
+        """Read the lines of a bank that were not read for facts yet."""
+        self._submit(memory.bank, "facts", lambda: memory.read_facts(self._check_open))
 
-        def code_all() -> None:
-            while memory.backlog.embed_codeless():
+    def add_earlier(self, memory: Memory) -> None:
+        """Embed the lines of a bank that an earlier version stored without glosses, or without codes of their words."""
+
+        def embed_all() -> None:
+            while memory.backlog.embed_earlier():
                 self._check_open()
 
-        if memory.backlog.wants_codes:
-            self._submit(memory.bank, "codes", code_all)
+        if memory.backlog.has_earlier:
+            self._submit(memory.bank, "earlier", embed_all)
 
     def _submit(self, bank: str, kind: str, task: Callable[[], None]) -> None:
         with self._changed:
@@ -63,7 +71,7 @@ class VectorWorker:
             except _Stopped:
                 pass
             except EverthreadError as error:
-                log.warning("lines have no vectors yet; run reindex: %s", error)
+                log.warning("lines have no vectors or were not read for facts yet; run reindex: %s", error)
 
     def _next(self) -> Callable[[], None] | None:
         """Return the next task; without one, end the thread under the same lock in which tasks are added."""

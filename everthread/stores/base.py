@@ -15,7 +15,7 @@ R is the number of lines, C of candidates, D of dimensions, Q of vectors of one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -49,6 +49,7 @@ from everthread.types import (
 
 UnitKey = tuple[str, int]  # a unit's kind and id
 UnitCosines = list[tuple[str, int, float]]  # kind, id and cosine of units, by kind and id
+UnitVersion = tuple[Hashable, ...]
 
 # The columns of a line that scoring needs, packed: a thousand lines are then read as fast as one long text.
 LINE_DTYPE = np.dtype(
@@ -515,6 +516,9 @@ class UnitStore(Protocol):
             include_retracted: retracted units too.
             ids: only units with these ids; None for all.
         """
+
+    def unit_version(self, bank: str, kind: str) -> UnitVersion:
+        """Return a value that changes with the units of a kind that are not retracted; cheaper than reading them."""
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         """Return (U, 3) id, first and last seq of the units of a kind, by id: the retracted ones, or all others."""

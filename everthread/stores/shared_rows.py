@@ -24,6 +24,11 @@ LINE_COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line
 SESSION_COLUMNS = "session_id, started_at, last_at, first_seq, last_seq, lines, ended_at, title, metadata"
 REQUEST_KEY_PREFIX = "idem:"  # of a key that identifies the request that added a line, not the line at its source
 
+# Chinese lines of an older analyser have vectors of their own text, which the shipped model can't read, instead
+# of one of its gloss.
+GLOSSED_SINCE = 5  # the first version of the analyser with glosses
+GLOSSED_MODEL = "all-minilm-l6-v2-int8"
+
 
 def source_key(line: Line) -> str | None:
     """Return the line's key if it identifies the line at its source; a replacement of the line inherits this key."""

@@ -24,6 +24,10 @@ from everthread.types import NewUnit, ScribeJob, Unit, Vectors
 UNIT_COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance,
     category, metadata, retracted_at, supersedes"""
 UNIT_REF_COLUMNS = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
+# What no change of a kind's units leaves as it is: ids may be used again, but not at the same microsecond. Of the
+# times only the low bits are summed, since the sum of many would be too large.
+VERSION_COLUMNS = """count(*), coalesce(max(unit_id), 0), coalesce(sum(unit_id), 0), coalesce(max(valid_from), 0),
+    coalesce(sum(valid_from & 1048575), 0), count(valid_to)"""
 JOB_COLUMNS = "kind, session_id, first_seq, last_seq, queued_at, tries, error"
 SINGLE_KINDS = ("note", "summary", "title")  # kinds with one current unit at a time: per bank, and per session
 

@@ -25,7 +25,8 @@ from everthread.text.lexicon import ENGLISH, LEXICONS, Lexicon, find_language
 from everthread.text.word_lists import alternation
 from everthread.types import Metadata
 
-ANALYZER_VERSION = 3  # raised whenever the same text would give other terms; a bank's file records it
+# Raised whenever the same text would give other terms, or another text to embed; a bank's file records it.
+ANALYZER_VERSION = 5
 HEAD_CHARS = 220  # characters of a neighbouring line that count; more of a long one would outweigh the line itself
 MAX_TERM_CHARS = 40  # characters of a term; longer runs (keys, base64) are cut: no query repeats them in full
 

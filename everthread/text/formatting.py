@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from everthread.text.dates import format_date, format_long_date
-from everthread.text.indentation import indent
+from everthread.text.indentation import indent, join_rows
 from everthread.text.relative_time import format_relative_time
 from everthread.types import FoundUnit, Line
 
@@ -34,6 +34,11 @@ def format_dated_line(line: Source) -> str:
     """Format a line that is shown alone, with its day: "Mia, 2 June 2024: …"."""
     day = "" if line.is_undated else f", {format_date(line.said_at)}"
     return f"{line.speaker}{day}: {line.text}"
+
+
+def format_facts(facts: Sequence[FoundUnit]) -> str:
+    """Format facts as sentences, one a row."""
+    return "\n".join(indent(join_rows(fact.text)) for fact in facts)
 
 
 def format_lines(lines: Sequence[Source], now: datetime | None = None) -> str:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from everthread.text.word_lists import alternation
+
 FOLDER = Path(__file__).parent / "lexicons"
 ENGLISH = "en"
 MIN_FUNCTION_WORDS = 1 / 6  # share in a text of a language; with fewer, the text is of a language without a file
@@ -33,7 +35,7 @@ class Lexicon:
         markers: further words by which the language is recognised.
         borrowed: words of other languages by which alone they are not recognised; in English only.
         letters: characters that count like a marker.
-        elisions: words that are cut off before an apostrophe.
+        elisions: words that are cut off before an apostrophe, with which they count like a marker.
         contractions: endings after an apostrophe that are cut off.
         regular_forms: for irregular forms the word as which they count.
         stop_pairs: pairs of characters that are no terms.
@@ -83,7 +85,7 @@ def _index_votes() -> dict[str, tuple[str, ...]]:
     """Return for each word the languages for which it votes."""
     votes: dict[str, list[str]] = defaultdict(list)
     for lexicon in _LATIN:
-        for word in lexicon.stop | lexicon.markers:
+        for word in lexicon.stop | lexicon.markers | {f"{elision}'" for elision in lexicon.elisions}:
             votes[word].append(lexicon.language)
     return {word: tuple(languages) for word, languages in votes.items()}
 
@@ -91,6 +93,15 @@ def _index_votes() -> dict[str, tuple[str, ...]]:
 _VOTES = _index_votes()
 _BORROWED = LEXICONS[ENGLISH].borrowed
 _FOREIGN = frozenset(_VOTES) - LEXICONS[ENGLISH].stop - LEXICONS[ENGLISH].markers - _BORROWED
+_CONTRACTION = re.compile(f"{alternation(LEXICONS[ENGLISH].contractions)}$")
+
+
+def _split_word(word: str) -> list[str]:
+    """Return the parts of a word that vote: "dov'è" as "dov'" and "è", "what's" as "what"."""
+    if "'" not in word or word in _VOTES:
+        return [word]
+    *elided, last = _CONTRACTION.sub("", word).split("'")
+    return [*(f"{part}'" for part in elided), last]
 
 
 def find_language(folded: str, words: Sequence[str]) -> str:
@@ -101,9 +112,10 @@ def find_language(folded: str, words: Sequence[str]) -> str:
         words: its words.
     """
     letters = [] if folded.isascii() else _ANY_LETTER.findall(folded)
+    if "'" in folded:
+        words = [part for word in words for part in _split_word(word)]
     if not letters and _FOREIGN.isdisjoint(words) and len(_BORROWED.intersection(words)) < MIN_BORROWED_WORDS:
         return ENGLISH
-    words = [part for word in words for part in word.split("'")]
     votes = Counter(language for word in words for language in _VOTES.get(word, ()))
     votes.update(_LETTERS[letter] for letter in letters)
     language, most = votes.most_common(1)[0] if votes else (ENGLISH, 0)

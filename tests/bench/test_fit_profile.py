@@ -139,7 +139,7 @@ CHINESE = [merge(load_first_facts("zh")[at::3], f"talk-{at}") for at in range(3)
 
 
 def test_by_words_alone_meaning_has_no_weight_and_the_acceptance_rate_sets_the_threshold() -> None:
-    fitted = cross_validate(CHINESE, "hash", by_words=True)
+    fitted = cross_validate(CHINESE, "hash", language="zh", by_words=True)
     assert tuple(fitted.weights) == WORD_SIGNALS
     assert tuple(fitted.query_model) == ("bias", *BY_WORDS.evidence)
     assert fitted.weights["share"] > 0
@@ -149,9 +149,13 @@ def test_by_words_alone_meaning_has_no_weight_and_the_acceptance_rate_sets_the_t
     assert foreign_share == pytest.approx(BY_WORDS.foreign_share, abs=0.02)
 
 
-def test_fitting_by_words_alone_is_refused_for_an_embedder_that_reads_chinese() -> None:
-    with pytest.raises(BadInput, match="moody reads any script"):
-        cross_validate(CHINESE, Moody(), by_words=True)
+def test_the_meaning_of_glosses_has_a_weight() -> None:
+    assert cross_validate(CHINESE, "hash", language="zh").weights["cosine"] > 0
+
+
+def test_fitting_on_chinese_is_refused_for_an_embedder_that_reads_it() -> None:
+    with pytest.raises(BadInput, match="moody reads Chinese"):
+        cross_validate(CHINESE, Moody(), language="zh")
 
 
 def test_each_bank_is_reported_and_the_mean_of_their_recalls_is_the_total(fitted: FitResult) -> None:

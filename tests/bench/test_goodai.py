@@ -65,6 +65,12 @@ def test_a_question_about_something_else_counts_as_missed() -> None:
     assert result.accuracy[3] < 0.75
 
 
+def test_chunks_as_in_the_source_straddle_facts() -> None:
+    facts = [FactItem(f"{item.fact} Then it went on.", item.question, ()) for item in ITEMS]
+    shipped, source = (evaluate("qrecc", facts, HashEmbedder(4), as_in_source=source) for source in (False, True))
+    assert shipped.accuracy != source.accuracy
+
+
 def test_a_matcher_that_knows_more_than_the_finder_answers_more() -> None:
     progress_calls: list[tuple[int, int]] = []
     items = [FactItem(item.fact, f"{item.question} or an aardvark?", ()) for item in ITEMS]

@@ -10,6 +10,7 @@ import pytest
 
 from everthread import Memory
 from everthread.bench.replay import WINDOW_BUDGET_TOKENS, CachedEmbedder, CountingScribe, Replay
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadLine, ScribeFailed
 from everthread.recall.reader import BankReader
 from everthread.recall.types import Query, SearchResult
@@ -210,6 +211,20 @@ def test_each_text_is_embedded_once_and_each_question_every_time() -> None:
     for _ in range(2):
         assert np.array_equal(cached.embed_query("a kite"), first[0])
     assert recorder.texts[3:] == ["a kite", "a kite"]
+
+
+def test_hits_are_those_of_the_embedder_that_is_cached(tmp_path: Path) -> None:
+    """Codes of words, too, also of lines that another recipe has embedded."""
+    real = OnnxEmbedder()
+    cached = CachedEmbedder(real)
+    cached.embed(TEXTS["may"])
+    found = []
+    for name, embedder in (("real", real), ("cached", cached)):
+        with Memory.open(name, store=tmp_path, embedder=embedder, recipe="default") as memory:
+            memory.observe_many([NewLine(text, "Ann") for text in TEXTS["may"]])
+            found.append([(hit.text, hit.signals) for hit in memory.recall("Do you have a pet?")])
+    assert found[0] == found[1]
+    assert any("token_match" in signals for _, signals in found[1])
 
 
 def test_queries_are_embedded_once_on_demand() -> None:

@@ -8,9 +8,11 @@ from itertools import count
 import pytest
 
 from everthread.chat.fact_writing import list_factless, require_fact_scribe, write_facts
+from everthread.chat.scribe_worker import ScribeWorker
 from everthread.common.keys import META_NEEDS_CONSENT
 from everthread.errors import BadInput, LLMUnavailable, ScribeFailed
 from everthread.memory import Memory
+from everthread.recipes.default import Default
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
 from everthread.stores.base import Store
@@ -212,3 +214,24 @@ def test_a_line_whose_fact_was_forgotten_states_nothing_again(talk: Memory) -> N
     assert write(talk, ScriptedLLM([answer(REPEATED)])) == 0
     assert talk.facts("Nora", "home") == []
     assert talk.stats().dropped_facts == {"forgotten before": 1}
+
+
+def test_a_conversation_is_read_for_facts_in_the_background_when_it_ends_if_the_bank_wants_that(talk: Memory) -> None:
+    def reply(prompt: Sequence[Message]) -> str:
+        is_of_facts = '"facts"' in prompt[0].content
+        asked.append(is_of_facts)
+        return answer(stated("Nora lives in York.", 3, "Nora", "home", "York")) if is_of_facts else '{"points": []}'
+
+    asked = list[bool]()
+    llm = ScriptedLLM([reply] * 9)
+    worker = ScribeWorker(Memory(talk.bank, talk.store, talk.embedder, Default()), LLMScribe(llm))
+    worker.end_session("one", NOON)
+    assert worker.join(60)
+    assert not any(asked)
+    talk.set_setting("model_facts", True)
+    worker.end_session("one", NOON)
+    assert worker.join(60)
+    assert [fact.value for fact in talk.facts("Nora", "home")] == ["York"]
+    assert not any(job.kind == "facts" for job in talk.jobs())
+    with pytest.raises(BadInput, match="'model_facts' must be true or false, got 'yes'"):
+        talk.set_setting("model_facts", "yes")

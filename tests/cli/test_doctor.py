@@ -132,7 +132,10 @@ def test_the_languages_that_the_embedder_reads_are_named(tmp_path: Path) -> None
         embedder.multilingual: {each.what: each for each in examine(str(tmp_path), embedder)}["languages"]
         for embedder in (HashEmbedder(), Multilingual())
     }
-    assert reads[False].detail == "hash-64 reads English; lines in other languages are found by their words"
+    assert (
+        reads[False].detail
+        == "hash-64 reads English, and Chinese by glosses; lines in other languages are found by their words"
+    )
     assert reads[True].detail == "hash-64 reads several languages; which ones, its own documentation says"
     assert reads[False].ok
     assert "languages" not in findings(tmp_path, embedder="elephant")

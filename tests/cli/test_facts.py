@@ -16,7 +16,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Return a function that runs a command on a bank in which Nora has told of herself and her sister."""
+    """Return a function that runs a command on a bank in which Nora has talked about herself and her sister."""
     with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         for text in (
             "I live in Leeds.",
@@ -59,7 +59,7 @@ def test_nothing_known_and_an_unknown_attribute_are_said_so(run: Run) -> None:
     assert "allergy" in refused.stderr
 
 
-def test_a_profile_shows_whom_it_is_about_and_what_is_known(run: Run) -> None:
+def test_a_profile_shows_its_subject_and_what_is_known(run: Run) -> None:
     shown = run("profile", "Nora's sister").stdout.splitlines()
     assert shown[0].startswith("Mia (person, Nora's sister; mentioned ")
     assert "Mia lives in Porto." in shown[1]

@@ -721,7 +721,9 @@ def test_a_missing_bank_is_not_found(client: Client) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("character", {}), ("remember", "sometimes"), ("remember", 1)])
 def test_other_settings_and_invalid_values_are_rejected(client: Client, name: str, value: Any) -> None:
-    with pytest.raises(BadQuery, match=r"Settable: remember \(always, ask, never\), scribe \(a model's name\) and"):
+    with pytest.raises(
+        BadQuery, match=r"Settable: remember \(always, ask, never\), scribe \(a model's name\), recall_from .* and"
+    ):
         client.set_setting(name, value)
 
 

@@ -83,6 +83,17 @@ def test_facts_are_current_after_each_way_to_change_lines(memory: Memory) -> Non
     assert shown(memory) == ["Nora lives in Rome"]
 
 
+def test_a_corrected_line_keeps_its_place_among_lines_of_the_same_time(memory: Memory) -> None:
+    said = ["I live in Leeds.", "I live in York."]
+    first, _ = memory.observe_many([NewLine(text, "Nora", said_at=BEGUN, session="s") for text in said])
+    corrected = memory.correct(first.seq, "I live in Porto.")
+    assert shown(memory) == ["Nora lives in York"]
+    memory.retract(corrected.seq)
+    memory.restore(corrected.seq)
+    memory.observe("I live in York.", speaker="Nora", said_at=BEGUN, session="s")
+    assert shown(memory) == ["Nora lives in York"]
+
+
 def test_lines_are_read_once_however_often_facts_are_asked_for(memory: Memory) -> None:
     tell(memory, *(f"I like fruit{number}." for number in range(9)))
     assert len(memory.facts()) == 9

@@ -34,7 +34,7 @@ CLAUSES = (
 )
 TEXTS = st.lists(st.sampled_from(CLAUSES), min_size=1, max_size=2, unique=True).map(" ".join)
 PICKS = st.integers(0, 99)  # one of a list, modulo its length
-HOURS = st.integers(0, 12)
+HOURS = st.integers(0, 3)  # so that lines are often said at the same time
 VALUES = {"home": ("Leeds", "York", "Rome"), "likes": ("jazz", "figs", "tea")}
 
 
@@ -158,7 +158,7 @@ class FactMachine(RuleBasedStateMachine):
         if line := self.pick(number):
             self.memory.retract(line.seq)
             if reading:
-                self.compare(number)
+                self.compare(number % 4)
             self.restore_line(line)
 
     @rule(number=PICKS)
@@ -221,7 +221,7 @@ class FactMachine(RuleBasedStateMachine):
         assert seqs <= {line.seq for line in lines}
 
     def teardown(self) -> None:
-        self.compare(6)
+        self.compare(2)
         assert self.memory.store.check(self.memory.bank) == []
 
 

@@ -309,6 +309,12 @@ def test_the_messages_are_substrings_of_the_text_in_order(messages: list[str], n
         ("Di cosa abbiamo parlato ieri?", True),
         ("Waar hebben we het gisteren over gehad?", False),
         ("Was hat der Arzt gestern gesagt?", False),
+        ("我们上周聊了什么？", True),
+        ("你昨天告诉我什么？", True),
+        ("上個月發生了什麼事？", True),
+        ("1月5日我们说了什么？", True),
+        ("昨天医生说了什么？", False),
+        ("昨天我们去了哪里？", False),
     ],
 )
 def test_a_question_in_another_language_may_ask_only_what_was_said_at_a_time(question: str, overview: bool) -> None:

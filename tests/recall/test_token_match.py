@@ -116,21 +116,20 @@ def test_lines_of_an_earlier_version_get_their_codes_some_at_a_time(store: Store
     for text in LINES:
         memory.observe(text)
     memory = opened(store)
-    assert memory.backlog.embed_codeless(2)
+    assert memory.backlog.embed_earlier(2)
     assert coded(memory) == [1, 2]
-    assert memory.backlog.embed_codeless(2)
+    assert memory.backlog.embed_earlier(2)
     assert coded(memory) == [1, 2, 3]
-    assert not memory.backlog.embed_codeless(2)
+    assert not memory.backlog.embed_earlier(2)
 
 
 def test_nothing_is_coded_of_a_bank_without_late_interaction_or_of_one_that_does_not_exist(store: Store) -> None:
     memory = opened(store, late_interaction=False)
     memory.observe(LINES[0])
-    assert not memory.backlog.wants_codes
-    assert not memory.backlog.embed_codeless(2)
+    assert not memory.backlog.embed_earlier(2)
     memory = opened(store)
     memory.forget(everything=True)
-    assert not memory.backlog.embed_codeless(2)
+    assert not memory.backlog.embed_earlier(2)
     assert not store.exists("alice")
 
 

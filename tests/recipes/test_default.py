@@ -9,6 +9,7 @@ from hardship.embedders import Moody
 
 from everthread.bench.everyday import LANGUAGES, load_everyday
 from everthread.bench.questions import AnnotatedConversation
+from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall import statements
@@ -17,9 +18,15 @@ from everthread.recall.relevance import EVIDENCE_NAMES
 from everthread.recall.types import Query
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.testing import HashEmbedder
+from everthread.transfer import importing
 from everthread.types import Role
 
-PROFILES = {"friends": Default().friends, "assistant": Default().assistant, "words": Default().words}
+PROFILES = {
+    "friends": Default().friends,
+    "assistant": Default().assistant,
+    "words": Default().words,
+    "glosses": Default().glosses,
+}
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
@@ -51,7 +58,8 @@ def test_the_profile_depends_on_whether_a_bot_has_spoken(tmp_path: Path, role: R
         memory.observe("Good morning.", speaker="Ann")
         memory.observe("Good morning!", speaker="Someone", role=role)
         assert chosen(memory, "How are you?") is getattr(Default(), expected)
-        assert chosen(memory, "你好吗？") is Default().words
+        assert chosen(memory, "你好吗？") is Default().glosses
+        assert chosen(memory, "お元気ですか？") is Default().words
         assert chosen(memory, "Wie geht es dir?") is Default().words
 
 
@@ -67,6 +75,17 @@ def test_a_broad_question_among_friends_finds_lines_of_more_sessions(tmp_path: P
         assert (len(set(best)) > 1) is spread
 
 
+def test_a_question_with_one_answer_gets_half_of_a_small_bank(tmp_path: Path) -> None:
+    talk = importing.check_file(Path(__file__).parents[2] / "examples" / "talk.txt", None)
+    with Memory.open("nora", store=tmp_path, embedder=OnnxEmbedder(), recipe="default") as memory:
+        importing.import_lines(memory, talk)
+        context = memory.context("Where does Mia work?")
+        assert len(context.lines) == 11
+        assert context.tokens == 251
+        assert "museum" in context.lines[2].text
+        assert memory.stats().lines == 21
+
+
 def chosen(memory: Memory, question: str) -> ScoringProfile:
     candidates, _ = memory.reader.measure_candidates(Query(question))
     return Default().choose_profile(candidates, memory.embedder.multilingual)
@@ -76,6 +95,20 @@ def test_vectors_count_if_the_embedder_reads_chinese(tmp_path: Path) -> None:
     with Memory.open("bank", store=tmp_path, embedder=Moody(), recipe="default") as memory:
         memory.observe("早上好。")
         assert chosen(memory, "你好吗？") is Default().friends
+
+
+def test_an_embedder_that_is_down_leaves_the_words_of_a_chinese_question(tmp_path: Path) -> None:
+    with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
+        memory.observe("早上好。")
+        memory.reader.encoder.state.retry_at = math.inf
+        assert chosen(memory, "你好吗？") is Default().words
+
+
+def test_a_chinese_question_finds_a_line_without_a_common_character(tmp_path: Path) -> None:
+    with Memory.open("bank", store=tmp_path, recipe="default") as memory:
+        for text in ("我妹妹在上海上大学。", "昨天刚买了一台笔记本电脑。", "每个星期天早上都去游泳。"):
+            memory.observe(text, speaker="小明")
+        assert memory.recall("喜欢哪种运动？")[0].line.seq == 3
 
 
 def test_vectors_do_not_count_in_the_profile_for_words() -> None:

@@ -190,11 +190,12 @@ def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url:
     page.goto(f"{long_url}/#/long/talk/old")
     expect_end(page, "Old 399 of the garden.")
     assert page.locator(".line").count() <= 160
-    first = page.locator(".line").first.get_attribute("data-seq")
-    box.evaluate("box => (box.scrollTop = 900)")
+    first, top = box.evaluate(
+        f"box => {{ box.scrollTop = 900; return [document.querySelector('.line').dataset.seq, ({TOP_LINE})()] }}"
+    )
     page.wait_for_function(f"() => document.querySelector('.line').dataset.seq !== '{first}'")
     expect(page.locator(f"[data-seq='{first}']")).to_have_count(1)
-    assert int(page.evaluate(TOP_LINE)) > int(first or 0)
+    assert page.evaluate(TOP_LINE) == top, "what is drawn above does not move what the reader sees"
 
 
 def test_a_new_chat_begins_at_once_and_chats_are_renamed_tagged_pinned_archived_and_deleted(

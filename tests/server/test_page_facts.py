@@ -12,7 +12,7 @@ from server.page_helpers import DESKTOP, PHONE, check_accessibility, visit
 SAID = ("I live in Leeds.", "My sister Mia lives in Porto.", "I'm allergic to peanuts.", "We moved to York.")
 
 
-def visit_told(page: Page, url: str, bank: str) -> None:
+def visit_nora(page: Page, url: str, bank: str) -> None:
     """Open the facts of a bank in which Nora has talked of herself and her sister."""
     for number, text in enumerate(SAID):
         line = {"text": text, "speaker": "Nora", "session": f"s{number}"}
@@ -39,8 +39,8 @@ def test_an_empty_bank_says_what_appears_here(page: Page, url: str) -> None:
     expect(page.locator("#panel")).to_contain_text("Nothing is known yet.")
 
 
-def test_facts_are_grouped_by_whom_they_are_about_and_lead_to_their_message(page: Page, url: str) -> None:
-    visit_told(page, url, "facts-read")
+def test_facts_are_grouped_by_their_subject_and_lead_to_their_message(page: Page, url: str) -> None:
+    visit_nora(page, url, "facts-read")
     headings = page.locator("#panel section h2")
     expect(headings.first).to_have_text("Nora · you")
     expect(headings.nth(1)).to_have_text("Mia · Nora's Sister")
@@ -58,7 +58,7 @@ def test_facts_are_grouped_by_whom_they_are_about_and_lead_to_their_message(page
 
 
 def test_a_fact_is_confirmed_corrected_and_ended(page: Page, url: str) -> None:
-    visit_told(page, url, "facts-changed")
+    visit_nora(page, url, "facts-changed")
     act(page, "peanuts", "That's right")
     expect(fact(page, "peanuts")).to_contain_text("confirmed by you")
     act(page, "Porto", "Correct")
@@ -73,7 +73,7 @@ def test_a_fact_is_confirmed_corrected_and_ended(page: Page, url: str) -> None:
 
 
 def test_a_fact_is_forgotten_alone_or_with_its_message(page: Page, url: str) -> None:
-    visit_told(page, url, "facts-forgotten")
+    visit_nora(page, url, "facts-forgotten")
     act(page, "peanuts", "Forget")
     page.get_by_role("dialog").get_by_role("button", name="Forget the fact").click()
     expect(fact(page, "peanuts")).to_have_count(0)
@@ -87,10 +87,11 @@ def test_a_fact_is_forgotten_alone_or_with_its_message(page: Page, url: str) -> 
 
 
 def test_what_is_said_and_forgotten_in_the_chat_changes_the_facts(page: Page, url: str) -> None:
-    visit_told(page, url, "facts-followed")
+    visit_nora(page, url, "facts-followed")
     page.fill("#message", "I play the cello.")
     page.press("#message", "Enter")
     expect(fact(page, "Plays cello")).to_be_visible()
+    expect(page.locator("#panel section h2", has_text=re.compile("^You$"))).to_be_visible()
     page.get_by_role("button", name="Forget message: I play the cello.").click()
     page.get_by_role("button", name="Forget it").click()
     expect(fact(page, "Plays cello")).to_have_count(0)

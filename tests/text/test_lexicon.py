@@ -1,7 +1,7 @@
 import pytest
 import Stemmer
 
-from everthread.text.analyzer import normalize
+from everthread.text.analyzer import analyze, detect_language, normalize
 from everthread.text.lexicon import LEXICONS, Lexicon, find_language
 
 EVERY = pytest.mark.parametrize("lexicon", LEXICONS.values(), ids=LEXICONS)
@@ -38,3 +38,32 @@ def test_function_words_decide_and_names_do_not(words: list[str], language: str)
 
 def test_a_character_that_one_language_alone_has_decides() -> None:
     assert find_language("¿mascotas?", ["mascotas"]) == "es"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        *((text, "it") for text in ("Quand'è l'appuntamento dal dentista?", "Com'è andata la visita?", "Dov'è?")),
+        *((text, "it") for text in ("L'ho perso.", "Anch'io amo i cani.", "Nell'orto crescono pomodori.")),
+        *(
+            (text, "fr")
+            for text in ("Qu'est-ce qui s'est passé ?", "C'est super !", "J'adore Lyon.", "D'où vient Marie ?")
+        ),
+        *((text, "de") for text in ("Gibt's was Neues?", "Wie geht's meinem Hund?")),
+        *((text, "pt") for text in ("Que instrumento eu toco?", "Bom dia!")),
+        *(
+            (text, "en")
+            for text in ("What's my dog's name?", "Who'd you meet?", "C'mon!", "Rock'n'roll!", "O'Brien called.")
+        ),
+        *(
+            (text, "en")
+            for text in ("I'm with D'Angelo at L'Oréal.", "Jeanne d'Arc", "Hors d'oeuvres", "It's five o'clock.")
+        ),
+    ],
+)
+def test_parts_of_words_with_an_apostrophe_decide_and_contractions_do_not(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+def test_a_line_with_elisions_has_the_terms_of_its_language() -> None:
+    assert analyze("Quand'è l'appuntamento dal dentista?")[0] == analyze("Appuntamenti, dentisti: è quando?")[0]

@@ -8,7 +8,9 @@ from everthread.text.time_expressions import Date, Span
 
 NOW = datetime(2024, 3, 14, 15)  # a Thursday
 YESTERDAY = Span(datetime(2024, 3, 13), datetime(2024, 3, 14))
+BEFORE_YESTERDAY = Span(datetime(2024, 3, 12), datetime(2024, 3, 13))
 LAST_WEEK = Span(datetime(2024, 3, 4), datetime(2024, 3, 11))
+LAST_MONTH = Span(datetime(2024, 2, 1), datetime(2024, 3, 1))
 LAST_YEAR = Span(datetime(2023, 1, 1), datetime(2024, 1, 1))
 
 
@@ -24,6 +26,12 @@ LAST_YEAR = Span(datetime(2023, 1, 1), datetime(2024, 1, 1))
         ("ru", "Что я купила вчера?", YESTERDAY, "что я купила ?"),
         ("ja", "昨日何を買いましたか？", YESTERDAY, "何を買いましたか?"),
         ("ko", "작년에 어디 갔지?", LAST_YEAR, "어디 갔지?"),
+        ("zh", "我昨天晚上买了什么？", YESTERDAY, "我 买了什么?"),
+        ("zh", "前天谁来了？", BEFORE_YESTERDAY, "谁来了?"),
+        ("zh", "上周五我去了哪里？", LAST_WEEK, "我去了哪里?"),
+        ("zh", "我們上個禮拜吃了什麼？", LAST_WEEK, "我們 吃了什麼?"),
+        ("zh", "上个月我付了多少？", LAST_MONTH, "我付了多少?"),
+        ("zh", "去年我住在哪儿？", LAST_YEAR, "我住在哪儿?"),
     ],
 )
 def test_relative_times_of_a_question_are_spans_in_the_past(
@@ -34,7 +42,16 @@ def test_relative_times_of_a_question_are_spans_in_the_past(
 
 
 @pytest.mark.parametrize(
-    ("language", "text"), [("de", "Gestern war ich müde."), ("de", "Was isst sie?"), ("zh", "昨天？")]
+    ("language", "text"),
+    [
+        ("de", "Gestern war ich müde."),
+        ("de", "Was isst sie?"),
+        ("zh", "我昨天很累。"),
+        ("zh", "大前天谁来了？"),
+        ("zh", "上上周谁来了？"),
+        ("zh", "晚上周日谁来？"),
+        ("zh", "登上月球？"),
+    ],
 )
 def test_statements_and_questions_without_such_words_have_no_times(language: str, text: str) -> None:
     assert find_past_times(normalize(text), language, NOW) == ((), normalize(text))
@@ -67,6 +84,9 @@ def test_a_month_within_another_word_does_not_count() -> None:
         ("de", "Wann ziehe ich um?", True),
         ("de", "Wo wohne ich?", False),
         ("ja", "誕生日はいつ？", True),
+        ("zh", "我什么时候去上海？", True),
+        ("zh", "會議在幾點？", True),
+        ("zh", "你等了多久？", True),
         ("zh", "哪里？", False),
     ],
 )

@@ -200,7 +200,7 @@ class ConversationMemory:
         if not context.text and not context.complete:
             raise TimeoutError
         block = MemoryBlock(context.text, tuple(line.seq for line in context.lines)) if context.text else NO_BLOCK
-        units = [(found.unit.kind, found.unit.id) for found in context.units]
+        units = [(found.unit.kind, found.unit.id) for found in (*context.units, *context.facts)]
         return block, [*(("", line.seq) for line in context.lines), *units]
 
     def _add_recalled(self, bank: str, turn: Turn) -> Turn:

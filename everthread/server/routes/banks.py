@@ -13,7 +13,13 @@ from everthread.bank import stats as timeline
 from everthread.chat import character_banks
 from everthread.chat.character import Character
 from everthread.chat.character_library import open_character
-from everthread.common.keys import SETTING_CHARACTER, SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
+from everthread.common.keys import (
+    SETTING_CHARACTER,
+    SETTING_MODEL_FACTS,
+    SETTING_RECALL_FROM,
+    SETTING_REMEMBER,
+    SETTING_SCRIBE,
+)
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency, IdempotentRequest
@@ -132,8 +138,8 @@ def settings(memory: ReadMemory) -> dict[str, Any]:
 def set_settings(
     request: Request, memory: WriteMemory, services: SharedServices, idempotency: Idempotency, body: SettingsBody
 ) -> dict[str, Any]:
-    """Change settings of a bank: whether conversations are remembered, which model writes notes and summaries, and on
-    which other banks replies draw."""
+    """Change settings of a bank: whether conversations are remembered, which model writes notes and summaries and
+    whether it lists facts, and on which other banks replies draw."""
     services.get_scribe(body.scribe)
     require(request, "read", *body.recall_from)
 
@@ -144,6 +150,8 @@ def set_settings(
             memory.set_setting(SETTING_REMEMBER, body.remember)
         if SETTING_SCRIBE in body.model_fields_set:
             memory.set_setting(SETTING_SCRIBE, body.scribe)
+        if SETTING_MODEL_FACTS in body.model_fields_set:
+            memory.set_setting(SETTING_MODEL_FACTS, body.model_facts or None)
 
     idempotency.run_once(change, lambda _: True, lambda _: None)
     return _settings_view(memory.settings())
@@ -151,7 +159,7 @@ def set_settings(
 
 def _settings_view(stored: Settings) -> dict[str, Any]:
     """Return the settings that are the person's; the others are internal."""
-    names = (SETTING_SCRIBE, SETTING_RECALL_FROM)
+    names = (SETTING_SCRIBE, SETTING_RECALL_FROM, SETTING_MODEL_FACTS)
     return {SETTING_REMEMBER: stored.get(SETTING_REMEMBER, "ask"), **{name: stored.get(name) for name in names}}
 
 

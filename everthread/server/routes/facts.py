@@ -1,4 +1,4 @@
-"""What is known: facts, profiles and entities, to read, confirm, correct, end and forget."""
+"""Facts, profiles and entities, to read, confirm, correct, end and forget."""
 
 from __future__ import annotations
 

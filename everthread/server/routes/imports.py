@@ -85,6 +85,7 @@ async def import_upload(
             raise
         if body.embed:
             run.embed(memory)
+            lazy_memory.services.vectors.add_facts(memory)
         else:
             lazy_memory.services.vectors.add(memory)
 

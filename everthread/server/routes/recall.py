@@ -60,4 +60,5 @@ def context(request: Request, memory: ReadMemory, metrics: RequestMetrics, body:
         exclude=body.exclude,
         banks=body.banks,
         deadline_s=body.deadline_s,
+        facts=body.facts,
     )

@@ -110,6 +110,8 @@ def import_file(
             result = importing.import_lines(memory, source, embed=is_small)
         if source.is_export and not is_small:
             lazy_memory.services.vectors.add(memory)
+        else:
+            lazy_memory.services.vectors.add_facts(memory)
         return result
 
     return idempotency.with_body_digest(file.digest).run_once(import_all, dict, dict)

@@ -13,6 +13,7 @@ import { formatNumber, hasText, joinList, t } from "./words.js";
 const LATELY_MS = 45 * 86_400_000;
 const MAX_LATELY = 5;
 const FAVOURITE = "favourite ";
+const UNNAMED = "user"; // the person, before they have a name
 const FIRST = ["name", "kind", "age", "birthday", "home", "origin", "occupation", "employer", "school", "field", "status", "partner"];
 
 export class FactsPanel {
@@ -135,9 +136,11 @@ function groupFacts(facts, entities, person) {
     name === person ? t("facts.you") : joinList(relations.map(([owner, word]) => t("facts.of", { owner, relation: attributeName({ attribute: word }) })));
   const notes = new Map(entities.map((entity) => [entity.name, noteOf(entity)]));
   return [...new Set(order)]
-    .map((name) => ({ name: name || t("facts.others"), note: notes.get(name), facts: ordered.filter((fact) => fact.subject === name) }))
+    .map((name) => ({ name: subjectName(name) || t("facts.others"), note: name !== UNNAMED && notes.get(name), facts: ordered.filter((fact) => fact.subject === name) }))
     .filter((subject) => subject.facts.length);
 }
+
+const subjectName = (name) => (name === UNNAMED ? t("line.you") : name);
 
 const rankOf = ({ attribute }) => (FIRST.includes(attribute) ? FIRST.indexOf(attribute) : FIRST.length);
 
@@ -152,7 +155,7 @@ function changedLately(facts) {
 
 function changeItem(fact) {
   const note = fact.replaces ? t("facts.before", { value: fact.replaces }) : t("facts.until", { date: longDate(fact.until) });
-  return h("li", { class: "small" }, textElement("span", `${fact.subject} · ${attributeName(fact)}: ${fact.value}`), ` (${note})`);
+  return h("li", { class: "small" }, textElement("span", `${subjectName(fact.subject)} · ${attributeName(fact)}: ${fact.value}`), ` (${note})`);
 }
 
 /** Since when and until when it held, what it replaced, and how sure it is. */

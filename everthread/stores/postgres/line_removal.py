@@ -229,7 +229,7 @@ def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
     )
     counts = count_lines(rows)
     postings.remove(db, bank, counts.by_term)
-    remove_vectors(db, bank, seqs)
+    bank_rows.remove_vectors(db, bank, seqs)
     token_codes.remove(db, bank, seqs)
     with db.pipeline():
         for session, (lines, terms) in counts.by_session.items():
@@ -243,20 +243,6 @@ def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
                WHERE bank_id = %s""",
             (counts.lines, counts.terms, counts.head_terms, bank),
         )
-
-
-def remove_vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
-    """Remove the vectors of lines: of every model, or of the models with one name."""
-    vector_index.remove(db, bank, vector_index.indexed_models(db, bank, model), seqs)
-    db.execute(
-        """WITH gone AS (DELETE FROM everthread.vector WHERE bank_id = %s AND seq = ANY(%s) AND model IN
-               (SELECT number FROM everthread.model WHERE bank_id = %s AND name = coalesce(%s::text, name))
-               RETURNING model, seq),
-           counted AS (SELECT model, count(DISTINCT seq) AS lines FROM gone GROUP BY model)
-           UPDATE everthread.model SET lines = model.lines - counted.lines FROM counted
-           WHERE bank_id = %s AND number = counted.model""",
-        (bank, list(seqs), bank, model, bank),
-    )
 
 
 def drop_models(db: Connection, bank: str, keep: str) -> int:

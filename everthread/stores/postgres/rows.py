@@ -17,8 +17,17 @@ from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.filters import array_literal
 from everthread.stores.postings import POSTING_DTYPE, group_by_term
-from everthread.stores.shared_rows import LINE_COLUMNS, LINES_PER_PAGE, describe_miscounts, parse_line, sum_by_name
+from everthread.stores.shared_rows import (
+    GLOSSED_MODEL,
+    GLOSSED_SINCE,
+    LINE_COLUMNS,
+    LINES_PER_PAGE,
+    describe_miscounts,
+    parse_line,
+    sum_by_name,
+)
 from everthread.text.analyzer import ANALYZER_VERSION, TermCounts, count_terms, remove_quotes_json
+from everthread.text.gloss import is_glossed
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 
 LINE_JOINS = """JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
@@ -332,6 +341,20 @@ def _read_texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool
         after = rows[-1][0]
 
 
+def remove_vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
+    """Remove the vectors of lines: of every model, or of the models with one name."""
+    vector_index.remove(db, bank, vector_index.indexed_models(db, bank, model), seqs)
+    db.execute(
+        """WITH gone AS (DELETE FROM everthread.vector WHERE bank_id = %s AND seq = ANY(%s) AND model IN
+               (SELECT number FROM everthread.model WHERE bank_id = %s AND name = coalesce(%s::text, name))
+               RETURNING model, seq),
+           counted AS (SELECT model, count(DISTINCT seq) AS lines FROM gone GROUP BY model)
+           UPDATE everthread.model SET lines = model.lines - counted.lines FROM counted
+           WHERE bank_id = %s AND number = counted.model""",
+        (bank, list(seqs), bank, model, bank),
+    )
+
+
 # ---------------------------------------------------------------------- the analyser
 
 
@@ -351,7 +374,24 @@ def ensure_analyzed(db: Connection, bank: str) -> None:
     if analyser is not None and analyser > ANALYZER_VERSION:
         raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYZER_VERSION)
     if analyser is not None and analyser < ANALYZER_VERSION:
+        if analyser < GLOSSED_SINCE:
+            _drop_unglossed_vectors(db, bank)
         _reanalyze(db, bank)
+
+
+def _drop_unglossed_vectors(db: Connection, bank: str) -> None:
+    lines = db.execute(
+        "SELECT seq, text FROM everthread.line WHERE bank_id = %s AND retracted_at IS NULL AND text <> ''", (bank,)
+    )
+    remove_vectors(db, bank, [seq for seq, text in lines if is_glossed(text)], GLOSSED_MODEL)
+    units = db.execute("SELECT kind, unit_id, text FROM everthread.unit WHERE bank_id = %s", (bank,))
+    glossed = [(kind, number) for kind, number, text in units if is_glossed(text)]
+    db.execute(
+        """DELETE FROM everthread.unit_vector USING unnest(%s::text[], %s::bigint[]) AS glossed (kind, unit_id)
+           WHERE bank_id = %s AND unit_vector.kind = glossed.kind AND unit_vector.unit_id = glossed.unit_id AND model IN
+               (SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s)""",
+        ([kind for kind, _ in glossed], [number for _, number in glossed], bank, bank, GLOSSED_MODEL),
+    )
 
 
 def _reanalyze(db: Connection, bank: str) -> None:

@@ -33,6 +33,7 @@ from everthread.stores.base import (
     Store,
     UnitCosines,
     UnitReplacement,
+    UnitVersion,
 )
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
 from everthread.stores.postgres import (
@@ -243,7 +244,7 @@ class PostgresStore(Store):
             unchanged = {seq: data for seq, data in vectors.items() if seq in unchanged_numbers}
             if not unchanged:
                 return None
-            line_removal.remove_vectors(db, bank, sorted(unchanged), model)
+            bank_rows.remove_vectors(db, bank, sorted(unchanged), model)
             stored_model = bank_rows.get_or_create_model(db, bank, model, unchanged, models)
             return bank_rows.put_vectors(db, bank, stored_model, unchanged)
 
@@ -589,6 +590,9 @@ class PostgresStore(Store):
         chosen = None if ids is None else list(ids)
         values = (not kinds, list(kinds), chosen, chosen)
         return self._read(bank, lambda db: units.read(db, bank, condition, values))
+
+    def unit_version(self, bank: str, kind: str) -> UnitVersion:
+        return self._read(bank, lambda db: units.version(db, bank, kind))
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         spans = self._read(bank, lambda db: units.spans(db, bank, kind, retracted))

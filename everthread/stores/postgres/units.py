@@ -10,7 +10,7 @@ import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import to_micros
-from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement
+from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement, UnitVersion
 from everthread.stores.json_text import canonical_json
 from everthread.stores.postgres import evidence
 from everthread.stores.postgres import rows as bank_rows
@@ -21,6 +21,7 @@ from everthread.stores.units import (
     SINGLE_KINDS,
     UNIT_COLUMNS,
     UNIT_REF_COLUMNS,
+    VERSION_COLUMNS,
     UnitRef,
     build_unit,
     build_unit_rows,
@@ -214,6 +215,17 @@ def read(db: Connection, bank: str, condition: str, values: Sequence[object] = (
     """Return the units that meet an SQL condition, by kind and id."""
     query = f"SELECT {UNIT_COLUMNS} FROM everthread.unit WHERE bank_id = %s AND {condition} ORDER BY kind, unit_id"
     return [parse_unit(row) for row in db.execute(query, (bank, *values))]
+
+
+def version(db: Connection, bank: str, kind: str) -> UnitVersion:
+    """Return a value that changes with the units of a kind that are not retracted."""
+    row = db.execute(
+        f"""SELECT (SELECT created_at FROM everthread.bank WHERE bank_id = %s), {VERSION_COLUMNS}
+            FROM everthread.unit WHERE bank_id = %s AND kind = %s AND retracted_at IS NULL""",
+        (bank, bank, kind),
+    ).fetchone()
+    assert row is not None
+    return tuple(row)
 
 
 def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[int, int, int]]:

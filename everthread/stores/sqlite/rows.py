@@ -17,10 +17,19 @@ from everthread.stores.arrays import distinct_small, is_member, repeat_indexes
 from everthread.stores.base import LINE_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.postings import POSTING_DTYPE, group_by_term
-from everthread.stores.shared_rows import SESSION_GAP, describe_miscounts, new_session_name, pack_line, sum_by_name
+from everthread.stores.shared_rows import (
+    GLOSSED_MODEL,
+    GLOSSED_SINCE,
+    SESSION_GAP,
+    describe_miscounts,
+    new_session_name,
+    pack_line,
+    sum_by_name,
+)
 from everthread.stores.sqlite import column_blocks, dense_index, postings, token_codes
 from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.text.analyzer import count_terms, remove_quotes_json
+from everthread.text.gloss import is_glossed
 from everthread.types import ROLES, Role, Seqs, Stats, Vectors
 
 MAX_MODEL_NUMBER = (1 << 19) - 1  # above it the ids of vectors would not fit in 63 bits
@@ -271,8 +280,15 @@ def read_vectors(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tu
     return (stored_ids >> 12) - (model << 32), data
 
 
-def reanalyze(db: sqlite3.Connection) -> None:
-    """Analyse all lines again, after the analyser has changed."""
+def reanalyze(db: sqlite3.Connection, analyser: int) -> None:
+    """Analyse all lines again, after the analyser has changed; drop vectors of texts that it now glosses.
+
+    Args:
+        db: a connection in a transaction.
+        analyser: the version that analysed them.
+    """
+    if analyser < GLOSSED_SINCE:
+        _drop_unglossed_vectors(db)
     db.execute("DELETE FROM posting")
     lines = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE).copy()
     for start in range(0, len(lines), 1000):
@@ -287,6 +303,14 @@ def reanalyze(db: sqlite3.Connection) -> None:
     terms = np.bincount(index, lines["length"], len(numbers)).astype(np.int64)
     db.executemany("UPDATE session SET terms = ? WHERE number = ?", zip(terms.tolist(), numbers.tolist(), strict=True))
     db.execute("UPDATE bank SET (terms, head_terms) = (?, ?)", _sum_terms(lines))
+
+
+def _drop_unglossed_vectors(db: sqlite3.Connection) -> None:
+    lines = db.execute("SELECT seq, text FROM line WHERE retracted_at IS NULL AND text <> ''")
+    remove_vectors(db, [seq for seq, text in lines if is_glossed(text)], GLOSSED_MODEL)
+    units = [key for *key, text in db.execute("SELECT kind, unit_id, text FROM unit") if is_glossed(text)]
+    of_unit = "kind = ? AND unit_id = ? AND model IN (SELECT number FROM model WHERE name = ?)"
+    db.executemany(f"DELETE FROM unit_vector WHERE {of_unit}", [(*key, GLOSSED_MODEL) for key in units])
 
 
 _SELECT_TEXTS = """SELECT seq, text, metadata FROM line

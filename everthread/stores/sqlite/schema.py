@@ -172,5 +172,5 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
     if analyser > ANALYZER_VERSION:
         raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYZER_VERSION)
     if analyser < ANALYZER_VERSION:
-        rows.reanalyze(db)
+        rows.reanalyze(db, analyser)
         db.execute("UPDATE bank SET analyser = ?", (ANALYZER_VERSION,))

@@ -33,6 +33,7 @@ from everthread.stores.base import (
     Store,
     UnitCosines,
     UnitReplacement,
+    UnitVersion,
 )
 from everthread.stores.json_text import canonical_json
 from everthread.stores.postings import Postings, group_by_term
@@ -543,6 +544,11 @@ class SQLiteStore(Store):
         condition += "" if include_retracted else " AND retracted_at IS NULL"
         with self._bank(bank).file.read_once() as db:
             return units.read(db, condition, list(chosen.values()))
+
+    def unit_version(self, bank: str, kind: str) -> UnitVersion:
+        query = f"SELECT (SELECT created_at FROM bank), {shared_units.VERSION_COLUMNS} FROM unit WHERE kind = ?"
+        with self._bank(bank).file.read_once() as db:
+            return tuple(db.execute(f"{query} AND retracted_at IS NULL", (kind,)).fetchone())
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         with self._bank(bank).file.read_once() as db:

@@ -21,6 +21,7 @@ from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.postgres import schema, vacuum
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.shared_rows import GLOSSED_SINCE
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import NewUnit, ScribeJob
@@ -289,6 +290,20 @@ def test_concurrent_reads_analyse_a_bank_of_an_older_analyser_once(url: str) -> 
     assert read_term_rows(url) == before
     for store in stores:
         store.close()
+
+
+def test_vectors_of_chinese_lines_without_a_gloss_are_made_again(url: str) -> None:
+    with Memory.open("alice", store=url) as memory:
+        first = memory.observe_many(map(NewLine, ("我喜欢猫。", "I like cats.", "我也喜欢狗。")))[0]
+        memory.add_unit(NewUnit("note", "她喜欢猫。", 1, 1, first.said_at))
+    run(url, f"UPDATE everthread.bank SET analyser = {GLOSSED_SINCE - 1}")
+    with Memory.open("alice", store=url) as memory:
+        assert memory.store.check("alice") == []
+        assert memory.stats().pending == 2
+        assert len(memory.store.units_without_vectors("alice", memory.embedder.name, 384)) == 1
+        assert memory.backlog.embed_earlier()
+        assert memory.stats().pending == 0
+        assert memory.store.check("alice") == []
 
 
 def test_a_bank_of_a_later_analyser_is_rejected_but_can_be_forgotten(url: str) -> None:

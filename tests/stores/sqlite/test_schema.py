@@ -8,7 +8,8 @@ import pytest
 
 from everthread import Memory, NewLine
 from everthread.errors import BankTooNew
-from everthread.stores.sqlite import schema
+from everthread.stores.shared_rows import GLOSSED_SINCE
+from everthread.stores.sqlite import rows, schema
 from everthread.stores.sqlite.schema import MIGRATIONS, VERSION, migrate, version
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYZER_VERSION
@@ -132,6 +133,24 @@ def test_a_bank_of_an_older_analyser_is_analysed_again(tmp_path: Path) -> None:
         assert len(memory.recall("kettle", 50)) == 39
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT analyser FROM bank").fetchone() == (ANALYZER_VERSION,)
+
+
+@pytest.mark.parametrize(("analyser", "pending"), [(GLOSSED_SINCE - 1, 2), (GLOSSED_SINCE, 0)])
+def test_vectors_of_chinese_lines_without_a_gloss_are_made_again(tmp_path: Path, analyser: int, pending: int) -> None:
+    with Memory.open("alice", store=tmp_path) as memory:
+        first = memory.observe_many(map(NewLine, ("我喜欢猫。", "I like cats.", "我也喜欢狗。")))[0]
+        memory.add_unit(NewUnit("note", "她喜欢猫。", 1, 1, first.said_at))
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+        rows.reanalyze(db, analyser)
+    with Memory.open("alice", store=tmp_path) as memory:
+        assert memory.store.check("alice") == []
+        assert memory.stats().pending == pending
+        assert len(memory.store.units_without_vectors("alice", memory.embedder.name, 384)) == pending / 2
+        assert memory.backlog.embed_earlier(1) is (pending > 0)
+        while memory.backlog.embed_earlier(1):
+            pass
+        assert memory.stats().pending == 0
+        assert memory.store.check("alice") == []
 
 
 def test_a_bank_of_a_later_analyser_is_rejected(tmp_path: Path) -> None:

@@ -1,0 +1,219 @@
+"""Selects the facts that answer a question: about whom it names, the attributes that it asks for first. Pure.
+
+Only facts about those are selected whom a question names, by a name, a relation ("my sister", "Mia's husband") or as
+the one who asks. Of them, those of an attribute that it asks for, and those whose value it names; all, if it names
+nothing else. The words are data, in `selection.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, cached_property
+from typing import Any
+
+from everthread.facts.attributes import is_single
+from everthread.facts.grammar import Relation, load_grammar
+from everthread.facts.history import held_at
+from everthread.facts.known import WORD, Known, normalize_name, normalize_word
+from everthread.facts.types import Fact
+from everthread.text.analyzer import STOP_WORDS, detect_language, normalize, terms
+from everthread.text.word_lists import load_word_lists
+
+MAX_CHARS = 500  # of a question that are read; a longer text names many people and asks for none of them
+MAX_NAME_WORDS = 4
+UNSPACED_LANGUAGES = ("zh", "ja")
+DEFAULT_LANGUAGE = "en"
+
+FindAsker = Callable[[], str | None]  # None: it is unknown who asks
+
+_POSSESSIVE = re.compile(r"['’]s$")
+_LISTS = load_word_lists(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whom a question names, and what it asks for.
+
+    Attributes:
+        subjects: the names of entities, in the order in which the question names them.
+        relatives: whose relatives it names, and what they are: ("Nora", "sister"). Of these people nothing else is
+            asked.
+        attributes: the attributes that it asks for.
+        terms: its terms, without those of names.
+        is_broad: whether it asks for all that is known of them.
+    """
+
+    subjects: tuple[str, ...]
+    relatives: tuple[tuple[str, str], ...]
+    attributes: frozenset[str]
+    terms: frozenset[str]
+    is_broad: bool
+
+
+def select_facts(question: str, known: Known, find_asker: FindAsker, moment: datetime, *, is_past: bool) -> list[Fact]:
+    """Select the facts that answer a question, the most relevant first.
+
+    Args:
+        question: the question.
+        known: what is known in the bank.
+        find_asker: finds the name of the entity that asks.
+        moment: when it is asked.
+        is_past: whether it is asked as of that moment, so that later statements are left out.
+    """
+    asked = read_question(question, known, find_asker)
+    known_at = moment if is_past else None
+    ranked: list[tuple[tuple[int, bool, bool, float], Fact]] = []
+    for subject, attributes in _list_subjects(asked):
+        for fact in known.facts_about(subject, known_at):
+            rank = _rank(fact, known, asked, attributes)
+            holds = held_at(fact, moment)
+            if rank and (holds or (fact.until is not None and fact.replaced_by is None and rank > 1)):
+                ranked.append(((-rank, not holds, not is_single(fact.attribute), -fact.said_at.timestamp()), fact))
+    return [fact for _, fact in sorted(ranked, key=lambda each: each[0])]
+
+
+def read_question(question: str, known: Known, find_asker: FindAsker) -> Asked:
+    """Find out whom a question names, and what it asks for."""
+    question = question[:MAX_CHARS]
+    language = detect_language(question)
+    lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
+    names = _Names(known, find_asker, language, lists)
+    subjects, relatives, rest = (names.find_unspaced if language in UNSPACED_LANGUAGES else names.find)(question)
+    attributes = _find_attributes(rest, language)
+    left = frozenset(terms(rest)) - _fold_words(lists["everything"]) - _fold_words(lists["speaker"])
+    is_broad = not attributes and not left if language not in UNSPACED_LANGUAGES else not attributes
+    return Asked(tuple(subjects), tuple(relatives), attributes, frozenset(terms(rest)), is_broad)
+
+
+def _list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]:
+    """Yield whom facts are selected about, and the attributes to which they are restricted."""
+    for subject in asked.subjects:
+        yield subject, None
+    for owner in dict.fromkeys(owner for owner, _ in asked.relatives):
+        if owner not in asked.subjects:
+            yield owner, {attribute for each, attribute in asked.relatives if each == owner}
+
+
+def _rank(fact: Fact, known: Known, asked: Asked, attributes: Collection[str] | None) -> int:
+    """Return how relevant a fact is: 3 its attribute is asked for, 2 its value is named, 1 all is asked for, 0 not."""
+    if attributes is not None:
+        return 3 if fact.attribute in attributes else 0
+    if fact.attribute in asked.attributes or (fact.subject, fact.attribute) in asked.relatives:
+        return 3
+    if not asked.terms.isdisjoint(known.value_terms(fact)):
+        return 2
+    return int(asked.is_broad)
+
+
+class _Names:
+    """Finds the entities that a question names."""
+
+    def __init__(self, known: Known, find_asker: FindAsker, language: str, lists: Mapping[str, Any]) -> None:
+        self._known, self._find_asker, self._lists = known, find_asker, lists
+        grammar = load_grammar(language)
+        self._relations: Mapping[str, Relation] = {} if grammar is None else grammar.relations
+
+    @cached_property
+    def _asker(self) -> str | None:
+        return self._find_asker()
+
+    def find(self, question: str) -> tuple[list[str], list[tuple[str, str]], str]:
+        """Return subjects, relatives, and the question without names."""
+        words = [match[0] for match in WORD.finditer(question)]
+        keys = [normalize_word(word) for word in words]
+        is_small = question == question.lower()
+        subjects: dict[str, None] = {}
+        relatives: dict[tuple[str, str], None] = {}
+        rest: list[str] = []
+        at = 0
+        while at < len(words):
+            owners, length = self._find_name(words, keys, at, is_small)
+            is_owner = at + length < len(words) and keys[at + length] in self._relations
+            if keys[at] in self._lists["owner"] and self._asker is not None:
+                owners, length, is_owner = [self._asker], 1, at + 1 < len(words) and keys[at + 1] in self._relations
+            if not owners:
+                rest.append(words[at])
+            elif is_owner and (keys[at] in self._lists["owner"] or _POSSESSIVE.search(words[at + length - 1])):
+                relation = self._relations[keys[at + length]]
+                for owner in owners:
+                    relatives[owner, relation.attribute] = None
+                    subjects |= dict.fromkeys(self._find_relatives(owner, relation))
+                length += 1
+            else:
+                subjects |= dict.fromkeys(owners)
+            at += length
+        own = {normalize(word) for word in rest} & set(self._lists["speaker"])
+        if own - (set(self._lists["object"]) if subjects else set()) and self._asker is not None:
+            subjects[self._asker] = None
+        return list(subjects), list(relatives), " ".join(rest)
+
+    def _find_name(self, words: Sequence[str], keys: Sequence[str], at: int, is_small: bool) -> tuple[list[str], int]:
+        """Return the entities of the longest name that begins at a word, and the number of its words; else 1."""
+        for length in range(min(MAX_NAME_WORDS, len(words) - at), 0, -1):
+            if not is_small and not words[at][:1].isupper():
+                continue
+            found = self._known.names.get(" ".join(keys[at : at + length]))
+            if found and not (length == 1 and keys[at] in STOP_WORDS):
+                return list(found), length
+        return [], 1
+
+    def find_unspaced(self, question: str) -> tuple[list[str], list[tuple[str, str]], str]:
+        """Return the same as `find` in a script without spaces, where names stand anywhere."""
+        text = normalize(question)
+        subjects: dict[str, None] = {}
+        relatives: dict[tuple[str, str], None] = {}
+        for key, names in self._known.names.items():
+            if key in text:
+                subjects |= dict.fromkeys(names)
+                text = text.replace(key, " ")
+        for word, relation in self._relations.items():
+            for owner in self._lists["owner"]:
+                if self._asker is not None and f"{owner}{word}" in text:
+                    relatives[self._asker, relation.attribute] = None
+                    subjects |= dict.fromkeys(self._find_relatives(self._asker, relation))
+                    text = text.replace(f"{owner}{word}", " ")
+        if self._asker is not None and any(word in text for word in self._lists["speaker"]):
+            subjects[self._asker] = None
+        return list(subjects), list(relatives), text
+
+    def _find_relatives(self, owner: str, relation: Relation) -> Iterator[str]:
+        """Yield the entities that are something to another one: "my sister", "Mia's cat"."""
+        found = [fact.value for fact in self._known.facts_about(owner) if fact.attribute == relation.attribute]
+        for name in (*found, f"{owner}'s {relation.attribute}", f"{owner}'s {relation.noun}"):
+            for entity in self._known.names.get(normalize_name(name), ()):
+                if relation.attribute != "pet" or self._is_kind(entity, relation.noun):
+                    yield entity
+
+    def _is_kind(self, pet: str, noun: str) -> bool:
+        kinds = [normalize(fact.value) for fact in self._known.facts_about(pet) if fact.attribute == "kind"]
+        return not kinds or noun == "pet" or noun in kinds
+
+
+def _find_attributes(text: str, language: str) -> frozenset[str]:
+    """Return the attributes for which a question without names asks."""
+    if language in UNSPACED_LANGUAGES:
+        cues = _LISTS[language]["attributes"]
+        return frozenset(name for name, words in cues.items() if any(word in text for word in words))
+    words = frozenset(map(normalize, WORD.findall(text)))
+    by_word = _cues(language if language in _LISTS else DEFAULT_LANGUAGE)
+    found = {attribute for word in words for attribute in by_word.get(word, ())}
+    grammar = load_grammar(language)
+    relations = {} if grammar is None else grammar.relations
+    return frozenset(found | {relations[word].attribute for word in words if word in relations})
+
+
+@cache
+def _cues(language: str) -> Mapping[str, frozenset[str]]:
+    """Return the attributes that each word asks for."""
+    by_word: dict[str, set[str]] = {}
+    for attribute, words in _LISTS[language]["attributes"].items():
+        for word in words:
+            by_word.setdefault(normalize(word), set()).add(attribute)
+    return {word: frozenset(attributes) for word, attributes in by_word.items()}
+
+
+def _fold_words(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(term for word in words for term in terms(word))

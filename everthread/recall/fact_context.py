@@ -1,0 +1,103 @@
+"""Adds facts to a context: what is known of whom a question names, and which of its lines are no longer true. Pure.
+
+Facts come before the passages, in the room that these leave, so that no line is left out for a fact. What a passage
+says is not repeated as a fact. A line that stated what has ended or was replaced since gets a note: "[until March 2026;
+then: Berlin]". The relevance gate decides as without facts: a context without hits gets none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from everthread.facts.known import Known
+from everthread.facts.selection import FindAsker, select_facts
+from everthread.facts.sentences import describe_end, describe_fact
+from everthread.facts.storage import FACT
+from everthread.facts.types import Fact
+from everthread.recall.types import ContextLimits, Query
+from everthread.text.analyzer import detect_language
+from everthread.text.formatting import Source, format_facts, format_lines
+from everthread.types import Context, Filter, FoundUnit, Line, Unit, now
+
+HEADING = "[What is known]"
+MAX_FACTS = 8  # more say little about what was asked
+
+
+@dataclass(frozen=True, slots=True)
+class FactSource:
+    """What is known in a bank, and what finds the name of the entity that asks."""
+
+    known: Known
+    find_asker: FindAsker
+
+
+def add_facts(context: Context, query: Query, facts: FactSource, limits: ContextLimits) -> Context:
+    """Add facts to a context, and notes to its lines.
+
+    A query with a filter gets none, because facts follow from all lines.
+
+    Args:
+        context: the context with lines only.
+        query: the query.
+        facts: what is known.
+        limits: the limits of the context.
+    """
+    if not context.hits or not facts.known.stored or query.where not in (None, Filter()):
+        return context
+    noted = _add_notes(context, query, facts.known, limits)
+    stated = {line.seq for line in context.lines}.union(query.exclude)
+    moment = query.as_of or now()
+    found = select_facts(query.text, facts.known, facts.find_asker, moment, is_past=query.as_of is not None)
+    new = islice((fact for fact in found if stated.isdisjoint(fact.seqs)), MAX_FACTS)
+    return _fill(noted, [_build_unit(fact, facts.known, query) for fact in new], limits)
+
+
+def _fill(context: Context, units: Sequence[FoundUnit], limits: ContextLimits) -> Context:
+    """Put facts before a context's text, as many as there is room for."""
+    for count in range(len(units), 0, -1):
+        text = f"{HEADING}\n{format_facts(units[:count])}\n\n{context.text}"
+        if (tokens := limits.count(text)) <= limits.tokens:
+            return replace(context, text=text, tokens=tokens, facts=tuple(units[:count]))
+    return context
+
+
+def _build_unit(fact: Fact, known: Known, query: Query) -> FoundUnit:
+    """Build the unit of a fact, with the sentence for it in the language of the query."""
+    _, number = known.stored[fact.id]
+    unit = Unit(
+        id=number,
+        kind=FACT,
+        text=describe_fact(fact, detect_language(query.text)),
+        first_seq=min(fact.seqs, default=0),
+        last_seq=max(fact.seqs, default=0),
+        said_at=fact.said_at,
+        valid_from=fact.said_at,
+        metadata={"subject": fact.subject, "attribute": fact.attribute, "value": fact.value, "lines": [*fact.seqs]},
+    )
+    return FoundUnit(unit, "", FACT)
+
+
+def _add_notes(context: Context, query: Query, known: Known, limits: ContextLimits) -> Context:
+    """Add to each line what it states that is no longer true, as far as there is room."""
+    notes = {line.seq: note for line in context.lines if (note := _describe_ended(line, query, known))}
+    if not notes or format_lines(context.sources) != context.text:  # the text is of another form
+        return context
+    sources = tuple(_add_note(source, notes) for source in context.sources)
+    text = format_lines(sources)
+    tokens = limits.count(text)
+    return replace(context, text=text, tokens=tokens, sources=sources) if tokens <= limits.tokens else context
+
+
+def _describe_ended(line: Line, query: Query, known: Known) -> str:
+    moment = query.as_of or now()
+    ended = known.ended_facts(line.seq, query.as_of)
+    notes = [describe_end(fact, detect_language(line.text)) for fact in ended if fact.until and fact.until <= moment]
+    return "; ".join(notes)
+
+
+def _add_note(source: Source, notes: Mapping[int, str]) -> Source:
+    if not isinstance(source, Line) or source.seq not in notes:
+        return source
+    return replace(source, text=f"{source.text} [{notes[source.seq]}]")

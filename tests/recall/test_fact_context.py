@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from everthread.memory import Memory
+from everthread.types import Context, Filter, NewLine
+
+FIRST = datetime(2024, 1, 1, tzinfo=UTC)
+TALK = (
+    "I live in Porto.",
+    "My sister Mia works at Acme.",
+    "I love jazz.",
+    "I'm allergic to walnuts.",
+    "The weather is awful today.",
+    "Mia has a cat called Miso.",
+    "I moved to Berlin in March 2024.",
+    "I'm a nurse.",
+    "We went to the lake and it was lovely.",
+)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open("nora", store=tmp_path) as opened:
+        opened.observe_many(
+            NewLine(text, "Nora", said_at=FIRST + timedelta(days=20 * number), session=str(number))
+            for number, text in enumerate(TALK)
+        )
+        yield opened
+
+
+def facts_of(context: Context) -> list[str]:
+    return [fact.text for fact in context.facts]
+
+
+def test_a_line_that_is_no_longer_true_says_so(memory: Memory) -> None:
+    text = memory.context("Where do I live?", facts=True).text
+    assert "Nora: I live in Porto. [until March 2024; then: Berlin]" in text
+
+
+def test_what_a_passage_says_is_not_repeated_as_a_fact(memory: Memory) -> None:
+    assert facts_of(memory.context("Where does my sister work?", facts=True)) == []
+
+
+def test_facts_whose_lines_are_not_found_come_before_the_passages(memory: Memory, tmp_path: Path) -> None:
+    options = {"max_hits": 1, "neighbours": 0, "facts": True}
+    with Memory.open("nora", store=tmp_path, options=options) as narrow:
+        context = narrow.context("Where does Nora live, and what is Nora allergic to?", gate=False)
+    assert "Nora lives in Berlin (since March 2024; before: Porto)." in facts_of(context)
+    assert context.text.startswith("[What is known]\nNora")
+    assert context.text.endswith(f"Nora: {context.lines[-1].text}")
+    stated = {seq for fact in context.facts for seq in range(fact.unit.first_seq, fact.unit.last_seq + 1)}
+    assert stated.isdisjoint(line.seq for line in context.lines)
+
+
+def test_lines_in_the_prompt_are_not_repeated_as_facts(memory: Memory) -> None:
+    context = memory.context("Where do I live?", facts=True, exclude=[7])
+    assert facts_of(context) == []
+    assert "Porto" in context.text
+
+
+def test_no_line_is_left_out_for_a_fact(memory: Memory) -> None:
+    for budget in (30, 60, 120):
+        plain = memory.context("What does Nora love?", budget, gate=False)
+        context = memory.context("What does Nora love?", budget, gate=False, facts=True)
+        assert [line.seq for line in context.lines] == [line.seq for line in plain.lines]
+        assert context.tokens <= budget
+
+
+def test_a_question_that_nothing_answers_gets_no_facts(memory: Memory) -> None:
+    context = memory.context("What was the final score of the 1986 match in Turin?", facts=True)
+    assert (context.text, context.facts) == ("", ())
+
+
+def test_facts_are_those_of_the_moment(memory: Memory) -> None:
+    context = memory.context("Where do I live?", facts=True, as_of=FIRST + timedelta(days=30))
+    assert "Porto" in context.text
+    assert "Berlin" not in context.text
+
+
+def test_a_filter_leaves_facts_out(memory: Memory) -> None:
+    context = memory.context("Where do I live?", facts=True, where=Filter(until=FIRST + timedelta(days=1)))
+    assert "Berlin" not in context.text
+
+
+def test_a_forgotten_value_is_in_no_note(memory: Memory) -> None:
+    memory.context("Where do I live?", facts=True)
+    memory.forget(seq=7)
+    assert "Berlin" not in memory.context("Where do I live?", facts=True).text
