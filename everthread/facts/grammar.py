@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from everthread.facts.variants import add_variants
 from everthread.text.word_lists import alternation
 
 FOLDER = Path(__file__).parent / "patterns"
@@ -30,7 +31,7 @@ HEADS = ("subject", "owner", "possessor")
 CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "joined_block", "lowercase")
 BLOCKS = ("line", "sentence", "before", "after")
 
-Gender = Literal["f", "m", ""]
+Gender = Literal["f", "m", "n", ""]
 
 _MACRO = re.compile(r"\{([a-z_]+)(?::([a-z_]+)([*+]?))?\}")
 _WRITTEN = {" ": r"(?>\s+)", "'": "['’]?", "’": "['’]"}
@@ -44,7 +45,7 @@ class Relation:
     Attributes:
         attribute: the attribute that it means: "sister", "pet".
         noun: the word for one of them by which an unnamed one is called: "sister", "wife", "dog".
-        gender: "f", "m", or empty if the word doesn't say.
+        gender: "f", "m", "n" (of animals, where these have their own pronoun), or empty if the word doesn't say.
         described_by: the attribute of pets that the word is a value of: "kind" ("dog") or "breed" ("beagle").
         is_plural: whether it means several.
     """
@@ -88,12 +89,13 @@ class Pattern:
         ends: whether they state that something no longer holds.
         is_event: whether they state a change, so that "last week" is when it began or ended.
         bare: where the subject may be left out, so that it is the speaker: "sentence" (at its beginning), "clause" or
-            "never".
+            "never"; "verb" where the form of the verb shows it.
         prefix: a word that the value needs before it: "no " in "no meat".
         about: the only ones that they are about.
         joins: whether they may go on with the subject of the clause before: "and love hiking".
         reported: whether they may be in reported speech: "she says it's asthma and put me on salbutamol".
         of_known: whether they only end what is known to hold.
+        answers: what the question must have that the line answers; such a pattern needs no subject.
         context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
         is_gone: whether the subject is a pet or a partner that is no longer there.
@@ -105,12 +107,13 @@ class Pattern:
     anywhere: bool = False
     ends: bool = False
     is_event: bool = False
-    bare: Literal["sentence", "clause", "never"] = "never"
+    bare: Literal["sentence", "clause", "verb", "never"] = "never"
     prefix: str = ""
     about: Literal["speaker", "others", "pets", "anyone"] = "anyone"
     joins: bool = True
     reported: bool = False
     of_known: bool = False
+    answers: re.Pattern[str] | None = None
     context: re.Pattern[str] | None = None
     attribute: str = ""
     is_gone: bool = False
@@ -123,14 +126,20 @@ class Grammar:
 
     Attributes:
         starts: where a clause begins; its group `joined` if the clause may go on with the subject of the one before.
+        has_capital_nouns: whether not only names have capital letters.
         joined_speaker: what a clause begins with that goes on about the speaker: "and work".
         joined_other: what one begins with that goes on about another person: "and works".
         joined_block: with it before, a clause goes on with something else: "I want to go and study".
         lowercase: what is in a line by someone who writes without capital letters.
+        addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
+            any other isn't about who gives it.
+        keeps_subject: whether a subject that is left out is that of the sentence before in the line, if it had one.
+        is_unspaced: whether words have no spaces between them, and names no capital letters.
         openers: words that may precede a clause's subject and say nothing.
         heads: the expressions of subjects and owners. Their groups say which one they mean: `speaker`, `relation` (with
             `relation_name`), `name`, `pronoun`, `relative` ("who").
-            A possessor is looked for anywhere in a sentence.
+            A possessor is looked for anywhere in a sentence. `introduced` may follow a subject; its group `relation`
+            is who or what the next clauses are about: "we adopted a dog, it's called …".
         persons: mentions of people, with the same groups.
         line_block: with it in a line, the line states nothing.
         sentence_block: with it in a sentence, the sentence states nothing.
@@ -140,6 +149,7 @@ class Grammar:
         separators: what is between the values of a list.
         never: what is never a value.
         relations: the words for relations, in small letters.
+        favourites: the English word for each kind of thing that may be a favourite.
         pronouns: the gender of each pronoun and possessive.
         patterns: the patterns.
         since: the moments since which a state holds.
@@ -153,6 +163,10 @@ class Grammar:
     starts: re.Pattern[str]
     openers: re.Pattern[str]
     lowercase: re.Pattern[str]
+    addressed: re.Pattern[str]
+    keeps_subject: bool
+    is_unspaced: bool
+    has_capital_nouns: bool
     joined_speaker: re.Pattern[str]
     joined_other: re.Pattern[str]
     joined_block: re.Pattern[str]
@@ -166,6 +180,7 @@ class Grammar:
     separators: re.Pattern[str]
     never: re.Pattern[str]
     relations: Mapping[str, Relation]
+    favourites: Mapping[str, str]
     pronouns: Mapping[str, Gender]
     patterns: tuple[Pattern, ...]
     since: tuple[re.Pattern[str], ...]
@@ -198,7 +213,12 @@ def load_grammar(language: str, *, lowercase: bool = False) -> Grammar | None:
             place of others.
     """
     path = FOLDER / f"{language}.toml"
-    return _Builder(tomllib.loads(path.read_text(encoding="utf-8")), lowercase).build() if path.is_file() else None
+    if not path.is_file():
+        return None
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    if "variants" in table:
+        table = add_variants(table, dict(table["variants"].split()))
+    return _Builder(table, lowercase).build()
 
 
 class _Builder:
@@ -217,10 +237,10 @@ class _Builder:
             "relative_many": [word for word, each in self.relations.items() if each.is_plural],
             "pet_one": [w for w, each in self.relations.items() if each.attribute == "pet" and not each.is_plural],
             "pet_many": [w for w, each in self.relations.items() if each.attribute == "pet" and each.is_plural],
-            "year": r"(?P<year>(?:19|20)\d\d)(?!\w)",
+            "year": r"(?P<year>(?:19|20)\d\d)(?![\da-z])",
             "month": f"(?P<month>{alternation(self.months)})",
             "day": r"(?P<day>[0-3]?\d)",
-            "count": rf"(?P<count>\d{{1,2}}|{'|'.join(moments['counts'])})",
+            "count": rf"(?P<count>\d{{1,2}}|{'|'.join(_longest_first(moments['counts']))})",
             "unit": f"(?P<unit>{alternation(_longest_first(self.units))})",
             "step": f"(?P<step>{alternation(_longest_first(self.units))})",
             "days_ago": f"(?P<days_ago>{alternation(_longest_first(moments['days_ago']))})",
@@ -229,15 +249,23 @@ class _Builder:
 
     def build(self) -> Grammar:
         table, moments = self.table, self.table["moments"]
-        heads = {name: self._compile((r"\b" if name == "possessor" else "") + self.macros[name]) for name in HEADS}
+        is_unspaced = bool(table["clauses"].get("is_unspaced", False))
+        edge = "" if is_unspaced else r"\b"
+        heads = {name: self._compile((edge if name == "possessor" else "") + self.macros[name]) for name in HEADS}
+        heads["introduced"] = self._compile(self.macros.get("introduced", NEVER))
         return Grammar(
             **{name: self._compile(table["clauses"][name]) for name in CLAUSES},
+            addressed=self._compile(table["clauses"].get("addressed", NEVER)),
+            keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
+            is_unspaced=is_unspaced,
+            has_capital_nouns=bool(table["clauses"].get("has_capital_nouns", False)),
             heads=heads,
             persons=self._compile(self.macros["person"]),
             **{f"{name}_block": self._compile(table["blocks"][name]) for name in BLOCKS},
             **{name: self._compile(self.macros[name]) for name in ("leading", "never")},
             separators=self._compile(["{last_separator}", "{separator}"]),
             relations=self.relations,
+            favourites=table.get("favourites", {}),
             pronouns=table["pronouns"],
             patterns=tuple(map(self._read_pattern, table["patterns"])),
             since=tuple(map(self._compile, moments["since"])),
@@ -250,8 +278,7 @@ class _Builder:
 
     def _read_pattern(self, table: Mapping[str, Any]) -> Pattern:
         fields = {**table, "cues": tuple(table["cues"]), "forms": tuple(map(self._read_form, table["forms"]))}
-        if "context" in table:
-            fields["context"] = self._compile(table["context"])
+        fields |= {name: self._compile(table[name]) for name in ("answers", "context") if name in table}
         return Pattern(**fields)
 
     def _read_form(self, template: str) -> Form:
@@ -310,6 +337,6 @@ def _list_relations(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, 
         for words in table["words"]:
             one, *many = words
             noun = one if attribute == "pet" else table.get("noun", attribute)
-            found.append((one, Relation(attribute, noun, gender, by, False)))
-            found += [(word, Relation(attribute, noun, gender, by, True)) for word in many]
+            found.append((one.lower(), Relation(attribute, noun, gender, by, False)))
+            found += [(word.lower(), Relation(attribute, noun, gender, by, True)) for word in many]
     yield from sorted(found, key=lambda each: len(each[0]), reverse=True)

@@ -9,17 +9,17 @@ in it. The sentence around a clause has rules: questions, conditions, quotes, re
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE, RELATIONS
-from everthread.facts.grammar import Form, Gender, Grammar, Pattern, Relation, load_grammar
-from everthread.facts.history import value_key
+from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE
+from everthread.facts.beings import Being, Names
+from everthread.facts.grammar import Form, Gender, Grammar, Pattern, load_grammar
 from everthread.facts.moments import find_moment, read_told_moment
 from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language, remove_quotes
-from everthread.text.questions import is_question_only
+from everthread.text.questions import is_question, is_question_only
 from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
@@ -29,9 +29,11 @@ MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
+DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 _SENTENCE_ENDS = ".!?。！？"
+_COMMA = re.compile("[,，]")
 _MASK = "\x00"  # in the place of a quoted character: no value has it
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,500}(?:\"|$)|“[^”\n]{1,500}(?:”|$)|„[^“”\n]{1,500}(?:[“”]|$)|«[^»\n]{1,500}(?:»|$)"
@@ -55,97 +57,33 @@ def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> l
     return [statement for line in lines for statement in reader.read(line)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Being:
-    """The person or pet that a clause is about.
-
-    Attributes:
-        name: the name, or the relation of one whose name isn't known: "Nora's sister".
-        gender: "f", "m", or empty if unknown.
-        relation: its relation, as the owner and the attribute, if the clause says so.
-        is_speaker: whether it is who says it.
-        is_certain: whether it is known to be a person or a pet. A pronoun could also mean any other name.
-        end: where in the sentence the words for it end.
-    """
-
-    name: str
-    gender: Gender = ""
-    relation: tuple[str, str] | None = None
-    is_speaker: bool = False
-    is_certain: bool = True
-    end: int = 0
-
-    def fits(self, about: str) -> bool:
-        """Return whether a pattern that is only about some is about it."""
-        if about == "pets":
-            return self.relation is not None and self.relation[1] == "pet"
-        return about == "anyone" or self.is_speaker == (about == "speaker")
-
-
-@dataclass(slots=True)
-class _Names:
-    """The names that were stated so far."""
-
-    relatives: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    kinds: dict[str, str] = field(default_factory=dict)  # of pets, by name
-    spelling: dict[str, str] = field(default_factory=dict)  # by the name in small letters
-    genders: dict[str, Gender] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)  # the names of those who were known by a relation
-    values: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
-    speakers: set[str] = field(default_factory=set)
-
-    def add(self, statement: Statement) -> None:
-        """Learn the names in a statement."""
-        self.values[statement.subject, statement.attribute].add(value_key(statement.value))
-        if statement.attribute in RELATIONS:
-            names = self.relatives[statement.subject, statement.attribute]
-            if statement.ends:
-                names.pop(statement.value, None)
-            elif statement.value[:1].isupper() or statement.value == statement.value.lower() != "":
-                names[statement.value] = None
-                self.spelling.setdefault(statement.value.lower(), statement.value)
-        elif statement.attribute == "kind":
-            self.kinds[statement.subject] = statement.value.lower()
-        self.spelling.setdefault(statement.subject.lower(), statement.subject)
-
-    def holds(self, subject: str, attribute: str, value: str) -> bool:
-        """Return whether a value was stated, or one that begins with it."""
-        return any(known.startswith(value_key(value)) for known in self.values.get((subject, attribute), ()))
-
-    def is_known(self, name: str) -> bool:
-        """Return whether a name was stated, or is that of a speaker."""
-        return name.lower() in self.spelling or name in self.speakers
-
-    def find_relative(self, owner: str, relation: Relation) -> str | None:
-        """Return the name of the only one of this relation to its owner, if there is just one."""
-        names = [
-            name
-            for name in self.relatives.get((owner, relation.attribute), ())
-            if relation.attribute != "pet" or self.kinds.get(name) == relation.noun
-        ]
-        return names[0] if len(names) == 1 else None
-
-    def find_owner(self, name: str) -> tuple[str, str] | None:
-        """Return the owner and the attribute of a relative by name."""
-        return next((key for key, names in self.relatives.items() if name in names), None)
-
-
 class _Reader:
     """Reads consecutive lines, and keeps the names and the last sentences."""
 
     def __init__(self, known: Iterable[Statement]) -> None:
-        self.names = _Names()
+        self.names = Names()
         self.recent: deque[_Sentence] = deque(maxlen=MAX_RECENT)
+        self.language = DEFAULT_LANGUAGE  # of the last line whose words show it
         for statement in known:
             self.names.add(statement)
 
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
         text = _QUOTE.sub(_mask, remove_quotes(line.text[:MAX_CHARS], line.metadata))
-        grammar = _find_grammar(text)
+        language = detect_language(text)
+        self.names.speakers.add(line.speaker)
+        found = self._read_in(language, line, text)
+        if language != DEFAULT_LANGUAGE:
+            self.language = language
+        elif line.role == "user" and not found and self.language != DEFAULT_LANGUAGE:  # a short line shows none
+            found = self._read_in(self.language, line, text)
+        return found
+
+    def _read_in(self, language: str, line: Line, text: str) -> list[Statement]:
+        """Return what a line states, read as one in a language."""
+        grammar = _find_grammar(language, text)
         if grammar is None:
             return []
-        self.names.speakers.add(line.speaker)
         if line.role != "user":
             self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
             return []
@@ -166,7 +104,9 @@ class _Reader:
         """Yield the statements of a line, about those whose names the line gives by their names."""
         statements = list(statements)
         pets = {each.value: each.subject for each in statements if each.attribute == "pet"}
-        named = {(pets[each.subject], each.value) for each in statements if each.subject in pets}  # owner and kind
+        named = {
+            (pets[each.subject], each.value.lower()) for each in statements if each.subject in pets
+        }  # owner and kind
         for each in statements:
             is_nameless = each.attribute == "pet" and any(
                 owner == each.subject and kind in each.value.lower() and each.value not in self.names.kinds
@@ -184,20 +124,27 @@ class _Sentence:
     line: Line
     grammar: Grammar
     patterns: Sequence[Pattern]
-    names: _Names
+    names: Names
     before: Sequence[_Sentence]  # the sentences before it
-    beings: list[_Being] | None = None
+    beings: list[Being] | None = None
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
+    current: Being | None = None  # what a clause without a subject is about
+    is_lost: bool = False  # whether such a clause is about one that isn't known
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
-        if patterns:
+        if any(pattern.answers for pattern in patterns):
+            question = self._question()
+            patterns = [each for each in patterns if each.answers is None or each.answers.search(question)]
+        if self.grammar.keeps_subject and self._goes_on_in_line():
+            self.current, self.is_lost = self.before[-1].current, self.before[-1].is_lost
+        if patterns or self.grammar.keeps_subject:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
 
-    def find_beings(self) -> list[_Being]:
+    def find_beings(self) -> list[Being]:
         """Return those that the sentence mentions by a relation or a name, except speakers."""
         if self.beings is None:
             self.beings = []
@@ -205,9 +152,20 @@ class _Sentence:
                 being = self._identify_mention(match)
                 if being is not None and not being.is_speaker and being.name not in self.names.speakers:
                     self.beings.append(being)
+            if self.grammar.is_unspaced:
+                self.beings += self._find_names()
         return self.beings
 
-    def _find_focus(self) -> list[_Being]:
+    def _find_names(self) -> Iterator[Being]:
+        """Yield those that a text without spaces mentions by a known name only."""
+        at = 0
+        while at < len(self.text):
+            end = self.names.find_at(self.text, at)
+            if end and self.text[at:end] not in self.names.speakers:
+                yield self._find_named(self.text[at:end], end)
+            at = end or at + 1
+
+    def _find_focus(self) -> list[Being]:
         """Return those that were mentioned last, in this line or shortly before it."""
         for each in reversed(self.before):
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
@@ -216,15 +174,18 @@ class _Sentence:
                 return beings
         return []
 
-    def _identify_mention(self, match: re.Match[str]) -> _Being | None:
+    def _identify_mention(self, match: re.Match[str]) -> Being | None:
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
+        if name and match["name"] and self.grammar.is_unspaced:
+            return self._find_named(name, match.end())
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
-        if not name or not (match["other"] or (name[0].isupper() and not is_first)):
+        is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
+        if not name or not (match["other"] or is_name):
             return None
-        return _Being(name, is_certain=is_alone, end=match.end())
+        return Being(name, is_certain=is_alone, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
@@ -244,11 +205,11 @@ class _Sentence:
                             yield from self._state(pattern, form, match, being, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
-        current: _Being | None = None
         for start, is_joined in self._find_starts():
             heads = self._find_heads(start)
-            if "subject" in heads:
-                current = heads["subject"][0]
+            was_lost = self.is_lost
+            self._follow(heads, start)
+            current = self.current
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
             for pattern in patterns:
                 for form in pattern.forms:
@@ -261,9 +222,13 @@ class _Sentence:
                         found = (being, self._space_before(start)) if being else None
                         match = self._match(form, pattern, *found) if found else None
                     if found and match and not self._is_blocked(pattern, start, match.end()):
+                        if self.grammar.keeps_subject:
+                            self.current = self.current or found[0]
                         yield from self._state(pattern, form, match, found[0], start)
+            if not was_lost:
+                self._introduce(start, goes_on, *heads.get("subject", (None, start)))
 
-    def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
+    def _find_heads(self, start: int) -> dict[str, tuple[Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
         found = {"": (self._speaker(), start)}
         for name in ("subject", "owner"):
@@ -271,16 +236,68 @@ class _Sentence:
             being = None if match is None else self._identify(match)
             if match is not None and being is not None:
                 found[name] = being, match.end()
+            elif name == "subject" and self.grammar.is_unspaced and (end := self.names.find_at(self.text, start)):
+                found[name] = self._find_named(self.text[start:end], end), end
         return found
 
-    def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
+    def _follow(self, heads: Mapping[str, tuple[Being, int]], start: int) -> None:
+        """Keep the subject of a clause for the clauses after it."""
+        if "subject" in heads:
+            self.current, self.is_lost = heads["subject"][0], False
+        elif self.grammar.keeps_subject and (
+            self.grammar.heads["subject"].match(self.text, start) is not None or self._is_about_other(start)
+        ):
+            self.current, self.is_lost = None, True
+
+    def _find_named(self, name: str, end: int) -> Being:
+        """Return the one of a name."""
+        if name in self.names.speakers:
+            return Being(name, is_speaker=name == self.line.speaker, end=end)
+        known = self.names.spelling.get(name.lower(), name)
+        return Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
+
+    def _introduce(self, start: int, current: Being | None, subject: Being | None, at: int) -> None:
+        """Make what a clause introduces the subject of the clauses after it: "we adopted a dog, called …"."""
+        match = self.grammar.heads["introduced"].match(self.text, at)
+        if match is None:
+            return
+        if match["relation"] is None:
+            self.current, self.is_lost = self._identify(match), False
+            return
+        owner = subject or current or (self._speaker() if self._is_first(start) else None)
+        attribute = self.grammar.relations[match["relation"].lower()].attribute
+        if owner is not None and not (owner is current and current.relation and current.relation[1] == attribute):
+            self.current, self.is_lost = self._identify_relative(match, match.groupdict(), owner), False
+
+    def _match(self, form: Form, pattern: Pattern, being: Being, at: int) -> re.Match[str] | None:
         return form.regex.match(self.text, at) if being.fits(pattern.about) else None
 
-    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> bool:
+    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[Being, int]], start: int) -> bool:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
-        if "subject" in heads and self.names.is_known(heads["subject"][0].name):
+        if pattern.bare == "verb":
+            return True
+        if self.is_lost or ("subject" in heads and self.names.is_known(heads["subject"][0].name)):
+            return False
+        if self.grammar.keeps_subject and self.current is None and self._goes_on_in_line():
             return False
         return pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start))
+
+    def _goes_on_in_line(self) -> bool:
+        """Return whether the line has a sentence before this one."""
+        return bool(self.before) and self.before[-1].line.seq == self.line.seq
+
+    def _question(self) -> str:
+        """Return what the line answers, if the one before it asks something; else an empty text."""
+        last = next((each for each in reversed(self.before) if each.line.seq != self.line.seq), None)
+        is_asked = last is not None and last.line.session == self.line.session and is_question(last.text)
+        return last.text if last is not None and is_asked else ""
+
+    def _is_about_other(self, start: int) -> bool:
+        """Return whether a clause without a subject answers a question that isn't about the speaker."""
+        if not (self.grammar.keeps_subject and self._is_first(start)) or self._goes_on_in_line():
+            return False
+        question = self._question()
+        return bool(question) and self.grammar.addressed.search(question) is None
 
     def _find_starts(self) -> Iterator[tuple[int, bool]]:
         """Yield where clauses begin, and whether each may go on with the subject of the one before."""
@@ -309,9 +326,9 @@ class _Sentence:
         return at >= start
 
     def _space_before(self, start: int) -> int:
-        return start - 1 if self.text[start - 1].isspace() else start
+        return start - 1 if self.text[start - 1].isspace() and not self.grammar.is_unspaced else start
 
-    def _continues(self, current: _Being | None, start: int) -> bool:
+    def _continues(self, current: Being | None, start: int) -> bool:
         if current is None or self.grammar.joined_block.search(self.text, 0, start) is not None:
             return False
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
@@ -328,10 +345,10 @@ class _Sentence:
 
     # --------------------------------------------------------------- beings
 
-    def _speaker(self) -> _Being:
-        return _Being(self.line.speaker, is_speaker=True)
+    def _speaker(self) -> Being:
+        return Being(self.line.speaker, is_speaker=True)
 
-    def _identify(self, match: re.Match[str]) -> _Being | None:
+    def _identify(self, match: re.Match[str]) -> Being | None:
         """Return the one that a match means; None if that isn't certain."""
         groups = match.groupdict()
         if groups.get("speaker"):
@@ -343,29 +360,34 @@ class _Sentence:
         if groups.get("relative"):
             return self._find_adjacent(match.start())
         if name := groups.get("name"):
-            if not (name[:1].isupper() or self.names.is_known(name)):
+            if not (self.grammar.is_unspaced or name[:1].isupper() or self.names.is_known(name)):
                 return None
-            known = self.names.spelling.get(name.lower(), name)
-            return _Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=match.end())
+            return self._find_named(name, match.end())
+        if groups.get("nobody"):
+            return None
         return self._identify_owner(match, groups)
 
-    def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
+    def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> Being | None:
         """Return who "my", "Mia's" or "her" means."""
         if groups.get("possessor_speaker"):
             return self._speaker()
         if pronoun := groups.get("possessor_pronoun"):
             return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
         if name := groups.get("possessor_name"):
-            return _Being(self.names.spelling.get(name.lower(), name), end=match.end())
+            if self.grammar.is_unspaced and not self.names.is_known(name):
+                return None
+            return Being(self.names.spelling.get(name.lower(), name), end=match.end())
         return self._speaker()
 
-    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> _Being | None:
+    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> Being | None:
         """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""
         groups = head.groupdict() | match.groupdict()
         return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
 
-    def _identify_relative(self, match: re.Match[str], groups: Mapping[str, str | None]) -> _Being | None:
-        owner = self._identify_owner(match, groups)
+    def _identify_relative(
+        self, match: re.Match[str], groups: Mapping[str, str | None], owner: Being | None = None
+    ) -> Being | None:
+        owner = owner or self._identify_owner(match, groups)
         if owner is None:
             return None
         relation = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())]
@@ -375,9 +397,9 @@ class _Sentence:
             or f"{owner.name}{POSSESSIVE}{relation.noun}"
         )
         self.names.genders.setdefault(name, relation.gender)
-        return _Being(name, relation.gender, (owner.name, relation.attribute), end=match.end())
+        return Being(name, relation.gender, (owner.name, relation.attribute), end=match.end())
 
-    def _find_antecedent(self, gender: Gender, start: int) -> _Being | None:
+    def _find_antecedent(self, gender: Gender, start: int) -> Being | None:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
         if (adjacent := self._find_adjacent(start)) is not None and adjacent.gender in (gender, ""):
             return adjacent
@@ -392,14 +414,14 @@ class _Sentence:
             return None
         return replace(being, name=self.names.aliases.get(being.name, being.name))
 
-    def _find_adjacent(self, start: int) -> _Being | None:
+    def _find_adjacent(self, start: int) -> Being | None:
         """Return the one whose mention ends where a relative clause begins."""
         return next((being for being in self.find_beings() if 0 <= start - being.end <= 2), None)
 
     # ----------------------------------------------------------- statements
 
     def _state(
-        self, pattern: Pattern, form: Form, match: re.Match[str], subject: _Being, start: int
+        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Being, start: int
     ) -> Iterator[Statement]:
         """Yield the statements that a match of a form makes."""
         if pattern.confidence < MIN_CONFIDENCE:
@@ -421,7 +443,7 @@ class _Sentence:
             )
 
     def _list_values(
-        self, pattern: Pattern, form: Form, match: re.Match[str], subject: _Being
+        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Being
     ) -> Iterator[tuple[str, str, str]]:
         """Yield subjects, attributes and values."""
         groups = match.groupdict()
@@ -436,7 +458,7 @@ class _Sentence:
             yield from self._list_relatives(groups["kin"] or "", names, subject)
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
-                yield subject.name, FAVOURITE + groups["favourite_kind"].lower(), value
+                yield subject.name, self._favourite(groups["favourite_kind"]), value
         if groups.get("name") and not subject.is_speaker:
             yield from self._name(subject, groups.pop("name") or "")
         for attribute in sorted(ATTRIBUTES.intersection(groups)):
@@ -445,7 +467,11 @@ class _Sentence:
                     if not (attribute == "name" and value.lower() in subject.name.lower()):
                         yield subject.name, attribute, pattern.prefix + value
 
-    def _name(self, being: _Being, name: str) -> Iterator[tuple[str, str, str]]:
+    def _favourite(self, kind: str) -> str:
+        """Return the attribute for what is a favourite of its kind."""
+        return FAVOURITE + self.grammar.favourites.get(kind.lower(), kind.lower())
+
+    def _name(self, being: Being, name: str) -> Iterator[tuple[str, str, str]]:
         """Yield the statements that give a name to someone known by a relation so far."""
         owner, attribute = being.relation or ("", "")
         noun = being.name.removeprefix(f"{owner}{POSSESSIVE}")
@@ -455,9 +481,9 @@ class _Sentence:
         self.names.genders.setdefault(name, being.gender)
         yield owner, attribute, name
         if attribute == "pet":
-            yield name, "kind", noun
+            yield name, self.grammar.relations[noun.lower()].described_by, noun
 
-    def _list_relatives(self, kin: str, names: str, owner: _Being) -> Iterator[tuple[str, str, str]]:
+    def _list_relatives(self, kin: str, names: str, owner: Being) -> Iterator[tuple[str, str, str]]:
         relation = self.grammar.relations[" ".join(kin.lower().split())]
         for name in self._split(names, True):
             if name.lower() != self.line.speaker.lower():
@@ -469,7 +495,7 @@ class _Sentence:
     def _split(self, text: str, is_list: bool) -> Iterator[str]:
         """Yield the values in the words of a slot, without articles."""
         for part in self.grammar.separators.split(text) if is_list else (text,):
-            value = self.grammar.leading.sub("", part.strip(), count=1).strip(" ,;:.-–")
+            value = self.grammar.leading.sub("", part.strip(), count=1).strip(" ,;:.-–，。、；：")
             if value and not self.grammar.never.fullmatch(value):
                 yield value
 
@@ -482,11 +508,11 @@ class _Sentence:
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
-        if found is not None and "," in self.text[match.end() : found.start()].rstrip(" ,"):
+        if found is not None and _COMMA.search(self.text[match.end() : found.start()].rstrip(" ,，")):
             found = None
         if found is None:
             found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
-            if found is not None and self.text[found.end() : start].strip(" ,"):
+            if found is not None and self.text[found.end() : start].strip(" ,，"):
                 found = None
         return None if found is None else read_told_moment(found, self.line.said_at, self.grammar)
 
@@ -497,8 +523,7 @@ def _mask(quote: re.Match[str]) -> str:
     return _MASK * (len(quote[0]) - 1) + ("." if last in _SENTENCE_ENDS else _MASK)
 
 
-def _find_grammar(text: str) -> Grammar | None:
-    language = detect_language(text)
+def _find_grammar(language: str, text: str) -> Grammar | None:
     grammar = load_grammar(language, lowercase=False)
     return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
 

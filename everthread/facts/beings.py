@@ -1,0 +1,93 @@
+"""Keeps the people and pets that the rules know while they read: by name, by relation, by owner. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from everthread.facts.attributes import RELATIONS
+from everthread.facts.grammar import Gender, Relation
+from everthread.facts.history import value_key
+from everthread.facts.types import Statement
+
+MAX_NAME_CHARS = 6  # of a name in a text without spaces
+
+
+@dataclass(frozen=True, slots=True)
+class Being:
+    """The person or pet that a clause is about.
+
+    Attributes:
+        name: the name, or the relation of one whose name isn't known: "Nora's sister".
+        gender: "f", "m", or empty if unknown.
+        relation: its relation, as the owner and the attribute, if the clause says so.
+        is_speaker: whether it is who says it.
+        is_certain: whether it is known to be a person or a pet. A pronoun could also mean any other name.
+        end: where in the sentence the words for it end.
+    """
+
+    name: str
+    gender: Gender = ""
+    relation: tuple[str, str] | None = None
+    is_speaker: bool = False
+    is_certain: bool = True
+    end: int = 0
+
+    def fits(self, about: str) -> bool:
+        """Return whether a pattern that is only about some is about it."""
+        if about == "pets":
+            return self.relation is not None and self.relation[1] == "pet"
+        return about == "anyone" or self.is_speaker == (about == "speaker")
+
+
+@dataclass(slots=True)
+class Names:
+    """The names that were stated so far."""
+
+    relatives: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    kinds: dict[str, str] = field(default_factory=dict)  # of pets, by name
+    spelling: dict[str, str] = field(default_factory=dict)  # by the name in small letters
+    genders: dict[str, Gender] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)  # the names of those who were known by a relation
+    values: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    speakers: set[str] = field(default_factory=set)
+
+    def add(self, statement: Statement) -> None:
+        """Learn the names in a statement."""
+        self.values[statement.subject, statement.attribute].add(value_key(statement.value))
+        if statement.attribute in RELATIONS:
+            names = self.relatives[statement.subject, statement.attribute]
+            if statement.ends:
+                names.pop(statement.value, None)
+            elif statement.value[:1].isupper() or statement.value == statement.value.lower() != "":
+                names[statement.value] = None
+                self.spelling.setdefault(statement.value.lower(), statement.value)
+        elif statement.attribute == "kind":
+            self.kinds[statement.subject] = statement.value.lower()
+        self.spelling.setdefault(statement.subject.lower(), statement.subject)
+
+    def holds(self, subject: str, attribute: str, value: str) -> bool:
+        """Return whether a value was stated, or one that begins with it."""
+        return any(known.startswith(value_key(value)) for known in self.values.get((subject, attribute), ()))
+
+    def is_known(self, name: str) -> bool:
+        """Return whether a name was stated, or is that of a speaker."""
+        return name.lower() in self.spelling or name in self.speakers
+
+    def find_at(self, text: str, start: int) -> int:
+        """Return where the longest known name ends that a text without spaces has at a place; 0 if it has none."""
+        ends = range(min(start + MAX_NAME_CHARS, len(text)), start, -1)
+        return next((end for end in ends if self.is_known(text[start:end])), 0)
+
+    def find_relative(self, owner: str, relation: Relation) -> str | None:
+        """Return the name of the only one of this relation to its owner, if there is just one."""
+        names = [
+            name
+            for name in self.relatives.get((owner, relation.attribute), ())
+            if relation.attribute != "pet" or self.kinds.get(name) == relation.noun.lower()
+        ]
+        return names[0] if len(names) == 1 else None
+
+    def find_owner(self, name: str) -> tuple[str, str] | None:
+        """Return the owner and the attribute of a relative by name."""
+        return next((key for key, names in self.relatives.items() if name in names), None)

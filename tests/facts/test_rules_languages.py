@@ -1,0 +1,271 @@
+"""Tests of the rules on Chinese, German and Spanish talk: what sentences state, and sentences that state nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from everthread.facts.attributes import is_known
+from everthread.facts.grammar import load_grammar
+from everthread.facts.rules import MAX_CHARS, read_statements
+from everthread.facts.types import Statement
+from everthread.text.analyzer import detect_language
+from everthread.types import Line, Role
+
+SAID_AT = datetime(2024, 7, 14, 18, 30, tzinfo=UTC)  # a Sunday
+LANGUAGES = ("zh", "de", "es")
+
+# A line by Nora, and what it states: "subject | attribute | value | moment"; what has ended begins with "-".
+STATED = {
+    "我住在杭州。": "Nora | home | 杭州",
+    "我是湖南人，无辣不欢": "Nora | origin | 湖南",
+    "我去年搬到了厦门": "Nora | home | 厦门 | 2023",
+    "我以前住在南京": "-Nora | home | 南京",
+    "我是一名小学老师": "Nora | occupation | 小学老师",
+    "我在腾讯上班": "Nora | employer | 腾讯",
+    "我从字节跳动离职了": "-Nora | employer | 字节跳动",
+    "我今年三十二岁": "Nora | age | 三十二岁",
+    "我的名字叫林晚": "Nora | name | 林晚",
+    "我养了一只猫，叫咪咪": "Nora | pet | 咪咪; 咪咪 | kind | 猫",
+    "我家的狗叫旺财，是只柴犬": "Nora | pet | 旺财; 旺财 | kind | 狗; 旺财 | breed | 柴犬",
+    "我对花生过敏": "Nora | allergy | 花生",
+    "我妈有高血压，每天吃降压药": "Nora's mother | health | 高血压; Nora's mother | takes | 降压药",
+    "我不吃香菜": "Nora | diet | 不吃香菜",
+    "我喜欢爬山和摄影": "Nora | likes | 爬山; Nora | likes | 摄影",
+    "我最喜欢的水果是西瓜": "Nora | favourite fruit | 西瓜",
+    "我会说粤语和英语": "Nora | language | 粤语; Nora | language | 英语",
+    "我把车卖了": "-Nora | owns | 车",
+    "我离婚三年了": "Nora | status | 离婚 | 2021",
+    "我的室友叫李雷，他是山东人，会拉小提琴": "Nora | flatmate | 李雷; 李雷 | origin | 山东; 李雷 | plays | 小提琴",
+    "我哥哥叫张伟，在深圳开了家餐厅": "Nora | brother | 张伟; 张伟 | home | 深圳; 张伟 | owns | 餐厅",
+    "我們搬到台北了": "Nora | home | 台北",
+    "我養了一隻貓，叫咪咪": "Nora | pet | 咪咪; 咪咪 | kind | 貓",
+    "女儿叫朵朵，今年四岁，喜欢画画": "Nora | daughter | 朵朵; 朵朵 | age | 四岁; 朵朵 | likes | 画画",
+    "Ich wohne in Leipzig.": "Nora | home | Leipzig",
+    "Ich lebe seit drei Jahren in Hamburg.": "Nora | home | Hamburg | 2021",
+    "ich wohn jetzt in Mainz": "Nora | home | Mainz",
+    "Ich bin nach Köln gezogen.": "Nora | home | Köln",
+    "weil ich in Bonn wohne": "Nora | home | Bonn",
+    "Ich komme ursprünglich aus Ulm": "Nora | origin | Ulm",
+    "Mein Bruder Paul ist Arzt.": "Nora | brother | Paul; Paul | occupation | Arzt",
+    "Ich bin Lehrerin an einer Grundschule.": "Nora | occupation | Lehrerin",
+    "ich bin softwareentwickler bei SAP": "Nora | employer | SAP; Nora | occupation | softwareentwickler",
+    "Ich arbeite nicht mehr bei Bosch": "-Nora | employer | Bosch",
+    "Ich bin 34 Jahre alt.": "Nora | age | 34",
+    "Ich studiere Jura in Heidelberg.": "Nora | field | Jura; Nora | home | Heidelberg",
+    "Ich esse kein Fleisch.": "Nora | diet | kein Fleisch",
+    "Ich bin allergisch gegen Nüsse.": "Nora | allergy | Nüsse",
+    "Ich nehme Ramipril.": "Nora | takes | Ramipril",
+    "Ich liebe Sushi und Pizza.": "Nora | likes | Sushi; Nora | likes | Pizza",
+    "Ich mag keinen Fisch.": "Nora | dislikes | Fisch",
+    "Meine Lieblingsfarbe ist Grün.": "Nora | favourite colour | Grün",
+    "Ich spiele seit zehn Jahren Geige": "Nora | plays | Geige | 2014",
+    "Ich habe mein Auto verkauft.": "-Nora | owns | Auto",
+    "Ich habe einen Hund, er heißt Bello.": "Nora | pet | Bello; Bello | kind | Hund",
+    "Meine Oma ist 90 und wohnt in Passau.": "Nora's grandmother | age | 90; Nora's grandmother | home | Passau",
+    "Ich bin mit Jonas verheiratet.": "Nora | partner | Jonas",
+    "Vivo en Sevilla.": "Nora | home | Sevilla",
+    "Vivimos en Bogotá desde 2019.": "Nora | home | Bogotá | 2019",
+    "Nos fuimos a vivir a Girona": "Nora | home | Girona",
+    "Soy profesor de matemáticas en un instituto.": "Nora | occupation | profesor de matemáticas",
+    "Trabajo en Telefónica.": "Nora | employer | Telefónica",
+    "Trabajo como traductora.": "Nora | occupation | traductora",
+    "Fui cartero veinte años.": "-Nora | occupation | cartero",
+    "Ya no trabajo en Zara.": "-Nora | employer | Zara",
+    "Tengo 34 años.": "Nora | age | 34",
+    "Mi cumpleaños es el 3 de mayo.": "Nora | birthday | 3 de mayo",
+    "Me llamo Elena Ruiz.": "Nora | name | Elena Ruiz",
+    "Estoy estudiando medicina": "Nora | field | medicina",
+    "No como carne.": "Nora | diet | no carne",
+    "Tengo diabetes.": "Nora | health | diabetes",
+    "No me gusta el café.": "Nora | dislikes | café",
+    "Mi color favorito es el verde.": "Nora | favourite colour | verde",
+    "Me compré una bici.": "Nora | owns | bici",
+    "Estoy embarazada": "Nora | status | embarazada",
+    "Tengo una gata, se llama Luna, es negra.": "Nora | pet | Luna; Luna | kind | gata; Luna | colour | negra",
+    "Mi perro Toby murió ayer.": "Nora | pet | Toby; Toby | kind | perro; -Nora | pet | Toby | 2024-07-13",
+    "Mi hermana Ana trabaja en Airbus.": "Nora | sister | Ana; Ana | employer | Airbus",
+    "Mi vecina se llama Inés y es de Murcia": "Nora | neighbour | Inés; Inés | origin | Murcia",
+}
+
+# Lines that state nothing that lasts.
+TRAPS = (
+    "你住在北京吗？",
+    "如果我住在海边就好了",
+    "要是我有只猫，我就叫它布丁",
+    "我想搬到大理",
+    "我打算明年去日本留学",
+    "我梦见我住在月亮上",
+    "她说：“我住在罗马”",
+    "小说里的主角住在伦敦",
+    "我这周末在上海出差",
+    "我是吃货",
+    "我没有狗",
+    "我不是医生",
+    "我怀疑我有抑郁症",
+    "听说小王结婚了",
+    "我差点买了辆特斯拉",
+    "我对上班过敏",
+    "我叫了外卖",
+    "今天打了一下午篮球",
+    "我二十岁的时候住在广州",
+    "我在星巴克等你",
+    "我在优衣库买了件衣服",
+    "医生建议我吃降压药",
+    "我喜欢的人不喜欢我",
+    "Wohnst du in Köln?",
+    "Du bist doch Ärztin, oder?",
+    "Wenn ich in Rom wohnen würde, wäre ich glücklich.",
+    "Ich ziehe nach Köln um.",
+    "Ich will nach Berlin ziehen.",
+    "Ich möchte Lehrerin werden.",
+    "Ich bin müde.",
+    "Ich bin dieses Wochenende in Hamburg.",
+    'Sie sagte: "Ich wohne in Rom."',
+    "Ich habe keinen Hund.",
+    "Ich bin kein Arzt.",
+    "Ich hab geträumt, ich wohne auf dem Mond",
+    "Im Film ist er Arzt und lebt in Wien.",
+    "Vielleicht bin ich allergisch gegen Arbeit.",
+    "Ich hasse Montage.",
+    "Meine Schwester will nach Berlin ziehen.",
+    "Ich spiele mit dem Gedanken.",
+    "Ich nehme den Bus.",
+    "Ich lebe in Angst.",
+    "Ich komme aus der Dusche",
+    "Ich bin Weltmeister im Verschlafen.",
+    "Ich wäre gern Pilot",
+    "Er behauptet, er ist Arzt.",
+    "¿Vives en Madrid?",
+    "Eres médico, ¿no?",
+    "Si viviera en Roma sería feliz.",
+    "Quiero mudarme a Lisboa.",
+    "Me voy a mudar a Lisboa.",
+    "Estoy cansada.",
+    "Estoy en París este fin de semana.",
+    "Ojalá tuviera un perro.",
+    "No soy médico.",
+    'Ella dijo: "Vivo en Roma."',
+    "En la novela, Ana vive en Roma.",
+    "Soy alérgico al trabajo.",
+    "Me gusta cuando llueve.",
+    "Odio los lunes.",
+    "Tengo 20 años de experiencia",
+    "Tomo el bus.",
+    "Toco madera",
+    "Vivo en las nubes",
+    "Soy el rey de España",
+    "Mi hermana quiere ser médica.",
+    "Soñé que vivía en Marte",
+    "Estoy casada con mi trabajo",
+    "No vivo en Madrid",
+)
+
+
+FRAMES = {
+    "zh": ("如果{}，那怎么办", "她说：“{}”", "我梦见{}", "{}吗？"),
+    "de": ('Sie sagte: "{}"', "Stimmt es, dass {}?", "Ich hab geträumt, {}", "Angenommen, {}"),
+    "es": ('Ella dijo: "{}"', "¿{}?", "Soñé que {}", "Ojalá {}"),
+}
+
+
+def line(text: str, seq: int = 1, role: Role = "user") -> Line:
+    """Return a line by Nora."""
+    return Line(seq, "s", role, "Nora", text, SAID_AT)
+
+
+def read(*texts: str) -> list[Statement]:
+    """Return what Nora states in consecutive lines."""
+    return read_statements([line(text, seq) for seq, text in enumerate(texts, 1)])
+
+
+def show(statement: Statement) -> str:
+    """Return a statement as the table writes it."""
+    fields = [statement.subject, statement.attribute, statement.value, statement.moment]
+    return ("-" if statement.ends else "") + " | ".join(each for each in fields if each is not None)
+
+
+@pytest.mark.parametrize(("text", "expected"), STATED.items())
+def test_a_line_states_what_its_words_say(text: str, expected: str) -> None:
+    assert "; ".join(map(show, read(text))) == expected
+
+
+@pytest.mark.parametrize("text", TRAPS)
+def test_a_line_without_facts_states_nothing(text: str) -> None:
+    assert list(map(show, read(text))) == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_frame_takes_the_facts_of_a_sentence_away(language: str) -> None:
+    for text in STATED:
+        if detect_language(text) == language and ". " not in text:
+            for frame in FRAMES[language]:
+                assert list(map(show, read(frame.format(text.rstrip(".。"))))) == []
+
+
+def test_values_are_words_of_the_line_and_attributes_are_known() -> None:
+    for text in STATED:
+        for statement in read(text):
+            assert statement.value.removeprefix("no ").lower() in text.lower()
+            assert is_known(statement.attribute)
+
+
+def test_only_people_state_facts() -> None:
+    for text in STATED:
+        assert read_statements([line(text, role="assistant")]) == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_form_of_a_grammar_compiles(language: str) -> None:
+    grammar = load_grammar(language)
+    assert grammar is not None
+    assert all(form.regex.groups >= 0 for pattern in grammar.patterns for form in pattern.forms)
+
+
+def test_what_is_introduced_is_what_the_next_clauses_are_about() -> None:
+    found = map(show, read("我昨天生了，女孩，六斤二两，叫高一诺"))
+    assert list(found) == ["Nora | daughter | 高一诺"]
+
+
+def test_an_answer_about_another_is_not_about_the_one_who_answers() -> None:
+    question = Line(1, "s", "user", "Ben", "他是哪里人？", SAID_AT)
+    assert read_statements([question, line("贵州人，对海鲜过敏", 2)]) == []
+
+
+def test_an_answer_to_a_question_about_the_speaker_needs_no_verb() -> None:
+    question = Line(1, "s", "assistant", "Bot", "您住在哪里呢？", SAID_AT)
+    assert list(map(show, read_statements([question, line("杭州", 2)]))) == ["Nora | home | 杭州"]
+
+
+def test_the_traditional_writing_of_a_sentence_states_the_same() -> None:
+    assert list(map(show, read("我媽媽是護士"))) == ["Nora's mother | occupation | 護士"]
+
+
+def test_a_short_line_is_read_in_the_language_of_those_before() -> None:
+    assert read("Soy enfermera.") == []
+    assert list(map(show, read("¿Qué tal el día?", "Soy enfermera."))) == ["Nora | occupation | enfermera"]
+
+
+def test_in_german_a_noun_is_not_a_person_that_a_pronoun_may_mean() -> None:
+    found = map(show, read("Mein Cousin Deniz kommt am Wochenende, er ist Koch."))
+    assert list(found) == ["Nora | cousin | Deniz", "Deniz | occupation | Koch"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我住在" * 10_000,
+        "我妹妹和" * 8_000,
+        "我妹妹叫小美，" * 5_000,
+        "我对花生、" * 5_000,
+        "他的" * 20_000,
+        "小李在" * 10_000,
+        "Ich wohne in " * 8_000,
+        "meine Schwester und " * 5_000,
+        "vivo en " * 10_000,
+        "mi hermana y " * 8_000,
+    ],
+)
+def test_only_the_beginning_of_a_long_line_is_read(text: str) -> None:
+    assert read(text) == read(text[:MAX_CHARS])
