@@ -188,11 +188,12 @@ class _Sentence:
     before: Sequence[_Sentence]  # the sentences before it
     beings: list[_Being] | None = None
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
+    last_subject: _Being | None = None  # whom its last clause with a subject is about
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
         small = self.text.lower()
-        patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
+        patterns = [pattern for pattern in self.patterns if pattern.is_cued(small)]
         if patterns:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
@@ -254,14 +255,14 @@ class _Sentence:
                 for form in pattern.forms:
                     found = heads.get(form.head)
                     match = self._match(form, pattern, *found) if found else None
-                    if match is None and form.head == "subject":
-                        being = goes_on if pattern.joins else None
-                        if being is None and self._may_begin(pattern, heads, start):
-                            being = self._speaker()
+                    if match is None and form.head in ("subject", "unsaid"):
+                        being = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, start)
                         found = (being, self._space_before(start)) if being else None
                         match = self._match(form, pattern, *found) if found else None
                     if found and match and not self._is_blocked(pattern, start, match.end()):
+                        current = found[0] if form.head in ("subject", "unsaid") else current
                         yield from self._state(pattern, form, match, found[0], start)
+        self.last_subject = current
 
     def _find_heads(self, start: int) -> dict[str, tuple[_Being, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
@@ -276,11 +277,16 @@ class _Sentence:
     def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
         return form.regex.match(self.text, at) if being.fits(pattern.about) else None
 
-    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> bool:
-        """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
-        if "subject" in heads and self.names.is_known(heads["subject"][0].name):
-            return False
-        return pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start))
+    def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> _Being | None:
+        """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
+        if pattern.bare == "never" or ("subject" in heads and self.names.is_known(heads["subject"][0].name)):
+            return None
+        if pattern.bare != "clause" and not self._is_first(start):
+            return None
+        before = self.before[-1] if self.before and self.before[-1].line is self.line else None
+        if pattern.bare != "fragment" or before is None:
+            return self._speaker()
+        return before.last_subject or (None if before.find_beings() else self._speaker())
 
     def _find_starts(self) -> Iterator[tuple[int, bool]]:
         """Yield where clauses begin, and whether each may go on with the subject of the one before."""
@@ -342,6 +348,9 @@ class _Sentence:
             return self._find_antecedent(self.grammar.pronouns[groups["pronoun"].lower()], match.start())
         if groups.get("relative"):
             return self._find_adjacent(match.start())
+        if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
+            known = self.names.spelling.get(name.lower(), name)
+            return _Being(known, self.names.genders.get(known, ""), end=match.end())
         if name := groups.get("name"):
             if not (name[:1].isupper() or self.names.is_known(name)):
                 return None
@@ -407,6 +416,8 @@ class _Sentence:
         moment = None if pattern.anywhere and not pattern.is_event else self._find_moment(pattern, match, start)
         for name, attribute, value in self._list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
+                continue
+            if pattern.replaces and not self.names.values.get((name, attribute)):
                 continue
             yield Statement(
                 name,
