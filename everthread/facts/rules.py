@@ -250,13 +250,14 @@ class _Sentence:
             heads = self._find_heads(start)
             if "subject" in heads:
                 current = heads["subject"][0]
+            is_first = self._is_first(start)
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
             for pattern in patterns:
                 for form in pattern.forms:
                     found = heads.get(form.head)
                     match = self._match(form, pattern, *found) if found else None
                     if match is None and form.head in ("subject", "unsaid"):
-                        being = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, start)
+                        being = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, is_first)
                         found = (being, self._space_before(start)) if being else None
                         match = self._match(form, pattern, *found) if found else None
                     if found and match and not self._is_blocked(pattern, start, match.end()):
@@ -277,11 +278,13 @@ class _Sentence:
     def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
         return form.regex.match(self.text, at) if being.fits(pattern.about) else None
 
-    def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], start: int) -> _Being | None:
+    def _find_unsaid(
+        self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], is_first: bool
+    ) -> _Being | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
-        if pattern.bare == "never" or ("subject" in heads and self.names.is_known(heads["subject"][0].name)):
+        if pattern.bare == "never" or not (is_first or pattern.bare == "clause"):
             return None
-        if pattern.bare != "clause" and not self._is_first(start):
+        if "subject" in heads and self.names.is_known(heads["subject"][0].name):
             return None
         before = self.before[-1] if self.before and self.before[-1].line is self.line else None
         if pattern.bare != "fragment" or before is None:
