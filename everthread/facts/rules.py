@@ -152,7 +152,9 @@ class _Reader:
         patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
-            reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, tuple(self.recent))
+            asking = grammar.asking.match(sentence) if sentence.rstrip().endswith("?") else None
+            stated = sentence if asking is None else asking["stated"]
+            reading = _Sentence(f" {stated}", line, grammar, patterns, self.names, tuple(self.recent))
             for statement in reading.read():
                 if not found and grammar.line_block.search(text) is not None:
                     return []
@@ -278,9 +280,7 @@ class _Sentence:
     def _match(self, form: Form, pattern: Pattern, being: _Being, at: int) -> re.Match[str] | None:
         return form.regex.match(self.text, at) if being.fits(pattern.about) else None
 
-    def _find_unsaid(
-        self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], is_first: bool
-    ) -> _Being | None:
+    def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[_Being, int]], is_first: bool) -> _Being | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
         if pattern.bare == "never" or not (is_first or pattern.bare == "clause"):
             return None
