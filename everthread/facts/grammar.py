@@ -28,7 +28,17 @@ FOLDER = Path(__file__).parent / "patterns"
 MAX_LISTED = 6  # values of one slot
 NEVER = "(?!)"  # a regular expression that never matches
 HEADS = ("subject", "owner", "possessor")
-CLAUSES = ("starts", "openers", "joined_speaker", "joined_other", "joined_block", "lowercase", "asking")
+CLAUSES = (
+    "starts",
+    "openers",
+    "joined_speaker",
+    "joined_other",
+    "joined_block",
+    "lowercase",
+    "asking",
+    "asks_name",
+    "named",
+)
 BLOCKS = ("line", "sentence", "before", "after")
 
 Gender = Literal["f", "m", ""]
@@ -137,6 +147,7 @@ class Grammar:
         joined_other: what one begins with that goes on about another person: "and works".
         joined_block: with it before, a clause goes on with something else: "I want to go and study".
         asking: a sentence that ends in a question, with what it states before in the group `stated`.
+        asks_name: what asks for the name of someone who was mentioned, and `named` a sentence that answers it.
         lowercase: what is in a line by someone who writes without capital letters.
         openers: words that may precede a clause's subject and say nothing.
         heads: the expressions of subjects and owners. Their groups say which one they mean: `speaker`, `relation` (with
@@ -165,6 +176,8 @@ class Grammar:
     starts: re.Pattern[str]
     openers: re.Pattern[str]
     asking: re.Pattern[str]
+    asks_name: re.Pattern[str]
+    named: re.Pattern[str]
     lowercase: re.Pattern[str]
     joined_speaker: re.Pattern[str]
     joined_other: re.Pattern[str]

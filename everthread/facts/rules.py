@@ -147,7 +147,7 @@ class _Reader:
             return []
         self.names.speakers.add(line.speaker)
         if line.role != "user":
-            self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
+            self.recent.append(_Sentence(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, (), self.names, ()))
             return []
         patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
@@ -199,6 +199,18 @@ class _Sentence:
         if patterns:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
+        if self.before and self.before[-1].line is not self.line:
+            yield from self._read_answer(self.before[-1].text)
+
+    def _read_answer(self, asked: str) -> Iterator[Statement]:
+        """Yield whose name a sentence is that answers a question for it: "A dog!" "What's his name?" "Argo." """
+        if self.grammar.asks_name.search(asked) is None or (match := self.grammar.named.fullmatch(self.text)) is None:
+            return
+        prefix = f"{self.line.speaker}{POSSESSIVE}"
+        unnamed = {each.name: each for each in self._find_focus() if each.relation and each.name.startswith(prefix)}
+        if len(unnamed) == 1:
+            for name, attribute, value in self._name(next(iter(unnamed.values())), match["name"]):
+                yield self._make(name, attribute, value, 0.9)
 
     def find_beings(self) -> list[_Being]:
         """Return those that the sentence mentions by a relation or a name, except speakers."""
@@ -422,17 +434,30 @@ class _Sentence:
                 continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
                 continue
-            yield Statement(
-                name,
-                attribute,
-                value,
-                (self.line.seq,),
-                self.line.said_at,
-                pattern.ends,
-                moment,
-                confidence=pattern.confidence,
-                is_undated=self.line.is_undated,
-            )
+            yield self._make(name, attribute, value, pattern.confidence, ends=pattern.ends, moment=moment)
+
+    def _make(
+        self,
+        subject: str,
+        attribute: str,
+        value: str,
+        confidence: float,
+        *,
+        ends: bool = False,
+        moment: str | None = None,
+    ) -> Statement:
+        line = self.line
+        return Statement(
+            subject,
+            attribute,
+            value,
+            (line.seq,),
+            line.said_at,
+            ends,
+            moment,
+            confidence=confidence,
+            is_undated=line.is_undated,
+        )
 
     def _list_values(
         self, pattern: Pattern, form: Form, match: re.Match[str], subject: _Being
