@@ -23,7 +23,9 @@ STATED = {
     ),
     "I work nights as a lock keeper": "Nora | occupation | lock keeper",
     "I'm a thatcher by trade": "Nora | occupation | thatcher",
-    "Junior surveyor at Hollis Bros, starting small": "Nora | occupation | Junior surveyor; Nora | employer | Hollis Bros",
+    "Junior surveyor at Hollis Bros, starting small": (
+        "Nora | occupation | Junior surveyor; Nora | employer | Hollis Bros"
+    ),
     "I live in Turku and work as a dog groomer": "Nora | home | Turku; Nora | occupation | dog groomer",
     "I drive for Halden Freight": "Nora | employer | Halden Freight",
     "Left my old job. I'm with Halden Freight now": "Nora | employer | Halden Freight",
