@@ -190,7 +190,7 @@ class _Sentence:
     before: Sequence[_Sentence]  # the sentences before it
     beings: list[_Being] | None = None
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
-    last_subject: _Being | None = None  # whom its last clause with a subject is about
+    last_subject: _Being | None = None  # of its last clause that has one
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
