@@ -85,12 +85,14 @@ class _Reader:
         if grammar is None:
             return []
         if line.role != "user":
-            self.recent.append(_Sentence(text[:MAX_ANSWER_CHARS], line, grammar, (), self.names, ()))
+            self.recent.append(_Sentence(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, (), self.names, ()))
             return []
         patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
-            reading = _Sentence(f" {sentence}", line, grammar, patterns, self.names, tuple(self.recent))
+            asking = grammar.asking.match(sentence) if sentence.rstrip().endswith("?") else None
+            stated = sentence if asking is None else asking["stated"]
+            reading = _Sentence(f" {stated}", line, grammar, patterns, self.names, tuple(self.recent))
             for statement in reading.read():
                 if not found and grammar.line_block.search(text) is not None:
                     return []
@@ -130,11 +132,12 @@ class _Sentence:
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
     current: Being | None = None  # what a clause without a subject is about
     is_lost: bool = False  # whether such a clause is about one that isn't known
+    last_subject: Being | None = None  # of its last clause that has one
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
         small = self.text.lower()
-        patterns = [pattern for pattern in self.patterns if any(cue in small for cue in pattern.cues)]
+        patterns = [pattern for pattern in self.patterns if pattern.is_cued(small)]
         if any(pattern.answers for pattern in patterns):
             question = self._question()
             patterns = [each for each in patterns if each.answers is None or each.answers.search(question)]
@@ -143,6 +146,18 @@ class _Sentence:
         if patterns or self.grammar.keeps_subject:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
+        if self.before and self.before[-1].line is not self.line:
+            yield from self._read_answer(self.before[-1].text)
+
+    def _read_answer(self, asked: str) -> Iterator[Statement]:
+        """Yield whose name a sentence is that answers a question for it: "A dog!" "What's his name?" "Argo." """
+        if self.grammar.asks_name.search(asked) is None or (match := self.grammar.named.fullmatch(self.text)) is None:
+            return
+        prefix = f"{self.line.speaker}{POSSESSIVE}"
+        unnamed = {each.name: each for each in self._find_focus() if each.relation and each.name.startswith(prefix)}
+        if len(unnamed) == 1:
+            for name, attribute, value in self._name(next(iter(unnamed.values())), match["name"]):
+                yield self._make(name, attribute, value, 0.9)
 
     def find_beings(self) -> list[Being]:
         """Return those that the sentence mentions by a relation or a name, except speakers."""
@@ -209,21 +224,23 @@ class _Sentence:
             heads = self._find_heads(start)
             was_lost = self.is_lost
             self._follow(heads, start)
-            current = self.current
+            if "subject" in heads:
+                self.last_subject = heads["subject"][0]
+            current = self.current if self.grammar.keeps_subject else self.last_subject
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
             for pattern in patterns:
                 for form in pattern.forms:
                     found = heads.get(form.head)
                     match = self._match(form, pattern, *found) if found else None
-                    if match is None and form.head == "subject":
-                        being = goes_on if pattern.joins else None
-                        if being is None and self._may_begin(pattern, heads, start):
-                            being = self._speaker()
+                    if match is None and form.head in ("subject", "unsaid"):
+                        being = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, start)
                         found = (being, self._space_before(start)) if being else None
                         match = self._match(form, pattern, *found) if found else None
                     if found and match and not self._is_blocked(pattern, start, match.end()):
                         if self.grammar.keeps_subject:
                             self.current = self.current or found[0]
+                        if form.head in ("subject", "unsaid"):
+                            self.last_subject = found[0]
                         yield from self._state(pattern, form, match, found[0], start)
             if not was_lost:
                 self._introduce(start, goes_on, *heads.get("subject", (None, start)))
@@ -280,7 +297,16 @@ class _Sentence:
             return False
         if self.grammar.keeps_subject and self.current is None and self._goes_on_in_line():
             return False
-        return pattern.bare == "clause" or (pattern.bare == "sentence" and self._is_first(start))
+        return pattern.bare == "clause" or (pattern.bare in ("sentence", "fragment") and self._is_first(start))
+
+    def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Being, int]], start: int) -> Being | None:
+        """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
+        if not self._may_begin(pattern, heads, start):
+            return None
+        if pattern.bare != "fragment" or not self._goes_on_in_line():
+            return self._speaker()
+        before = self.before[-1]
+        return before.last_subject or (None if before.find_beings() else self._speaker())
 
     def _goes_on_in_line(self) -> bool:
         """Return whether the line has a sentence before this one."""
@@ -359,6 +385,9 @@ class _Sentence:
             return self._find_antecedent(self.grammar.pronouns[groups["pronoun"].lower()], match.start())
         if groups.get("relative"):
             return self._find_adjacent(match.start())
+        if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
+            known = self.names.spelling.get(name.lower(), name)
+            return Being(known, self.names.genders.get(known, ""), end=match.end())
         if name := groups.get("name"):
             if not (self.grammar.is_unspaced or name[:1].isupper() or self.names.is_known(name)):
                 return None
@@ -430,17 +459,32 @@ class _Sentence:
         for name, attribute, value in self._list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
                 continue
-            yield Statement(
-                name,
-                attribute,
-                value,
-                (self.line.seq,),
-                self.line.said_at,
-                pattern.ends,
-                moment,
-                confidence=pattern.confidence,
-                is_undated=self.line.is_undated,
-            )
+            if pattern.replaces and not self.names.values.get((name, attribute)):
+                continue
+            yield self._make(name, attribute, value, pattern.confidence, ends=pattern.ends, moment=moment)
+
+    def _make(
+        self,
+        subject: str,
+        attribute: str,
+        value: str,
+        confidence: float,
+        *,
+        ends: bool = False,
+        moment: str | None = None,
+    ) -> Statement:
+        line = self.line
+        return Statement(
+            subject,
+            attribute,
+            value,
+            (line.seq,),
+            line.said_at,
+            ends,
+            moment,
+            confidence=confidence,
+            is_undated=line.is_undated,
+        )
 
     def _list_values(
         self, pattern: Pattern, form: Form, match: re.Match[str], subject: Being

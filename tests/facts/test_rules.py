@@ -15,6 +15,44 @@ SAID_AT = datetime(2024, 7, 14, 18, 30, tzinfo=UTC)  # a Sunday
 
 # A line by Nora, and what it states: "subject | attribute | value | moment"; what has ended begins with "-".
 STATED = {
+    # jobs in passing, and fragments
+    "My aunt Ida, a glazier, is visiting.": "Nora | aunt | Ida; Ida | occupation | glazier",
+    "I'm the caretaker at Oakfield Lodge.": "Nora | occupation | caretaker; Nora | employer | Oakfield Lodge",
+    "I'm a nurse on a surgical ward at Northgate General": (
+        "Nora | occupation | nurse; Nora | employer | Northgate General"
+    ),
+    "I work nights as a lock keeper": "Nora | occupation | lock keeper",
+    "I'm a thatcher by trade": "Nora | occupation | thatcher",
+    "Junior surveyor at Hollis Bros, starting small": (
+        "Nora | occupation | Junior surveyor; Nora | employer | Hollis Bros"
+    ),
+    "I live in Turku and work as a dog groomer": "Nora | home | Turku; Nora | occupation | dog groomer",
+    "I drive for Halden Freight": "Nora | employer | Halden Freight",
+    "Left my old job. I'm with Halden Freight now": "Nora | employer | Halden Freight",
+    "I work in accounts at a brewery": "Nora | employer | brewery",
+    # where from, as a list
+    "originally from Tallinn": "Nora | origin | Tallinn",
+    "I'm a weaver, 52": "Nora | occupation | weaver; Nora | age | 52",
+    "Our lodger Casper lives in Delft": "Casper | home | Delft",
+    "My brother's wife Ylva is a potter": "Ylva | occupation | potter",
+    # schools and fields
+    "I'm a botany student": "Nora | field | botany",
+    "I'm at Ashdown uni studying geology": "Nora | school | Ashdown uni; Nora | field | geology",
+    # pets
+    "The cat's called Olive": "Nora | pet | Olive; Olive | kind | cat",
+    "Olive (the cat) is asleep": "Nora | pet | Olive; Olive | kind | cat",
+    "We live with two parrots, Ping and Pong": (
+        "Nora | pet | Ping; Ping | kind | parrot; Nora | pet | Pong; Pong | kind | parrot"
+    ),
+    # health
+    "The doctor has me on ramipril": "Nora | takes | ramipril",
+    "I switched from warfarin to aspirin": "Nora | takes | aspirin; -Nora | takes | warfarin",
+    # clubs and things
+    "I sing in a choir called Low Tide": "Nora | member | Low Tide",
+    "I drive a Lada": "Nora | owns | Lada",
+    # what precedes a question
+    "I'm vegan, what can I bake?": "Nora | diet | vegan",
+    "I'm allergic to sesame so could you suggest a dip?": "Nora | allergy | sesame",
     # where people live and come from
     "I live in Ghent.": "Nora | home | Ghent",
     "We've been living in Trondheim for three years.": "Nora | home | Trondheim | 2021",
@@ -135,6 +173,17 @@ STATED = {
 }
 
 UNSTATED = [
+    "I'm at Northwind now, do you need milk?",
+    "I'm with Casper now",
+    "I'm a good cook",
+    "I'm a model citizen",
+    "I'm married to my job",
+    "I broke up the fight",
+    "I'm seeing Casper for lunch",
+    "call me crazy",
+    "I moved to the sofa",
+    "If I'm vegan, what can I bake?",
+    "Is Casper vegan, and what could he eat?",
     "Do you live in Rome?",
     "Should I tell them I'm a nurse?",
     "If I lived in Rome I'd eat better.",
@@ -301,3 +350,14 @@ def test_a_language_without_patterns_states_nothing() -> None:
 )
 def test_only_the_beginning_of_a_long_line_is_read(text: str) -> None:
     assert read(text) == read(text[:MAX_CHARS])
+
+
+def test_an_answer_names_the_one_whose_name_was_asked_for() -> None:
+    lines = [line("We finally got a dog!"), line("Lovely! What's his name?", 2, role="assistant"), line("Biscuit", 3)]
+    shown = [show(each) for each in read_statements(lines)]
+    assert shown[1:] == ["Nora | pet | Biscuit", "Biscuit | kind | dog"]
+
+
+def test_a_switch_states_a_new_value_of_what_is_known_only() -> None:
+    assert [show(each) for each in read("I'm a geology student", "Switched to botany")][1:] == ["Nora | field | botany"]
+    assert read("Switched to botany") == []
