@@ -100,7 +100,7 @@ class Pattern:
         ends: whether they state that something no longer holds.
         is_event: whether they state a change, so that "last week" is when it began or ended.
         bare: where the subject may be left out, so that it is the speaker: "sentence" (at its beginning), "clause" or
-            "never"; "verb" where the form of the verb shows it; or "fragment": at the beginning of a sentence, about the
+            "never"; "verb" where the form of the verb shows it; "fragment" at the beginning of a sentence, about the
             subject of the sentence before.
         prefix: a word that the value needs before it: "no " in "no meat".
         about: the only ones that they are about.

@@ -49,9 +49,9 @@ def assert_only_moved(reranker: Reranker, given: Sequence[Hit], ranked: Sequence
         assert each == replace(old, signals={**old.signals, reranker.name: each.signals[reranker.name]})
 
 
-def open_filled(folder: Path | str, lines: Iterable[NewLine | str]) -> Memory:
+def open_filled(folder: Path | str, lines: Iterable[NewLine | str], embedder: HashEmbedder | None = None) -> Memory:
     """Open a bank filled with lines. Texts become lines of one session, a minute apart."""
-    memory = Memory.open("bank", store=folder, embedder=HashEmbedder(), recipe="default")
+    memory = Memory.open("bank", store=folder, embedder=embedder or HashEmbedder(), recipe="default")
     memory.observe_many(
         NewLine(given, "Ann", said_at=BEGUN + timedelta(minutes=number), session="s1")
         if isinstance(given, str)

@@ -206,8 +206,7 @@ def banks(draw: st.DrawFn) -> list[NewLine]:
 def test_every_signal_matches_its_definition(
     lines: list[NewLine], asked: str, date: str, retracted: set[int], forgotten: set[int]
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, open_filled(folder, lines) as memory:
-        memory.reader.encoder.embedder = Polyglot()
+    with tempfile.TemporaryDirectory() as folder, open_filled(folder, lines, Polyglot()) as memory:
         for seq in forgotten & set(range(1, len(lines) + 1)):
             memory.forget(seq=seq)
         for seq in (retracted - forgotten) & set(range(1, len(lines) + 1)):
