@@ -253,7 +253,7 @@ def test_no_word_of_a_statement_comes_from_elsewhere(talk: Memory, item: object)
     assert known(talk) == before
 
 
-def test_a_pronoun_is_no_subject_and_a_model_renames_nobody(talk: Memory) -> None:
+def test_a_pronoun_is_no_subject_and_a_model_renames_no_one(talk: Memory) -> None:
     items = [
         stated("She is in York.", 3, "she", "home", "York"),
         stated("Nora is called York.", 3, "Nora", "name", "York"),
