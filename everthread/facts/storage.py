@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from everthread.bank.line_versions import LINKS, find_versions, get_recorded
+from everthread.bank.line_versions import LINKS, find_versions, get_recorded, group_versions
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import (
     META_GREETING,
@@ -309,10 +309,12 @@ class _Batch:
     def _find_excluded(self) -> set[int]:
         """Return the lines that are never read, with those that repeat, correct or replace one of them."""
         excluded = set(self.state.excluded)
-        for line in self.lines if excluded else ():
-            if any(name in line.metadata for name in LINKS):
-                versions = find_versions(self.store, self.bank, [line.seq])
-                excluded |= set() if excluded.isdisjoint(versions) else {line.seq}
+        linked = {line.seq: line for line in self.lines if any(name in line.metadata for name in LINKS)}
+        groups = group_versions(self.store, self.bank, list(linked.values())) if excluded and linked else {}
+        for group in {id(group): group for group in groups.values()}.values():
+            versions = {line.seq for line in group}
+            if not versions.isdisjoint(self.state.excluded):
+                excluded |= versions & linked.keys()
         return excluded
 
     def _read_lines(self, lines: Sequence[Line], known: Sequence[Statement]) -> Iterator[Statement]:

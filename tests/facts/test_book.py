@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -28,6 +29,7 @@ from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
 from everthread.transfer.exporting import export
 from everthread.transfer.importing import check_file, import_lines
+from everthread.types import Filter, Line
 from facts.telling import read_statements
 
 BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -339,6 +341,23 @@ def test_a_fact_forgotten_alone_does_not_come_back(memory: Memory) -> None:
     assert shown(memory, include_ended=True) == ["Nora likes jazz"]
     memory.correct(copy.seq, "I own the bike. I like figs.")
     assert memory.facts(include_ended=True) == []
+
+
+def test_versions_of_corrected_lines_are_searched_once_for_all(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten, *seqs = tell(memory, "I own the bike.", *(f"I like fruit{number}." for number in range(20)))
+    memory.forget_fact(only(memory, attribute="owns").id)
+    for seq in (forgotten, *seqs):
+        memory.correct(seq, f"I like tea{seq}.")
+    searches = []
+    read_lines = memory.store.lines
+
+    def record(bank: str, where: Filter | None = None, **options: Any) -> Iterator[Line]:
+        searches.append(where)
+        return read_lines(bank, where, **options)
+
+    monkeypatch.setattr(memory.store, "lines", record)
+    assert shown(memory) == [f"Nora likes tea{seq}" for seq in seqs]
+    assert sum(where is not None for where in searches) <= 2
 
 
 def test_a_fact_can_be_forgotten_with_its_lines(memory: Memory) -> None:
