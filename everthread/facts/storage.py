@@ -38,10 +38,14 @@ from everthread.types import JSONValue, Line, NewUnit, Unit, now
 UNSPACED_LETTER = re.compile(rf"[{UNSPACED}]")
 FACT = "fact"  # the kind of the units
 BATCH_LINES = 512  # read and written together
+CONTEXT_LINES = 4  # before a batch that are read again, for what pronouns in its first lines mean
 NO_VECTORS = "none"  # the name of the model of units that are stored without vectors
 
 StatementReader = Callable[[Sequence[Line], Sequence[Statement]], list[Statement]]
-"""Returns what lines state, given the statements so far: see `facts.rules.read_statements`."""
+"""Returns what lines state, given the statements so far: see `facts.rules.read_statements`.
+
+The first lines may have been read before; what they state is left out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +306,7 @@ class _Batch:
         excluded = self.state.excluded | self._find_excluded()
         carried, copies = self._carry_over()
         readable = [line for line in self.lines if line.seq not in excluded | copies and is_readable(line)]
-        found = [*carried, *self._read_lines(readable, known)]
+        found = [*carried, *self._read_lines(readable, known, self._read_context(excluded))]
         after = replace(self.state, last_seq=self.lines[-1].seq, excluded=frozenset(excluded))
         return sorted(found, key=lambda statement: statement.seqs[-1]), after
 
@@ -317,15 +321,27 @@ class _Batch:
                 excluded |= versions & linked.keys()
         return excluded
 
-    def _read_lines(self, lines: Sequence[Line], known: Sequence[Statement]) -> Iterator[Statement]:
+    def _read_context(self, excluded: Collection[int]) -> list[Line]:
+        """Return the readable ones of the lines shortly before the batch.
+
+        So a pronoun means the same wherever a batch begins, which depends on when facts are asked for.
+        """
+        first_seq = self.lines[0].seq
+        before = self.store.get(self.bank, range(max(first_seq - CONTEXT_LINES, 1), first_seq))
+        return [line for line in before if line.seq not in excluded and is_readable(line)]
+
+    def _read_lines(
+        self, lines: Sequence[Line], known: Sequence[Statement], context: Sequence[Line]
+    ) -> Iterator[Statement]:
         """Yield what lines state. A statement of other lines, of no known attribute, or known already is left out."""
-        given = {line.seq: replace(line, text=remove_quotes(line.text, line.metadata)) for line in lines}
+        given = {line.seq: replace(line, text=remove_quotes(line.text, line.metadata)) for line in (*context, *lines)}
         found = self.reader(list(given.values()), known) if lines else []
         kinds = KnownKinds([*known, *found])
+        new = {line.seq for line in lines}
         stored = {_content(statement) for statement in known}
         for statement in found:
             seqs = statement.seqs
-            if seqs and given.keys() >= set(seqs) and is_known(statement.attribute):
+            if seqs and seqs[-1] in new and given.keys() >= set(seqs) and is_known(statement.attribute):
                 said = keep_to_lines(statement, [given[seq] for seq in seqs], kinds)
                 if said is not None and _content(dated := _date(said, given[seqs[-1]])) not in stored:
                     stored.add(_content(dated))

@@ -23,6 +23,7 @@ from everthread.common.keys import (
     SETTING_FACTS,
     SETTING_REMEMBER,
 )
+from everthread.facts import rules
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store
@@ -115,6 +116,37 @@ def test_many_lines_are_read_in_batches(memory: Memory) -> None:
     tell(memory, *(f"I like fruit{number}." for number in range(1100)))
     assert len(memory.facts()) == 1100
     assert memory.settings()[SETTING_FACTS] == {"to": 1100, "ids": 1100}
+
+
+TALK = (
+    "My sister Mia came over yesterday.",
+    "She lives in Porto.",
+    "She works as a nurse.",
+    "My brother Tom likes jazz.",
+    "He plays the cello.",
+)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_what_is_found_does_not_depend_on_when_facts_are_asked_for(memory: Memory, size: int) -> None:
+    at_once = open_memory(memory.store)
+    for each in (memory, at_once):
+        each.statement_reader = rules.read_statements
+    tell(at_once, *TALK)
+    for first in range(0, len(TALK), size):
+        tell(memory, *TALK[first : first + size])
+        memory.facts()
+    assert shown(memory) == shown(at_once)
+    assert {"Mia lives in Porto", "Tom plays cello"} <= set(shown(memory))
+
+
+def test_what_a_line_before_stated_is_not_stored_again(memory: Memory) -> None:
+    tell(memory, "I like jazz.")
+    memory.end_fact(only(memory).id, "2024-02")
+    memory.correct_fact(only(memory, include_ended=True).id, "figs")
+    ended = shown(memory, include_ended=True)
+    tell(memory, "Hello.")
+    assert shown(memory, include_ended=True) == ended
 
 
 def test_readers_at_the_same_time_store_each_statement_once(any_store: Store) -> None:
