@@ -137,6 +137,8 @@ class _History:
 
     statements: Sequence[Statement]
     intervals: list[_Interval] = field(default_factory=list)
+    open: dict[str, _Interval] = field(default_factory=dict)  # those that hold, by the key of their value
+    keys: set[str] = field(default_factory=set)  # of all values
 
     def build(self) -> list[Fact]:
         for statement in self.statements:
@@ -146,21 +148,18 @@ class _History:
                 self._state(statement)
         return [interval.build() for interval in self.intervals]
 
-    def _open(self) -> list[_Interval]:
-        return [interval for interval in self.intervals if interval.until is None]
-
     def _state(self, statement: Statement) -> None:
         key = value_key(statement.value)
-        same = next((each for each in self._open() if each.key == key), None)
-        if same is not None:
-            same.extend(statement)
+        if key in self.open:
+            self.open[key].extend(statement)
             return
-        new = _Interval([statement], _begin(statement))
+        new = self._add(statement, _begin(statement))
         if is_single(statement.attribute):
-            for old in self._open():
+            for old in self.open.values():
                 old.end(new.since or statement.said_at, statement)
                 old.replaced_by, new.replaces = statement.value, old.statements[-1].value
-        self.intervals.append(new)
+            self.open.clear()
+        self.open[key] = new
 
     def _end(self, statement: Statement) -> None:
         """End the values that a statement names, or note that an unknown one has ended."""
@@ -168,13 +167,17 @@ class _History:
         moment = (
             statement.said_at if statement.moment is None else read_moment(statement.moment, statement.said_at.tzinfo)
         )
-        ended = [each for each in self._open() if not key or each.key == key]
-        for interval in ended:
-            interval.end(moment, statement)
-        if not ended and key and not any(each.key == key for each in self.intervals):
-            past = _Interval([statement], None)
-            past.end(moment, statement)
-            self.intervals.append(past)
+        for ended in [key] if key else list(self.open):
+            if ended in self.open:
+                self.open.pop(ended).end(moment, statement)
+        if key and key not in self.keys:
+            self._add(statement, None).end(moment, statement)
+
+    def _add(self, statement: Statement, since: datetime | None) -> _Interval:
+        interval = _Interval([statement], since)
+        self.intervals.append(interval)
+        self.keys.add(interval.key)
+        return interval
 
 
 def _begin(statement: Statement) -> datetime | None:
