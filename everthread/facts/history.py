@@ -2,6 +2,12 @@
 
 Statements are read in the order in which they were said. A new value of an attribute that has one value at a time takes
 the place of the old one; values of other attributes are true beside each other until it is said that one ended.
+
+A memory of the past takes the place of no present value: after "I live in Leeds", "I moved to Bonn in 2010" says where
+the speaker lived before. That is what a statement does whose moment is before the value that holds is known to begin,
+and more than a year before it was said. So "We moved in March", said in May, replaces what was said in April. The value
+of a memory held until the other one began.
+
 Nothing is stored: if a statement is taken away, the facts are those that the others give.
 """
 
@@ -138,6 +144,7 @@ class _History:
     statements: Sequence[Statement]
     intervals: list[_Interval] = field(default_factory=list)
     open: dict[str, _Interval] = field(default_factory=dict)  # those that hold, by the key of their value
+    past: dict[str, _Interval] = field(default_factory=dict)  # those that memories state, by key
     keys: set[str] = field(default_factory=set)  # of all values
 
     def build(self) -> list[Fact]:
@@ -153,13 +160,28 @@ class _History:
         if key in self.open:
             self.open[key].extend(statement)
             return
+        is_one = is_single(statement.attribute)
+        until = next((each.since for each in self.open.values() if each.since is not None), None) if is_one else None
+        if until is not None and _is_memory(statement, until):
+            self._remember(statement, key, until)
+            return
         new = self._add(statement, _begin(statement))
-        if is_single(statement.attribute):
+        if is_one:
             for old in self.open.values():
                 old.end(new.since or statement.said_at, statement)
                 old.replaced_by, new.replaces = statement.value, old.statements[-1].value
             self.open.clear()
         self.open[key] = new
+
+    def _remember(self, statement: Statement, key: str, until: datetime) -> None:
+        """Add a value that held before the one that holds, from the moment that a statement names."""
+        since = _begin(statement)
+        known = self.past.get(key)
+        if known is not None and known.until is not None and since is not None and since < known.until:
+            known.extend(statement)
+            return
+        self.past[key] = self._add(statement, since)
+        self.past[key].until = until
 
     def _end(self, statement: Statement) -> None:
         """End the values that a statement names, or note that an unknown one has ended."""
@@ -178,6 +200,16 @@ class _History:
         self.intervals.append(interval)
         self.keys.add(interval.key)
         return interval
+
+
+def _is_memory(statement: Statement, until: datetime) -> bool:
+    """Return whether a statement names a year, month or day before a moment, and over a year before it was said."""
+    moment = statement.moment
+    if moment is None or statement.is_undated:
+        return False
+    said = statement.said_at.date().isoformat()
+    year_before = f"{int(said[:4]) - 1:04}{said[4:]}"
+    return moment < min(until.date().isoformat(), year_before)[: len(moment)]
 
 
 def _begin(statement: Statement) -> datetime | None:

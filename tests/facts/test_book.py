@@ -254,7 +254,7 @@ def test_facts_of_one_attribute(memory: Memory) -> None:
 
 def test_as_of_and_known_at_read_the_past(memory: Memory) -> None:
     tell(memory, "I live in Leeds.", "I live in York since 2020.")
-    assert shown(memory, as_of=datetime(2021, 1, 1, tzinfo=UTC)) == ["Nora lives in York"]
+    assert [fact.value for fact in memory.facts(as_of=datetime(2021, 1, 1, tzinfo=UTC))] == ["York"]
     first_day = BEGUN + timedelta(days=1)
     assert shown(memory, known_at=first_day) == ["Nora lives in Leeds"]
     assert [fact.value for fact in memory.facts(include_ended=True)] == ["Leeds", "York"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from types import FrameType
 from typing import Any
@@ -144,8 +145,46 @@ def test_a_moment_that_is_given_later_counts() -> None:
 
 
 def test_nothing_ends_before_it_began() -> None:
-    leeds, _ = build_facts([state(1, "home", "Leeds"), state(5, "home", "York", moment="2019")])
+    leeds, _ = build_facts([state(1, "home", "Leeds"), state(5, "home", "York", moment="2023-10")])
     assert leeds.since == leeds.until == on_day(1)
+
+
+@pytest.mark.parametrize("moment", ["2010", "2010-06", "2022", "2023-01-05"])
+def test_a_memory_of_the_past_does_not_replace_the_present(moment: str) -> None:
+    leeds, bonn = build_facts([state(1, "home", "Leeds"), state(5, "home", "Bonn", moment=moment)])
+    assert (leeds.holds, leeds.replaces, leeds.since) == (True, None, on_day(1))
+    assert (bonn.since, bonn.until) == (read_moment(moment, UTC), on_day(1))
+    assert (bonn.since_told, bonn.until_told, bonn.replaced_by) == (moment, None, None)
+
+
+@pytest.mark.parametrize("moment", ["2023", "2023-12", "2023-01-06", "2023-01-07"])
+def test_what_began_less_than_a_year_before_it_was_said_replaces_what_was_said_since(moment: str) -> None:
+    facts = build_facts([state(1, "home", "Leeds"), state(5, "home", "Bonn", moment=moment)])
+    assert [(fact.value, fact.holds) for fact in facts] == [("Leeds", False), ("Bonn", True)]
+
+
+@pytest.mark.parametrize(("first", "later"), [("2015", "2019"), ("2015", "2015"), ("2015-06", "2015")])
+def test_a_moment_that_is_not_before_the_present_value_began_replaces_it(first: str, later: str) -> None:
+    facts = build_facts([state(1, "home", "Leeds", moment=first), state(5, "home", "Bonn", moment=later)])
+    assert [(fact.value, fact.holds) for fact in facts] == [("Leeds", False), ("Bonn", True)]
+
+
+def test_a_repeated_memory_is_one_fact() -> None:
+    said = [state(5, "home", "Bonn", moment="2010"), state(6, "home", "bonn", moment="2011")]
+    leeds, bonn = build_facts([state(1, "home", "Leeds"), *said])
+    assert (bonn.seqs, bonn.since_told, bonn.until) == ((5, 6), "2011", leeds.since)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_without_a_time_no_line_is_a_memory(number: int) -> None:
+    said = [state(1, "home", "Leeds"), state(5, "home", "Bonn", moment="2010")]
+    said[number] = replace(said[number], is_undated=True)
+    assert [(fact.value, fact.holds) for fact in build_facts(said)] == [("Leeds", False), ("Bonn", True)]
+
+
+def test_values_that_hold_side_by_side_need_no_memory() -> None:
+    facts = build_facts([state(1, "owns", "bike"), state(5, "owns", "car", moment="2010")])
+    assert all(fact.holds for fact in facts)
 
 
 def test_since_when_is_unknown_if_the_line_has_no_time() -> None:
@@ -161,7 +200,7 @@ def test_as_of_gives_what_held_then() -> None:
 
 
 def test_known_at_leaves_out_what_was_said_later() -> None:
-    said = [state(1, "home", "Leeds"), state(5, "home", "York", moment="2019")]
+    said = [state(1, "home", "Leeds"), state(5, "home", "York", moment="2023-10")]
     assert [(fact.value, fact.holds) for fact in build_facts(said, known_at=on_day(3))] == [("Leeds", True)]
 
 
