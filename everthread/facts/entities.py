@@ -8,9 +8,12 @@ computed from the statements that remain, a name that is forgotten is forgotten 
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from operator import itemgetter
 from typing import Literal
 
 from everthread.facts.attributes import KIN, PARTNERS, POSSESSIVE, RELATIONS, is_single
@@ -18,6 +21,7 @@ from everthread.facts.history import telling_key, value_key
 from everthread.facts.types import Entity, EntityKind, Statement
 
 SUBJECT, VALUE = 0, 1
+TellingKey = tuple[datetime, int, int]  # see `history.telling_key`
 Mention = tuple[int, int]  # the id of a statement, and SUBJECT or VALUE
 PLACES = frozenset(("home", "origin"))
 ORGANISATIONS = frozenset(("employer", "school", "member"))
@@ -42,12 +46,23 @@ class _Cluster:
     owner: tuple[_Cluster, str] | None = None  # of one without a name: the other one, and what it is of that: "sister"
     relations: list[tuple[_Cluster, str]] = field(default_factory=list)
     mentions: dict[Mention, Statement] = field(default_factory=dict)
-    stated: dict[str, list[Mention]] = field(default_factory=lambda: defaultdict(list))  # as subject, by attribute
+    kinds: set[str] = field(default_factory=set)  # what statements say that it is: "cat"
+    seqs: set[int] = field(default_factory=set)  # the lines that mention it
+    last_mention: tuple[object, ...] = ()  # the key of the last statement that mentions it
 
     def add(self, mention: Mention, statement: Statement) -> None:
         self.mentions[mention] = statement
-        if mention[1] == SUBJECT:
-            self.stated[statement.attribute].append(mention)
+        if mention[1] == SUBJECT and statement.attribute == "kind":
+            self.kinds.add(value_key(statement.value))
+        self.seqs.update(statement.seqs)
+        self.last_mention = max(self.last_mention, telling_key(statement))
+
+    def remove(self, mentions: Collection[Mention]) -> None:
+        """Remove mentions, and what only they say."""
+        kept = {mention: statement for mention, statement in self.mentions.items() if mention not in mentions}
+        self.mentions, self.kinds, self.seqs, self.last_mention = {}, set(), set(), ()
+        for mention, statement in kept.items():
+            self.add(mention, statement)
 
     def add_name(self, name: str) -> None:
         self.names.setdefault(value_key(name), name)
@@ -62,13 +77,21 @@ class _Cluster:
         for mention, statement in other.mentions.items():
             self.add(mention, statement)
 
-    def has_kind(self, kind: str) -> bool:
-        """Return whether a statement says that it is of a kind."""
-        stated = [self.mentions[mention].value for mention in self.stated["kind"] if mention in self.mentions]
-        return value_key(kind) in map(value_key, stated)
 
-    def last_mention(self) -> tuple[object, ...]:
-        return max((telling_key(statement) for statement in self.mentions.values()), default=())
+@dataclass(slots=True, eq=False)
+class _Relatives:
+    """Those that statements name as an owner's sister, for example."""
+
+    clusters: set[_Cluster] = field(default_factory=set)
+    named: list[tuple[TellingKey, _Cluster]] = field(default_factory=list)  # once for each statement, in their order
+    by_seq: dict[int, list[tuple[TellingKey, _Cluster]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, cluster: _Cluster, statement: Statement) -> None:
+        entry = telling_key(statement), cluster
+        self.clusters.add(cluster)
+        insort(self.named, entry, key=itemgetter(0))
+        for seq in statement.seqs:
+            self.by_seq[seq].append(entry)
 
 
 class Entities:
@@ -96,7 +119,7 @@ class Entities:
     def _resolve(self, statement: Statement, by_mention: Mapping[Mention, _Cluster]) -> Statement:
         """Return a statement with the names of its subject and of a pet that it calls by its kind."""
         pet = by_mention.get((statement.id, VALUE)) if statement.attribute == "pet" else None
-        named = pet is not None and pet.has_kind(statement.value)
+        named = pet is not None and value_key(statement.value) in pet.kinds
         value = next(iter(pet.names.values()), statement.value) if pet is not None and named else statement.value
         return replace(statement, subject=self._names[by_mention[statement.id, SUBJECT]], value=value)
 
@@ -155,6 +178,9 @@ class _Clusters:
 
     def __init__(self) -> None:
         self._by_name: dict[tuple[bool, str], list[_Cluster]] = defaultdict(list)  # (is it a being, key)
+        self._relatives: dict[tuple[_Cluster, str], _Relatives] = defaultdict(_Relatives)  # by owner and relation
+        self._owners: dict[_Cluster, set[_Cluster]] = defaultdict(set)  # of pets
+        self._pets: dict[tuple[_Cluster, str], set[_Cluster]] = defaultdict(set)  # by owner and kind
         self._owned: dict[tuple[_Cluster, str], _Cluster] = {}  # by its owner and what it is: "sister", "bike"
         self._merged: dict[_Cluster, _Cluster] = {}
         self._of: dict[Mention, _Cluster] = {}
@@ -186,6 +212,20 @@ class _Clusters:
     def _assign(self, mention: Mention, cluster: _Cluster, statement: Statement) -> None:
         cluster.add(mention, statement)
         self._of[mention] = cluster
+        self._note_relation(mention, cluster, statement)
+
+    def _note_relation(self, mention: Mention, cluster: _Cluster, statement: Statement) -> None:
+        """Note whose relative a mention says that a cluster is, or what kind of pet."""
+        if mention[1] == VALUE and statement.attribute in RELATIONS and not statement.ends:
+            owner = self._current(self._of[statement.id, SUBJECT])
+            self._relatives[owner, statement.attribute].add(cluster, statement)
+            if statement.attribute == "pet" and owner not in self._owners[cluster]:
+                self._owners[cluster].add(owner)
+                for kind in cluster.kinds:
+                    self._pets[owner, kind].add(cluster)
+        elif mention[1] == SUBJECT and statement.attribute == "kind":
+            for owner in self._owners.get(cluster, ()):
+                self._pets[owner, value_key(statement.value)].add(cluster)
 
     def _current(self, cluster: _Cluster) -> _Cluster:
         while cluster in self._merged:
@@ -209,29 +249,20 @@ class _Clusters:
         An owner's cat is the pet whose kind that is.
         """
         relation = "partner" if word in PARTNERS else word
-        relatives = self._relatives(owner, relation if relation in RELATIONS else "pet")
-        named = [
-            (cluster, cluster.mentions[mention])
-            for mention, cluster in relatives
-            if relation in RELATIONS or cluster.has_kind(word)
-        ]
-        clusters = list(dict.fromkeys(cluster for cluster, _ in named))
-        if len(clusters) == 1 or not clusters:
-            return clusters[0] if clusters else None
-        together = [cluster for cluster, each in named if set(each.seqs) & set(statement.seqs)]
-        if together:
-            return together[0]
-        if not is_single(relation):
+        is_relation = relation in RELATIONS
+        relatives = self._relatives.get((owner, relation if is_relation else "pet"))
+        if relatives is None:
             return None
-        earlier = [cluster for cluster, each in named if telling_key(each) <= telling_key(statement)]
-        return earlier[-1] if earlier else clusters[0]
-
-    def _relatives(self, owner: _Cluster, word: str) -> list[tuple[Mention, _Cluster]]:
-        """Return the mentions of those that statements name as an owner's sister, for example, in their order."""
-        statements = [owner.mentions[mention] for mention in owner.stated[word] if mention in owner.mentions]
-        ordered = sorted((each for each in statements if not each.ends), key=telling_key)
-        values = [(each.id, VALUE) for each in ordered]
-        return [(value, self._current(self._of[value])) for value in values if value in self._of]
+        clusters = relatives.clusters if is_relation else self._pets.get((owner, value_key(word)), set())
+        if len(clusters) <= 1:
+            return next(iter(clusters), None)
+        in_line = [each for seq in statement.seqs for each in relatives.by_seq.get(seq, ()) if each[1] in clusters]
+        if in_line:
+            return min(in_line, key=itemgetter(0))[1]
+        if not (is_relation and is_single(relation)):
+            return None
+        earlier = bisect_right(relatives.named, telling_key(statement), key=itemgetter(0))
+        return relatives.named[max(earlier - 1, 0)][1]
 
     def _find_value(self, subject: _Cluster, statement: Statement) -> _Cluster | None:
         """Return the cluster of a statement's value, if that is an entity."""
@@ -278,8 +309,8 @@ class _Clusters:
             self._remember(new, name, is_being=is_being)
             fitting = [new]
         if len(fitting) > 1:
-            together = [each for each in fitting if _share_line(each, statement)]
-            fitting = [max(together or fitting, key=lambda each: each.last_mention())]
+            together = [each for each in fitting if not each.seqs.isdisjoint(statement.seqs)]
+            fitting = [max(together or fitting, key=lambda each: each.last_mention)]
         cluster = fitting[0]
         cluster.add_name(name)
         return cluster
@@ -297,6 +328,16 @@ class _Clusters:
                 self._merge([self._of[mention] for mention in mentions])
             elif mentions:
                 self._separate(mentions)
+        if edits:
+            self._note_all_relations()
+
+    def _note_all_relations(self) -> None:
+        """Note all relations again, as those that they are of have changed."""
+        for index in (self._relatives, self._owners, self._pets):
+            index.clear()
+        for cluster in self.all():
+            for mention, statement in cluster.mentions.items():
+                self._note_relation(mention, cluster, statement)
 
     def _merge(self, clusters: Sequence[_Cluster]) -> None:
         """Merge clusters, then those that are the same of the merged one: its bike, its sister without a name."""
@@ -322,9 +363,10 @@ class _Clusters:
         """Move mentions to a cluster of their own, with the names and the relations in their statements."""
         first = self._current(self._of[mentions[0]])
         new = _Cluster(first.kind)
-        for mention in mentions:
-            old = self._current(self._of[mention])
-            statement = old.mentions.pop(mention)
+        statements = {mention: self._current(self._of[mention]).mentions[mention] for mention in mentions}
+        for old in dict.fromkeys(self._current(self._of[mention]) for mention in mentions):
+            old.remove(statements)
+        for mention, statement in statements.items():
             new.add_name(statement.value if mention[1] == VALUE else statement.subject)
             if mention[1] == VALUE and statement.attribute in RELATIONS:
                 owner = self._current(self._of[statement.id, SUBJECT])
@@ -344,11 +386,6 @@ def _depth(subject: str) -> int:
 def _reading_key(statement: Statement) -> tuple[object, ...]:
     """Return the key by which statements are read: those of one line together, and among them relations first."""
     return statement.said_at, statement.position, statement.attribute not in RELATIONS, statement.id
-
-
-def _share_line(cluster: _Cluster, statement: Statement) -> bool:
-    seqs = set(statement.seqs)
-    return any(not seqs.isdisjoint(each.seqs) for each in cluster.mentions.values())
 
 
 def _conflicts(cluster: _Cluster, relation: tuple[_Cluster, str]) -> bool:

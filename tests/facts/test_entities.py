@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
+from everthread.facts import entities as module
 from everthread.facts.entities import SUBJECT, VALUE, Entities, EntityEdit
 from everthread.facts.types import Statement
+from facts.steps import count_steps
 
 BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
@@ -173,6 +177,34 @@ def test_entities_that_describe_each_other_can_be_merged() -> None:
     said = say(("Nora's sister", "likes", "figs"), ("Nora's sister's friend", "likes", "jazz"))
     for pair in (((1, SUBJECT), (2, SUBJECT)), ((2, SUBJECT), (1, SUBJECT))):
         assert len(set(subjects(Entities(said, [EntityEdit("same", pair)])))) == 1
+
+
+CROWDS = {
+    "a sister": (("Nora", "sister", "Mia"), ("Nora's sister", "likes", "figs")),
+    "partners": (("Nora", "partner", "Tom {}"), ("Nora's partner", "likes", "figs")),
+    "pets": (("Nora", "pet", "Rex {}"), ("Nora's cat", "likes", "figs")),
+    "cats": (("Nora", "pet", "Rex {}"), ("Rex {}", "kind", "cat"), ("Nora's cat", "likes", "figs")),
+    "kinds": (("Nora", "pet", "Rex"), ("Rex", "kind", "breed {}"), ("Nora's cat", "likes", "figs")),
+    "two of one name": (("Nora", "sister", "Mia"), ("Nora", "friend", "Mia"), ("Mia", "likes", "figs")),
+}
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_more_mentions_take_no_longer_each(crowd: str) -> None:
+    few, many = (
+        say(
+            *((subject.format(n), word, value.format(n)) for n in range(size) for subject, word, value in CROWDS[crowd])
+        )
+        for size in (25, 100)
+    )
+    assert count_steps(module, lambda: Entities(many)) < 5 * count_steps(module, lambda: Entities(few))
+
+
+@pytest.mark.parametrize("is_told_first", [False, True])
+def test_a_cat_with_a_kind_is_found_in_either_order(is_told_first: bool) -> None:
+    said = [("Nora", "pet", "Rex"), ("Rex", "kind", "cat"), ("Nora", "pet", "Ada"), ("Ada", "kind", "dog")]
+    found = Entities(say(*(said if is_told_first else said[::-1]), ("Nora's cat", "likes", "figs")))
+    assert subjects(found)[-1] == "Rex"
 
 
 def test_a_sentence_is_about_no_entity() -> None:

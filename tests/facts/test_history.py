@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -15,6 +11,7 @@ from everthread.errors import BadInput
 from everthread.facts import history
 from everthread.facts.history import build_facts, is_moment, read_moment, value_key
 from everthread.facts.types import Fact, Statement
+from facts.steps import count_steps
 
 BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
@@ -48,31 +45,10 @@ def test_values_of_other_attributes_hold_side_by_side() -> None:
     assert all(fact.holds and fact.replaces is None for fact in facts)
 
 
-def count_steps(statements: list[Statement]) -> int:
-    """Return the number of lines of the module that are run to build the facts of statements."""
-    steps = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
-        nonlocal steps
-        steps += event == "line"
-        return trace if frame.f_code.co_filename == history.__file__ else None
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        build_facts(statements)
-    finally:
-        sys.settrace(before)
-    return steps
-
-
 @pytest.mark.parametrize("ends", [False, True])
 def test_more_values_take_no_longer_each(ends: bool) -> None:
-    few, many = (
-        count_steps([state(number, "likes", f"fruit {number}", ends=ends) for number in range(count)])
-        for count in (50, 200)
-    )
-    assert many < 5 * few
+    few, many = ([state(number, "likes", f"fruit {number}", ends=ends) for number in range(size)] for size in (50, 200))
+    assert count_steps(history, lambda: build_facts(many)) < 5 * count_steps(history, lambda: build_facts(few))
 
 
 def test_kinds_of_favourites_have_one_value_each() -> None:
