@@ -44,7 +44,7 @@ class _Cluster:
     names: dict[str, str] = field(default_factory=dict)  # key -> name as first written
     own_name: str | None = None  # where a statement says what a speaker is called
     owner: tuple[_Cluster, str] | None = None  # of one without a name: the other one, and what it is of that: "sister"
-    relations: list[tuple[_Cluster, str]] = field(default_factory=list)
+    relations: dict[tuple[_Cluster, str], None] = field(default_factory=dict)  # in the order of their statements
     mentions: dict[Mention, Statement] = field(default_factory=dict)
     kinds: set[str] = field(default_factory=set)  # what statements say that it is: "cat"
     seqs: set[int] = field(default_factory=set)  # the lines that mention it
@@ -73,7 +73,7 @@ class _Cluster:
         self.own_name = self.own_name or other.own_name
         owners = [owner for owner in (self.owner, other.owner) if owner is not None and owner[0] not in (self, other)]
         self.owner = owners[0] if owners else None
-        self.relations += other.relations
+        self.relations |= other.relations
         for mention, statement in other.mentions.items():
             self.add(mention, statement)
 
@@ -280,8 +280,8 @@ class _Clusters:
             return None
         cluster = self._find_or_add(value, statement, is_being=True, relation=(subject, attribute))
         cluster.kind = "pet" if attribute == "pet" else cluster.kind
-        if not statement.ends and (subject, attribute) not in cluster.relations:
-            cluster.relations.append((subject, attribute))
+        if not statement.ends:
+            cluster.relations[subject, attribute] = None
         return cluster
 
     def _find_or_add_owned(self, owner: _Cluster, word: str, statement: Statement) -> _Cluster:
@@ -350,7 +350,7 @@ class _Clusters:
             self._merged[other] = first
             self._of |= dict.fromkeys(other.mentions, first)
         for cluster in self.all():
-            cluster.relations = [(self._current(owner), word) for owner, word in cluster.relations]
+            cluster.relations = {(self._current(owner), word): None for owner, word in cluster.relations}
             cluster.owner = cluster.owner and (self._current(cluster.owner[0]), cluster.owner[1])
         owned: dict[tuple[_Cluster, str], list[_Cluster]] = defaultdict(list)
         for (owner, word), cluster in self._owned.items():
@@ -370,13 +370,13 @@ class _Clusters:
             new.add_name(statement.value if mention[1] == VALUE else statement.subject)
             if mention[1] == VALUE and statement.attribute in RELATIONS:
                 owner = self._current(self._of[statement.id, SUBJECT])
-                new.relations.append((owner, statement.attribute))
+                new.relations[owner, statement.attribute] = None
             self._assign(mention, new, statement)
-        first.relations = [
-            (self._current(self._of[number, SUBJECT]), statement.attribute)
+        first.relations = {
+            (self._current(self._of[number, SUBJECT]), statement.attribute): None
             for (number, part), statement in first.mentions.items()
             if part == VALUE and statement.attribute in RELATIONS and not statement.ends
-        ]
+        }
 
 
 def _depth(subject: str) -> int:
@@ -391,7 +391,7 @@ def _reading_key(statement: Statement) -> tuple[object, ...]:
 def _conflicts(cluster: _Cluster, relation: tuple[_Cluster, str]) -> bool:
     """Return whether one with the relations of a cluster can't have another: a sister is no daughter and no friend."""
     owner, word = relation
-    others = {other for known, other in cluster.relations if known is owner} - {word}
+    others = {other for other in RELATIONS - {word} if (owner, other) in cluster.relations}
     if cluster is owner:
         return True
     return any(word in KIN | {"pet"} or other in KIN | {"pet"} for other in others)

@@ -185,6 +185,7 @@ CROWDS = {
     "pets": (("Nora", "pet", "Rex {}"), ("Nora's cat", "likes", "figs")),
     "cats": (("Nora", "pet", "Rex {}"), ("Rex {}", "kind", "cat"), ("Nora's cat", "likes", "figs")),
     "kinds": (("Nora", "pet", "Rex"), ("Rex", "kind", "breed {}"), ("Nora's cat", "likes", "figs")),
+    "owners": (("Person {}", "friend", "Mia"),),
     "two of one name": (("Nora", "sister", "Mia"), ("Nora", "friend", "Mia"), ("Mia", "likes", "figs")),
 }
 
@@ -195,9 +196,9 @@ def test_more_mentions_take_no_longer_each(crowd: str) -> None:
         say(
             *((subject.format(n), word, value.format(n)) for n in range(size) for subject, word, value in CROWDS[crowd])
         )
-        for size in (25, 100)
+        for size in (50, 400)
     )
-    assert count_steps(module, lambda: Entities(many)) < 5 * count_steps(module, lambda: Entities(few))
+    assert count_steps(module, lambda: Entities(many)) < 10 * count_steps(module, lambda: Entities(few))
 
 
 @pytest.mark.parametrize("is_told_first", [False, True])
