@@ -80,7 +80,7 @@ class _Cluster:
 
 @dataclass(slots=True, eq=False)
 class _Relatives:
-    """Those that statements name as an owner's sister, for example."""
+    """The relatives of one kind that statements name, such as an owner's sisters."""
 
     clusters: set[_Cluster] = field(default_factory=set)
     named: list[tuple[TellingKey, _Cluster]] = field(default_factory=list)  # once for each statement, in their order
