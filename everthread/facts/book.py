@@ -237,12 +237,13 @@ class FactBook:
     def _state(self, fact_id: int, change: Callable[[Statement], Statement], *, superseding: bool) -> Fact:
         """Store a statement of the person's for each statement of a fact, and return the fact as it is now."""
         while True:
+            before = storage.read_setting(self.store, self.bank)
             known = self._read_known()
             pairs = known.statements_of(known.find_fact(fact_id))
             changed = [change(statement) for statement, _ in pairs]
             new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
             superseded = [number for _, number in pairs] if superseding else []
-            if storage.add_statements(self.store, self.bank, new, superseded):
+            if storage.add_statements(self.store, self.bank, new, before, superseded):
                 return self._read_known().find_fact(pairs[0][0].id)
 
     def _edit_entities(self, edit: EntityEdit) -> Entity:

@@ -436,9 +436,12 @@ def _date(statement: Statement, line: Line) -> Statement:
 # ------------------------------------------------------------ what people change
 
 
-def read_excluded(store: Store, bank: str) -> frozenset[int]:
-    """Return the numbers of the lines that are never read for facts."""
-    return ReadingState.parse(store.settings(bank).get(SETTING_FACTS)).excluded
+def read_setting(store: Store, bank: str) -> JSONValue | None:
+    """Return the setting of the state. Each change of statements that a person makes changes it.
+
+    Read it before the statements from which a change is computed, so that the change fails if they are no longer these.
+    """
+    return store.settings(bank).get(SETTING_FACTS)
 
 
 def count_dropped(store: Store, bank: str, dropped: Mapping[str, int]) -> None:
@@ -463,19 +466,25 @@ def _parse_dropped(value: JSONValue | None) -> dict[str, int]:
     return {str(reason): count for reason, count in counts if type(count) is int}
 
 
-def add_statements(store: Store, bank: str, statements: Sequence[Statement], supersedes: Sequence[int] = ()) -> bool:
-    """Store what the person states, in one transaction.
+def add_statements(
+    store: Store,
+    bank: str,
+    statements: Sequence[Statement],
+    before: JSONValue | None,
+    supersedes: Sequence[int] = (),
+) -> bool:
+    """Store what the person or a model states, in one transaction.
 
     Args:
         store: the store of the bank.
         bank: its id.
         statements: the statements.
+        before: the setting as `read_setting` returned it, before the statements so far were read.
         supersedes: the units in whose place the first of them are.
 
     Returns:
-        False, with nothing stored, if a line or a unit was removed in the meantime; read again.
+        False, with nothing stored, if a line or statements were changed in the meantime; read again.
     """
-    before = store.settings(bank).get(SETTING_FACTS)
     return _store(store, bank, statements, before, ReadingState.parse(before), supersedes) is not None
 
 
@@ -499,7 +508,7 @@ def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statem
     while first_id is None:
         before = store.settings(bank).get(SETTING_FACTS)
         state = ReadingState.parse(before)
-        after = replace(state, excluded=state.excluded | seqs)
+        after = replace(state, excluded=state.excluded | seqs, last_id=state.last_id + 1)  # even of excluded lines
         units = store.units(bank, (FACT,), include_retracted=True)
         discarded = [unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)]
         first_id = _replace(store, bank, before, after, delete_ids=discarded)

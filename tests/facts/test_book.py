@@ -22,6 +22,7 @@ from everthread.common.keys import (
     SETTING_FACTS,
     SETTING_REMEMBER,
 )
+from everthread.facts.known import Known
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store
@@ -346,6 +347,26 @@ def test_a_fact_can_be_forgotten_with_its_lines(memory: Memory) -> None:
     memory.forget_fact(only(memory, attribute="owns").id, with_lines=True)
     assert [line.seq for line in memory.lines()] == [third]
     assert shown(memory) == ["Nora likes jazz"]
+
+
+def test_a_fact_forgotten_while_it_is_ended_is_not_written_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(memory, "I own the bike. I like jazz.")
+    memory.forget_fact(only(memory, attribute="likes").id)
+    fact = only(memory)
+    find_fact = Known.find_fact
+
+    def forget_meanwhile(known: Known, number: int) -> Fact:
+        monkeypatch.undo()
+        found = find_fact(known, number)
+        memory.forget_fact(number)
+        return found
+
+    monkeypatch.setattr(Known, "find_fact", forget_meanwhile)
+    with pytest.raises(NotFound, match="there is no fact"):
+        memory.end_fact(fact.id)
+    assert memory.units("fact") == []
 
 
 # ------------------------------------------------------------------ entities
