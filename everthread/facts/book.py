@@ -8,7 +8,8 @@ as long as its lines.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -167,12 +168,14 @@ class FactBook:
             NotFound: there is no such fact.
             StoreUnavailable: it is deleted, but bytes of it may remain.
         """
+        if not with_lines:
+            return self._forget_value(fact_id)
         known = self._read_known()
-        pairs = known.statements_of_value(known.find_fact(fact_id))
-        seqs = sorted({seq for statement, _ in pairs for seq in statement.seqs})
-        if with_lines and seqs:
+        seqs = _list_seqs(known.statements_of_value(known.find_fact(fact_id)))
+        if seqs:
             deletion.forget(self.store, self.bank, "line", seqs)
-        storage.forget_statements(self.store, self.bank, pairs)
+        with suppress(NotFound):  # nothing that has no lines states it
+            self._forget_value(fact_id)
         return seqs
 
     def merge_entities(self, name: str, other: str) -> Entity:
@@ -246,6 +249,15 @@ class FactBook:
             if storage.add_statements(self.store, self.bank, new, before, superseded):
                 return self._read_known().find_fact(pairs[0][0].id)
 
+    def _forget_value(self, fact_id: int) -> list[int]:
+        """Forget what lines state of a fact's value, and return the numbers of the lines. Raises NotFound."""
+        while True:
+            before = storage.read_setting(self.store, self.bank)
+            known = self._read_known()
+            pairs = known.statements_of_value(known.find_fact(fact_id))
+            if storage.forget_statements(self.store, self.bank, pairs, before):
+                return _list_seqs(pairs)
+
     def _edit_entities(self, edit: EntityEdit) -> Entity:
         def add(value: JSONValue | None) -> JSONValue:
             return [*map(_to_json, parse_edits(value)), _to_json(edit)]
@@ -289,6 +301,11 @@ class FactBook:
         if not counts:
             raise NotFound(f"nothing is known in bank {self.bank!r} yet; store what people say with observe")
         return entities.find(counts.most_common(1)[0][0])[0]
+
+
+def _list_seqs(pairs: Iterable[tuple[Statement, int]]) -> list[int]:
+    """Return the numbers of the lines of statements, ascending."""
+    return sorted({seq for statement, _ in pairs for seq in statement.seqs})
 
 
 def _to_json(edit: EntityEdit) -> JSONValue:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -24,7 +23,7 @@ from everthread.common.keys import (
     SETTING_DROPPED_FACTS,
     SETTING_FACTS,
 )
-from everthread.errors import NotFound, StoreUnavailable
+from everthread.errors import StoreUnavailable
 from everthread.facts.attributes import POSSESSIVE, RELATIONS, is_known
 from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
@@ -238,6 +237,7 @@ def _replace(
     delete_ids: Sequence[int] = (),
     units: Sequence[NewUnit] = (),
     supersedes: Sequence[int] = (),
+    forgets: bool = False,
 ) -> int | None:
     """Replace units and the state in one transaction; return the first new id, or None if the bank has changed.
 
@@ -249,7 +249,8 @@ def _replace(
         first_ids.append(first_id)
         return after.with_units(first_id, len(units)).to_json()
 
-    change = UnitReplacement(FACT, delete_ids, units, (), after.last_id, SETTING_FACTS, before, make_value, supersedes)
+    basis = SETTING_FACTS, before
+    change = UnitReplacement(FACT, delete_ids, units, (), after.last_id, *basis, make_value, supersedes, forgets)
     return first_ids[-1] if store.replace_units(bank, change, NO_VECTORS, now()) else None
 
 
@@ -488,7 +489,9 @@ def add_statements(
     return _store(store, bank, statements, before, ReadingState.parse(before), supersedes) is not None
 
 
-def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statement, int]]) -> None:
+def forget_statements(
+    store: Store, bank: str, statements: Sequence[tuple[Statement, int]], before: JSONValue | None
+) -> bool:
     """Forget statements and not their lines, which are never read for facts again.
 
     Discarded versions of the lines, which may be restored, forget what they stated as well.
@@ -496,7 +499,11 @@ def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statem
     Args:
         store: the store of the bank.
         bank: its id.
-        statements: the statements, each with the id of its current unit, which is deleted with those it superseded.
+        statements: the statements, each with the id of its current unit, which is deleted with all of its versions.
+        before: the setting as `read_setting` returned it, before the statements were read.
+
+    Returns:
+        False, with nothing deleted, if statements were changed in the meantime; read again.
 
     Raises:
         StoreUnavailable: they are deleted, but bytes of them may remain.
@@ -504,17 +511,21 @@ def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statem
     seqs = {seq for statement, _ in statements for seq in statement.seqs}
     versions = set(find_versions(store, bank, seqs)) if seqs else seqs
     values = {(statement.attribute, value_key(statement.value)) for statement, _ in statements}
-    first_id = None
-    while first_id is None:
-        before = store.settings(bank).get(SETTING_FACTS)
-        state = ReadingState.parse(before)
-        after = replace(state, excluded=state.excluded | seqs, last_id=state.last_id + 1)  # even of excluded lines
-        units = store.units(bank, (FACT,), include_retracted=True)
-        discarded = [unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)]
-        first_id = _replace(store, bank, before, after, delete_ids=discarded)
-    for _, number in statements:
-        with suppress(NotFound):  # removed in the meantime
-            store.forget_unit(bank, FACT, number)
+    state = ReadingState.parse(before)
+    after = replace(state, excluded=state.excluded | seqs, last_id=state.last_id + 1)  # even of excluded lines
+    units = store.units(bank, (FACT,), include_retracted=True)
+    discarded = {unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)}
+    deleted = discarded | _find_unit_versions(units, {number for _, number in statements})
+    return _replace(store, bank, before, after, delete_ids=sorted(deleted), forgets=True) is not None
+
+
+def _find_unit_versions(units: Iterable[Unit], ids: Collection[int]) -> set[int]:
+    """Return the ids of all versions of units: those that they superseded, and those that have superseded them."""
+    first_ids: dict[int, int] = {}  # of the first version of each unit
+    for unit in sorted(units, key=lambda unit: unit.id):
+        first_ids[unit.id] = first_ids.get(unit.supersedes or 0, parse_unit(unit).id)
+    wanted = {first_ids.get(number, number) for number in ids}
+    return {number for number, first_id in first_ids.items() if first_id in wanted}
 
 
 def _states(unit: Unit, seqs: Collection[int], values: Collection[tuple[str, str]]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from everthread import BadInput, BadQuery, Memory, NewLine, NewUnit, NotFound
+from everthread.bank.evidence import build_metadata
 from everthread.common.keys import (
     META_ECHO,
     META_GREETING,
@@ -29,6 +31,7 @@ from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
 from everthread.transfer.exporting import export
 from everthread.transfer.importing import check_file, import_lines
+from everthread.types import Context, FoundUnit, Hit
 from facts.telling import read_statements
 
 BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -367,6 +370,39 @@ def test_a_fact_forgotten_while_it_is_ended_is_not_written_again(
     with pytest.raises(NotFound, match="there is no fact"):
         memory.end_fact(fact.id)
     assert memory.units("fact") == []
+
+
+@pytest.mark.parametrize(
+    "act", [Memory.confirm_fact, Memory.end_fact, lambda memory, number: memory.correct_fact(number, "tram")]
+)
+def test_a_fact_changed_while_it_is_forgotten_is_forgotten(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, act: Callable[[Memory, int], Fact]
+) -> None:
+    tell(memory, "I own the bike. I like jazz.", "I own the bike.")
+    fact = only(memory, attribute="owns")
+    statements_of_value = Known.statements_of_value
+
+    def change_meanwhile(known: Known, found: Fact) -> list[tuple[Statement, int]]:
+        monkeypatch.undo()
+        pairs = statements_of_value(known, found)
+        act(memory, fact.id)
+        return pairs
+
+    monkeypatch.setattr(Known, "statements_of_value", change_meanwhile)
+    assert memory.forget_fact(fact.id) == [1, 2]
+    assert [unit.text for unit in memory.units("fact")] == ["Nora likes jazz."]
+
+
+def test_a_forgotten_sentence_is_forgotten_in_all_of_its_versions_and_in_records_of_recall(memory: Memory) -> None:
+    tell(memory, "Hello.")
+    boat = memory.add_unit(NewUnit("fact", "Nora has a boat.", 1, 1, BEGUN))
+    yacht = memory.add_unit(NewUnit("fact", "Nora has a yacht.", 1, 1, BEGUN), supersedes=boat.id)
+    context = Context("", 1, (), (Hit(FoundUnit(yacht, "s", "fact"), 1.0, 1.0, {}),), (), 1.0)
+    reply = memory.observe("Yes.", role="assistant", session="s", metadata=build_metadata(context))
+    memory.forget_fact(only(memory).id)
+    assert memory.units("fact") == []
+    evidence = memory.evidence(reply.seq)
+    assert (evidence.hits, evidence.forgotten) == ((), 1)
 
 
 # ------------------------------------------------------------------ entities
