@@ -8,7 +8,7 @@ as long as its lines.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,6 +32,7 @@ from everthread.types import JSONValue, now
 
 MAX_VALUE_CHARS = 200  # of a value that the person writes
 MAX_LINES_READ = 64  # for facts, while a reply waits; a chat reads its lines in the background
+MAX_TRIES = 20  # to change a fact while others change facts
 MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
 
 
@@ -239,24 +240,28 @@ class FactBook:
 
     def _state(self, fact_id: int, change: Callable[[Statement], Statement], *, superseding: bool) -> Fact:
         """Store a statement of the person's for each statement of a fact, and return the fact as it is now."""
-        while True:
-            before = storage.read_setting(self.store, self.bank)
-            known = self._read_known()
+        for known, before in self._try_change():
             pairs = known.statements_of(known.find_fact(fact_id))
             changed = [change(statement) for statement, _ in pairs]
             new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
             superseded = [number for _, number in pairs] if superseding else []
             if storage.add_statements(self.store, self.bank, new, before, superseded):
                 return self._read_known().find_fact(pairs[0][0].id)
+        raise _not_changed(fact_id)
+
+    def _try_change(self) -> Iterator[tuple[Known, JSONValue | None]]:
+        """Yield what is known, and the setting with which it may be changed, for each of the tries to do so."""
+        for _ in range(MAX_TRIES):
+            before = storage.read_setting(self.store, self.bank)
+            yield self._read_known(), before
 
     def _forget_value(self, fact_id: int) -> list[int]:
         """Forget what lines state of a fact's value, and return the numbers of the lines. Raises NotFound."""
-        while True:
-            before = storage.read_setting(self.store, self.bank)
-            known = self._read_known()
+        for known, before in self._try_change():
             pairs = known.statements_of_value(known.find_fact(fact_id))
             if storage.forget_statements(self.store, self.bank, pairs, before):
                 return _list_seqs(pairs)
+        raise _not_changed(fact_id)
 
     def _edit_entities(self, edit: EntityEdit) -> Entity:
         def add(value: JSONValue | None) -> JSONValue:
@@ -301,6 +306,13 @@ class FactBook:
         if not counts:
             raise NotFound(f"nothing is known in bank {self.bank!r} yet; store what people say with observe")
         return entities.find(counts.most_common(1)[0][0])[0]
+
+
+def _not_changed(fact_id: int) -> NotFound:
+    return NotFound(
+        f"fact {fact_id} could not be changed: a line that states it is missing, or others change the bank's facts all "
+        "the time. Forget the fact if its lines are gone, else try again"
+    )
 
 
 def _list_seqs(pairs: Iterable[tuple[Statement, int]]) -> list[int]:

@@ -62,7 +62,7 @@ class ReadingState:
             return cls()
         last_seq, excluded, last_id = (value.get(name) for name in ("to", "never", "ids"))
         return cls(
-            last_seq if type(last_seq) is int and last_seq > 0 else 0,
+            last_seq if type(last_seq) is int and 0 < last_seq < MAX_SEQ else 0,
             frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
             last_id if type(last_id) is int and 0 < last_id < MAX_SEQ else 0,
         )

@@ -31,7 +31,7 @@ from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
 from everthread.transfer.exporting import export
 from everthread.transfer.importing import check_file, import_lines
-from everthread.types import Context, FoundUnit, Hit
+from everthread.types import Context, FoundUnit, Hit, JSONValue, Unit
 from facts.telling import read_statements
 
 BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -331,6 +331,19 @@ def test_an_unknown_fact_is_not_found(memory: Memory, act: str) -> None:
         getattr(memory, act)(9)
 
 
+def test_a_fact_whose_line_is_missing_is_not_changed_but_can_be_forgotten(memory: Memory) -> None:
+    tell(memory, "Hello.")
+    values: dict[str, JSONValue] = {"subject": "Nora", "attribute": "home", "value": "Leeds", "lines": [1, 2]}
+    memory.store.reserve_seqs(memory.bank, 2)
+    unit = Unit(7, "fact", "Nora lives in Leeds.", 1, 2, BEGUN, BEGUN, metadata=values)
+    memory.store.restore_unit(memory.bank, unit, None, "none")
+    for act in (memory.confirm_fact, memory.end_fact):
+        with pytest.raises(NotFound, match="fact 7 could not be changed: a line that states it is missing"):
+            act(7)
+    assert memory.forget_fact(7) == [1, 2]
+    assert memory.facts() == []
+
+
 def test_a_fact_forgotten_alone_does_not_come_back(memory: Memory) -> None:
     first, second = tell(memory, "I own the bike. I like jazz.", "I sold the bike.")
     bike = only(memory, attribute="owns", include_ended=True)
@@ -450,8 +463,10 @@ def test_an_invalid_setting_of_entities_changes_nothing(memory: Memory) -> None:
     tell(memory, "I live in Leeds.")
     memory.set_setting(SETTING_ENTITIES, ["same", ["same", 7], ["apart", [[7, 0], ["x"]]], ["other", []]])
     assert shown(memory) == ["Nora lives in Leeds"]
-    memory.set_setting(SETTING_FACTS, {"to": "x", "never": 3})
-    assert shown(memory) == ["Nora lives in Leeds"]
+    for last_seq in ("x", 10**30):
+        memory.set_setting(SETTING_FACTS, {"to": last_seq, "never": 3})
+        tell(memory, "I live in Leeds.")
+        assert len(only(open_memory(memory.store, memory.bank)).seqs) == memory.stats().lines
 
 
 # -------------------------------------------------------------- other banks
