@@ -488,6 +488,36 @@ def test_an_export_has_what_lines_state_and_what_the_person_said_of_it(memory: M
         assert len(target.units("fact")) == len(memory.units("fact"))
 
 
+def test_facts_that_are_asked_for_during_an_import_are_those_of_the_file(memory: Memory, tmp_path: Path) -> None:
+    tell(memory, "I live in Leeds. I own the bike.", *(f"I like fruit{number}." for number in range(600)))
+    memory.correct_fact(only(memory, attribute="home").id, "Leigh")
+    memory.forget_fact(only(memory, attribute="owns").id)
+    file = tmp_path / "bank.jsonl"
+    file.write_text("".join(export(memory, retracted=True)), encoding="utf-8")
+    target = open_memory(tmp_path / "banks")
+    during = list[list[Fact]]()
+    import_lines(target, check_file(file), lambda _: during.append(target.facts()))
+    assert during[0] == []
+    assert target.facts(include_ended=True) == memory.facts(include_ended=True)
+    assert len(target.units("fact")) == len(memory.units("fact"))
+
+
+@pytest.mark.parametrize("last_seq", [10**9, 10**30])
+def test_a_file_that_claims_to_be_read_beyond_its_last_line_leaves_later_lines_to_be_read(
+    tmp_path: Path, last_seq: int
+) -> None:
+    memory = open_memory(tmp_path)
+    tell(memory, "I live in Leeds.")
+    assert len(memory.facts()) == 1
+    memory.set_setting(SETTING_FACTS, {"to": last_seq, "ids": 1})
+    file = tmp_path / "bank.jsonl"
+    file.write_text("".join(export(memory, retracted=True)), encoding="utf-8")
+    target = open_memory(tmp_path / "banks")
+    import_lines(target, check_file(file))
+    tell(target, "I like jazz.")
+    assert shown(target) == ["Nora lives in Leeds", "Nora likes jazz"]
+
+
 def test_lines_of_a_file_without_facts_are_read(memory: Memory, tmp_path: Path) -> None:
     tell(memory, "I live in Leeds.")
     file = tmp_path / "bank.jsonl"
