@@ -115,7 +115,7 @@ class FactBook:
 
     def confirm_fact(self, fact_id: int) -> Fact:
         """Note that the person has confirmed a fact; return it as it is now. Raises NotFound."""
-        return self._restate(fact_id, lambda statement: statement.value)
+        return self._state(fact_id, lambda statement: statement, superseding=True)
 
     def correct_fact(self, fact_id: int, value: str) -> Fact:
         """Replace the value of a fact, also in the past; return the fact as it is now. Its lines stay as they are.
@@ -131,7 +131,7 @@ class FactBook:
             NotFound: there is no such fact.
         """
         text = _check_value(value)
-        return self._restate(fact_id, lambda _: text)
+        return self._state(fact_id, lambda statement: replace(statement, value=text), superseding=True)
 
     def end_fact(self, fact_id: int, moment: str | None = None) -> Fact:
         """Note that a fact is no longer true; return it as it is now.
@@ -234,14 +234,14 @@ class FactBook:
     def _read_known(self) -> Known:
         return self.known_facts.read(self.statement_reader)
 
-    def _restate(self, fact_id: int, value_of: Callable[[Statement], str]) -> Fact:
-        """Put a statement of the person's in the place of each statement of a fact."""
-        return self._state(fact_id, lambda statement: replace(statement, value=value_of(statement)), superseding=True)
-
     def _state(self, fact_id: int, change: Callable[[Statement], Statement], *, superseding: bool) -> Fact:
-        """Store a statement of the person's for each statement of a fact, and return the fact as it is now."""
+        """Store a statement of the person's for each statement of a fact, and return the fact as it is now.
+
+        With `superseding`, they take the place of these statements, and of those that say that it has ended.
+        """
         for known, before in self._try_change():
-            pairs = known.statements_of(known.find_fact(fact_id))
+            fact = known.find_fact(fact_id)
+            pairs = [*known.statements_of(fact), *(known.endings_of(fact) if superseding else ())]
             changed = [change(statement) for statement, _ in pairs]
             new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
             superseded = [number for _, number in pairs] if superseding else []

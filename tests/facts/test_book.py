@@ -294,6 +294,16 @@ def test_a_corrected_fact_stays_corrected_until_a_later_line(memory: Memory, tmp
     assert shown(memory, attribute="home") == ["Nora lives in Leeds"]
 
 
+def test_a_corrected_fact_that_has_ended_stays_ended(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I sold the bike.", "I own the bike.", "I live in Leeds.")
+    memory.end_fact(only(memory, attribute="home").id, "2024-05")
+    bike, _, home = memory.facts(include_ended=True)
+    assert memory.correct_fact(bike.id, "tram").until == bike.until
+    assert memory.correct_fact(home.id, "Leigh").until == datetime(2024, 5, 1, tzinfo=UTC)
+    assert shown(memory) == ["Nora owns a bike"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["tram", "bike", "Leigh"]
+
+
 @pytest.mark.parametrize("value", ["", "  ", "x" * 201, 7])
 def test_an_invalid_value_is_refused(memory: Memory, value: Any) -> None:
     tell(memory, "I live in Leeds.")
