@@ -22,7 +22,7 @@ from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
 from everthread.facts.entities import Entities, EntityEdit
-from everthread.facts.history import held_at, read_moment
+from everthread.facts.history import held_at, read_moment, value_key
 from everthread.facts.known import Known, KnownFacts, normalize_name, parse_edits
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
@@ -127,10 +127,11 @@ class FactBook:
             value: the right value.
 
         Raises:
-            BadInput: the value is blank or too long.
+            BadInput: the value is blank or too long, or the fact is known only as ended, and another has the value.
             NotFound: there is no such fact.
         """
         text = _check_value(value)
+        self._check_not_ending(fact_id, text)
         return self._state(fact_id, lambda statement: replace(statement, value=text), superseding=True)
 
     def end_fact(self, fact_id: int, moment: str | None = None) -> Fact:
@@ -233,6 +234,19 @@ class FactBook:
 
     def _read_known(self) -> Known:
         return self.known_facts.read(self.statement_reader)
+
+    def _check_not_ending(self, fact_id: int, value: str) -> None:
+        """Raise BadInput if a correction of a fact that is known only as ended would end another fact."""
+        known = self._read_known()
+        fact = known.find_fact(fact_id)
+        if all(statement.ends for statement, _ in known.statements_of(fact)):
+            for other in known.facts_about(fact.subject):
+                key = other.attribute, value_key(other.value)
+                if other.id != fact.id and key == (fact.attribute, value_key(value)):
+                    raise BadInput(
+                        f"invalid value of a fact: got {value!r}, which fact {other.id} has; expected another, as fact "
+                        f"{fact_id} is known only as ended. End fact {other.id} and forget fact {fact_id} instead"
+                    )
 
     def _state(self, fact_id: int, change: Callable[[Statement], Statement], *, superseding: bool) -> Fact:
         """Store a statement of the person's for each statement of a fact, and return the fact as it is now.

@@ -304,6 +304,15 @@ def test_a_corrected_fact_that_has_ended_stays_ended(memory: Memory) -> None:
     assert [fact.value for fact in memory.facts(include_ended=True)] == ["tram", "bike", "Leigh"]
 
 
+def test_a_fact_known_only_as_ended_is_not_corrected_to_another_that_would_end(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I sold the boat.")
+    bike, boat = memory.facts(include_ended=True)
+    with pytest.raises(BadInput, match="got 'a bike', which fact 1 has; expected another, as fact 2 is known only as"):
+        memory.correct_fact(boat.id, "a bike")
+    assert memory.facts(include_ended=True) == [bike, boat]
+    assert memory.correct_fact(boat.id, "tram").until == boat.until
+
+
 @pytest.mark.parametrize("value", ["", "  ", "x" * 201, 7])
 def test_an_invalid_value_is_refused(memory: Memory, value: Any) -> None:
     tell(memory, "I live in Leeds.")
