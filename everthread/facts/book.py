@@ -61,7 +61,7 @@ class FactBook:
             attribute: only facts of this attribute, such as "home".
             as_of: only facts that held at this moment; None: that hold now.
             known_at: only what had been said until this moment.
-            include_ended: facts that have ended or were replaced, too; without `as_of` only.
+            include_ended: facts that have ended, were replaced or have not begun, too; without `as_of` only.
 
         Raises:
             BadInput: the attribute is unknown.
@@ -78,7 +78,7 @@ class FactBook:
             for fact in known.facts(known_at)
             if (names is None or fact.subject in names)
             and attribute in (None, fact.attribute)
-            and (held_at(fact, as_of) if as_of is not None else include_ended or _holds_now(fact))
+            and ((as_of is None and include_ended) or held_at(fact, as_of or now()))
         )
         return sorted(found, key=lambda fact: fact.id)
 
@@ -95,7 +95,7 @@ class FactBook:
 
         Args:
             name: its name or an alias; None: the person who talks with the bank's character.
-            include_ended: facts that have ended or were replaced, too.
+            include_ended: facts that have ended, were replaced or have not begun, too.
 
         Raises:
             NotFound: nothing is known of it.
@@ -105,7 +105,7 @@ class FactBook:
         entity = self._find_person(known.entities) if name is None else _find_entity(known.entities, name)
         by_attribute: dict[str, list[Fact]] = defaultdict(list)
         for fact in known.facts():
-            if fact.subject == entity.name and (include_ended or _holds_now(fact)):
+            if fact.subject == entity.name and (include_ended or held_at(fact, now())):
                 by_attribute[fact.attribute].append(fact)
         return Profile(entity, {attribute: tuple(facts) for attribute, facts in by_attribute.items()})
 
@@ -347,10 +347,6 @@ def _find_entity(entities: Entities, name: str) -> Entity:
         names = ", ".join(repr(entity.name) for entity in found)
         raise BadInput(f"several are called {name!r}: {names}; give one of these names")
     return found[0]
-
-
-def _holds_now(fact: Fact) -> bool:
-    return fact.until is None or fact.until > now()
 
 
 def _check_attribute(attribute: str | None) -> None:

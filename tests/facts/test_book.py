@@ -115,7 +115,7 @@ def test_lines_are_read_once_however_often_facts_are_asked_for(memory: Memory) -
 
 def test_many_lines_are_read_in_batches(memory: Memory) -> None:
     tell(memory, *(f"I like fruit{number}." for number in range(1100)))
-    assert len(memory.facts()) == 1100
+    assert len(memory.facts(include_ended=True)) == 1100
     assert memory.settings()[SETTING_FACTS] == {"to": 1100, "ids": 1100}
 
 
@@ -232,6 +232,13 @@ def test_as_of_and_known_at_read_the_past(memory: Memory) -> None:
         memory.facts(as_of=datetime(2024, 1, 1))
 
 
+def test_a_fact_that_begins_later_does_not_hold_yet(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.", "I live in York since 2099. I like jazz.")
+    assert [fact.value for fact in memory.facts()] == ["Leeds", "jazz"]
+    assert [fact.value for fact in memory.profile("Nora").facts["home"]] == ["Leeds"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["Leeds", "York", "jazz"]
+
+
 def test_a_profile_has_the_facts_of_an_entity_by_attribute(memory: Memory) -> None:
     tell(memory, "I live in Leeds. I like jazz. My sister is Mia.", "I live in York. I like figs.")
     tell(memory, "I like tea.", speaker="Tom")
@@ -326,7 +333,7 @@ def test_an_ended_fact_held_until_then_and_may_begin_again(memory: Memory) -> No
     assert ended.until == datetime(2024, 5, 1, tzinfo=UTC)
     assert memory.facts() == []
     memory.observe("I own the bike.", speaker="Nora", said_at=datetime(2100, 1, 1, tzinfo=UTC))
-    assert shown(memory) == ["Nora owns a bike"]
+    assert shown(memory, as_of=datetime(2100, 1, 2, tzinfo=UTC)) == ["Nora owns a bike"]
 
 
 def test_a_fact_ended_by_hand_stays_ended_while_any_of_its_lines_remains(memory: Memory) -> None:
