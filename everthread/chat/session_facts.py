@@ -84,11 +84,12 @@ class SessionFacts:
         if not self.lines:
             return 0
         store, bank = self.memory.store, self.memory.bank
+        before = storage.read_setting(store, bank)
         stored = [statement for statement, _ in storage.read_statements(store, bank).values()]
         statements: list[Statement] = []
         sentences: list[NewUnit] = []
         known = [term_set(unit.text) for unit in self.memory.units(storage.FACT)]
-        excluded = storage.read_excluded(store, bank)
+        excluded = storage.ReadingState.parse(before).excluded
         for fact in self.listed:
             if not fact.seqs or not excluded.isdisjoint(fact.seqs):
                 self.dropped[EXCLUDED if fact.seqs else NO_LINE] += 1
@@ -98,7 +99,7 @@ class SessionFacts:
                     statements.append(statement)
             elif (unit := self._phrase(fact, known, excluded)) is not None:
                 sentences.append(unit)
-        if statements and not storage.add_statements(store, bank, statements):
+        if statements and not storage.add_statements(store, bank, statements, before):
             raise NotFound("a line was removed, or other facts were written, while the scribe read; it reads again")
         for unit in sentences:
             self.memory.add_unit(unit)

@@ -8,7 +8,8 @@ as long as its lines.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -21,7 +22,7 @@ from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
 from everthread.facts.entities import Entities, EntityEdit
-from everthread.facts.history import held_at, read_moment
+from everthread.facts.history import held_at, read_moment, value_key
 from everthread.facts.known import Known, KnownFacts, normalize_name, parse_edits
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
@@ -31,6 +32,7 @@ from everthread.types import JSONValue, now
 
 MAX_VALUE_CHARS = 200  # of a value that the person writes
 MAX_LINES_READ = 64  # for facts, while a reply waits; a chat reads its lines in the background
+MAX_TRIES = 20  # to change a fact while others change facts
 MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
 
 
@@ -59,7 +61,7 @@ class FactBook:
             attribute: only facts of this attribute, such as "home".
             as_of: only facts that held at this moment; None: that hold now.
             known_at: only what had been said until this moment.
-            include_ended: facts that have ended or were replaced, too; without `as_of` only.
+            include_ended: facts that have ended, were replaced or have not begun, too; without `as_of` only.
 
         Raises:
             BadInput: the attribute is unknown.
@@ -76,7 +78,7 @@ class FactBook:
             for fact in known.facts(known_at)
             if (names is None or fact.subject in names)
             and attribute in (None, fact.attribute)
-            and (held_at(fact, as_of) if as_of is not None else include_ended or _holds_now(fact))
+            and ((as_of is None and include_ended) or held_at(fact, as_of or now()))
         )
         return sorted(found, key=lambda fact: fact.id)
 
@@ -93,7 +95,7 @@ class FactBook:
 
         Args:
             name: its name or an alias; None: the person who talks with the bank's character.
-            include_ended: facts that have ended or were replaced, too.
+            include_ended: facts that have ended, were replaced or have not begun, too.
 
         Raises:
             NotFound: nothing is known of it.
@@ -103,7 +105,7 @@ class FactBook:
         entity = self._find_person(known.entities) if name is None else _find_entity(known.entities, name)
         by_attribute: dict[str, list[Fact]] = defaultdict(list)
         for fact in known.facts():
-            if fact.subject == entity.name and (include_ended or _holds_now(fact)):
+            if fact.subject == entity.name and (include_ended or held_at(fact, now())):
                 by_attribute[fact.attribute].append(fact)
         return Profile(entity, {attribute: tuple(facts) for attribute, facts in by_attribute.items()})
 
@@ -113,7 +115,7 @@ class FactBook:
 
     def confirm_fact(self, fact_id: int) -> Fact:
         """Note that the person has confirmed a fact; return it as it is now. Raises NotFound."""
-        return self._restate(fact_id, lambda statement: statement.value)
+        return self._state(fact_id, lambda statement: statement, superseding=True)
 
     def correct_fact(self, fact_id: int, value: str) -> Fact:
         """Replace the value of a fact, also in the past; return the fact as it is now. Its lines stay as they are.
@@ -125,11 +127,12 @@ class FactBook:
             value: the right value.
 
         Raises:
-            BadInput: the value is blank or too long.
+            BadInput: the value is blank or too long, or the fact is known only as ended, and another has the value.
             NotFound: there is no such fact.
         """
         text = _check_value(value)
-        return self._restate(fact_id, lambda _: text)
+        self._check_not_ending(fact_id, text)
+        return self._state(fact_id, lambda statement: replace(statement, value=text), superseding=True)
 
     def end_fact(self, fact_id: int, moment: str | None = None) -> Fact:
         """Note that a fact is no longer true; return it as it is now.
@@ -167,12 +170,14 @@ class FactBook:
             NotFound: there is no such fact.
             StoreUnavailable: it is deleted, but bytes of it may remain.
         """
+        if not with_lines:
+            return self._forget_value(fact_id)
         known = self._read_known()
-        pairs = known.statements_of_value(known.find_fact(fact_id))
-        seqs = sorted({seq for statement, _ in pairs for seq in statement.seqs})
-        if with_lines and seqs:
+        seqs = _list_seqs(known.statements_of_value(known.find_fact(fact_id)))
+        if seqs:
             deletion.forget(self.store, self.bank, "line", seqs)
-        storage.forget_statements(self.store, self.bank, pairs)
+        with suppress(NotFound):  # nothing that has no lines states it
+            self._forget_value(fact_id)
         return seqs
 
     def merge_entities(self, name: str, other: str) -> Entity:
@@ -230,20 +235,47 @@ class FactBook:
     def _read_known(self) -> Known:
         return self.known_facts.read(self.statement_reader)
 
-    def _restate(self, fact_id: int, value_of: Callable[[Statement], str]) -> Fact:
-        """Put a statement of the person's in the place of each statement of a fact."""
-        return self._state(fact_id, lambda statement: replace(statement, value=value_of(statement)), superseding=True)
+    def _check_not_ending(self, fact_id: int, value: str) -> None:
+        """Raise BadInput if a correction of a fact that is known only as ended would end another fact."""
+        known = self._read_known()
+        fact = known.find_fact(fact_id)
+        if all(statement.ends for statement, _ in known.statements_of(fact)):
+            for other in known.facts_about(fact.subject):
+                key = other.attribute, value_key(other.value)
+                if other.id != fact.id and key == (fact.attribute, value_key(value)):
+                    raise BadInput(
+                        f"invalid value of a fact: got {value!r}, which fact {other.id} has; expected another, as fact "
+                        f"{fact_id} is known only as ended. End fact {other.id} and forget fact {fact_id} instead"
+                    )
 
     def _state(self, fact_id: int, change: Callable[[Statement], Statement], *, superseding: bool) -> Fact:
-        """Store a statement of the person's for each statement of a fact, and return the fact as it is now."""
-        while True:
-            known = self._read_known()
-            pairs = known.statements_of(known.find_fact(fact_id))
+        """Store a statement of the person's for each statement of a fact, and return the fact as it is now.
+
+        With `superseding`, they take the place of these statements, and of those that say that it has ended.
+        """
+        for known, before in self._try_change():
+            fact = known.find_fact(fact_id)
+            pairs = [*known.statements_of(fact), *(known.endings_of(fact) if superseding else ())]
             changed = [change(statement) for statement, _ in pairs]
             new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
             superseded = [number for _, number in pairs] if superseding else []
-            if storage.add_statements(self.store, self.bank, new, superseded):
+            if storage.add_statements(self.store, self.bank, new, before, superseded):
                 return self._read_known().find_fact(pairs[0][0].id)
+        raise _not_changed(fact_id)
+
+    def _try_change(self) -> Iterator[tuple[Known, JSONValue | None]]:
+        """Yield what is known, and the setting with which it may be changed, for each of the tries to do so."""
+        for _ in range(MAX_TRIES):
+            before = storage.read_setting(self.store, self.bank)
+            yield self._read_known(), before
+
+    def _forget_value(self, fact_id: int) -> list[int]:
+        """Forget what lines state of a fact's value, and return the numbers of the lines. Raises NotFound."""
+        for known, before in self._try_change():
+            pairs = known.statements_of_value(known.find_fact(fact_id))
+            if storage.forget_statements(self.store, self.bank, pairs, before):
+                return _list_seqs(pairs)
+        raise _not_changed(fact_id)
 
     def _edit_entities(self, edit: EntityEdit) -> Entity:
         def add(value: JSONValue | None) -> JSONValue:
@@ -290,6 +322,18 @@ class FactBook:
         return entities.find(counts.most_common(1)[0][0])[0]
 
 
+def _not_changed(fact_id: int) -> NotFound:
+    return NotFound(
+        f"fact {fact_id} could not be changed: a line that states it is missing, or others change the bank's facts all "
+        "the time. Forget the fact if its lines are gone, else try again"
+    )
+
+
+def _list_seqs(pairs: Iterable[tuple[Statement, int]]) -> list[int]:
+    """Return the numbers of the lines of statements, ascending."""
+    return sorted({seq for statement, _ in pairs for seq in statement.seqs})
+
+
 def _to_json(edit: EntityEdit) -> JSONValue:
     return [edit.kind, [list(mention) for mention in edit.mentions]]
 
@@ -303,10 +347,6 @@ def _find_entity(entities: Entities, name: str) -> Entity:
         names = ", ".join(repr(entity.name) for entity in found)
         raise BadInput(f"several are called {name!r}: {names}; give one of these names")
     return found[0]
-
-
-def _holds_now(fact: Fact) -> bool:
-    return fact.until is None or fact.until > now()
 
 
 def _check_attribute(attribute: str | None) -> None:

@@ -25,6 +25,7 @@ TellingKey = tuple[datetime, int, int]  # see `history.telling_key`
 Mention = tuple[int, int]  # the id of a statement, and SUBJECT or VALUE
 PLACES = frozenset(("home", "origin"))
 ORGANISATIONS = frozenset(("employer", "school", "member"))
+MAX_DEPTH = 3  # relations in a subject: "Nora's sister's friend's cat"
 PET_ATTRIBUTES = frozenset(("kind", "breed", "colour"))
 
 
@@ -238,7 +239,7 @@ class _Clusters:
     def _find_named(self, name: str, statement: Statement) -> _Cluster:
         """Return the cluster of a name, or of a relative or a possession, as "Nora's sister"."""
         owner_name, separator, word = name.rpartition(POSSESSIVE)
-        if not separator:
+        if not separator or not _depth(name):
             return self._find_or_add(name, statement, is_being=True)
         owner = self._find_named(owner_name, statement)
         return self._find_relative(owner, word, statement) or self._find_or_add_owned(owner, word, statement)
@@ -380,7 +381,9 @@ class _Clusters:
 
 
 def _depth(subject: str) -> int:
-    return subject.count(POSSESSIVE)
+    """Return how many relations a subject names; 0 for one with too many, which is taken for a name."""
+    depth = subject.count(POSSESSIVE)
+    return depth if depth <= MAX_DEPTH else 0
 
 
 def _reading_key(statement: Statement) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import takewhile
 from typing import cast
 
 from everthread.bank.settings import remember_policy
@@ -20,7 +21,7 @@ from everthread.errors import NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import FAVOURITE
 from everthread.facts.entities import Entities, EntityEdit, Mention
-from everthread.facts.history import build_facts, value_key
+from everthread.facts.history import build_facts, telling_key, value_key
 from everthread.facts.storage import FACT, ReadingState, StatementReader
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store, UnitVersion
@@ -134,6 +135,14 @@ class Known:
     def statements_of(self, fact: Fact) -> list[tuple[Statement, int]]:
         """Return the statements of a fact, each with the id of its unit."""
         return [self.stored[number] for number in fact.statements if number in self.stored]
+
+    def endings_of(self, fact: Fact) -> list[tuple[Statement, int]]:
+        """Return the statements that a fact has ended: those after it, until its value is stated again."""
+        numbers = set(fact.statements)
+        pairs = sorted(self.statements_of_value(fact), key=lambda pair: telling_key(pair[0]))
+        first = next((place for place, (each, _) in enumerate(pairs) if each.id in numbers), len(pairs))
+        own = takewhile(lambda pair: pair[0].ends or pair[0].id in numbers, pairs[first:])
+        return [pair for pair in own if pair[0].ends and pair[0].id not in numbers]
 
     def statements_of_value(self, fact: Fact) -> list[tuple[Statement, int]]:
         """Return all statements of a fact's value, also that it ended, or was true before and is again."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -25,7 +24,7 @@ from everthread.common.keys import (
     SETTING_DROPPED_FACTS,
     SETTING_FACTS,
 )
-from everthread.errors import NotFound, StoreUnavailable
+from everthread.errors import StoreUnavailable
 from everthread.facts.attributes import FAVOURITE, POSSESSIVE, RELATIONS, STATUSES, is_known
 from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
@@ -69,7 +68,7 @@ class ReadingState:
             return cls()
         last_seq, excluded, last_id = (value.get(name) for name in ("to", "never", "ids"))
         return cls(
-            last_seq if type(last_seq) is int and last_seq > 0 else 0,
+            last_seq if type(last_seq) is int and 0 < last_seq < MAX_SEQ else 0,
             frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
             last_id if type(last_id) is int and 0 < last_id < MAX_SEQ else 0,
         )
@@ -244,6 +243,7 @@ def _replace(
     delete_ids: Sequence[int] = (),
     units: Sequence[NewUnit] = (),
     supersedes: Sequence[int] = (),
+    forgets: bool = False,
 ) -> int | None:
     """Replace units and the state in one transaction; return the first new id, or None if the bank has changed.
 
@@ -255,7 +255,8 @@ def _replace(
         first_ids.append(first_id)
         return after.with_units(first_id, len(units)).to_json()
 
-    change = UnitReplacement(FACT, delete_ids, units, (), after.last_id, SETTING_FACTS, before, make_value, supersedes)
+    basis = SETTING_FACTS, before
+    change = UnitReplacement(FACT, delete_ids, units, (), after.last_id, *basis, make_value, supersedes, forgets)
     return first_ids[-1] if store.replace_units(bank, change, NO_VECTORS, now()) else None
 
 
@@ -467,9 +468,12 @@ def _date(statement: Statement, line: Line) -> Statement:
 # ------------------------------------------------------------ what people change
 
 
-def read_excluded(store: Store, bank: str) -> frozenset[int]:
-    """Return the numbers of the lines that are never read for facts."""
-    return ReadingState.parse(store.settings(bank).get(SETTING_FACTS)).excluded
+def read_setting(store: Store, bank: str) -> JSONValue | None:
+    """Return the setting of the state. Each change of statements that a person makes changes it.
+
+    Read it before the statements from which a change is computed, so that the change fails if they are no longer these.
+    """
+    return store.settings(bank).get(SETTING_FACTS)
 
 
 def count_dropped(store: Store, bank: str, dropped: Mapping[str, int]) -> None:
@@ -494,23 +498,31 @@ def _parse_dropped(value: JSONValue | None) -> dict[str, int]:
     return {str(reason): count for reason, count in counts if type(count) is int}
 
 
-def add_statements(store: Store, bank: str, statements: Sequence[Statement], supersedes: Sequence[int] = ()) -> bool:
-    """Store what the person states, in one transaction.
+def add_statements(
+    store: Store,
+    bank: str,
+    statements: Sequence[Statement],
+    before: JSONValue | None,
+    supersedes: Sequence[int] = (),
+) -> bool:
+    """Store what the person or a model states, in one transaction.
 
     Args:
         store: the store of the bank.
         bank: its id.
         statements: the statements.
+        before: the setting as `read_setting` returned it, before the statements so far were read.
         supersedes: the units in whose place the first of them are.
 
     Returns:
-        False, with nothing stored, if a line or a unit was removed in the meantime; read again.
+        False, with nothing stored, if a line or statements were changed in the meantime; read again.
     """
-    before = store.settings(bank).get(SETTING_FACTS)
     return _store(store, bank, statements, before, ReadingState.parse(before), supersedes) is not None
 
 
-def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statement, int]]) -> None:
+def forget_statements(
+    store: Store, bank: str, statements: Sequence[tuple[Statement, int]], before: JSONValue | None
+) -> bool:
     """Forget statements and not their lines, which are never read for facts again.
 
     Discarded versions of the lines, which may be restored, forget what they stated as well.
@@ -518,7 +530,11 @@ def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statem
     Args:
         store: the store of the bank.
         bank: its id.
-        statements: the statements, each with the id of its current unit, which is deleted with those it superseded.
+        statements: the statements, each with the id of its current unit, which is deleted with all of its versions.
+        before: the setting as `read_setting` returned it, before the statements were read.
+
+    Returns:
+        False, with nothing deleted, if statements were changed in the meantime; read again.
 
     Raises:
         StoreUnavailable: they are deleted, but bytes of them may remain.
@@ -526,17 +542,21 @@ def forget_statements(store: Store, bank: str, statements: Sequence[tuple[Statem
     seqs = {seq for statement, _ in statements for seq in statement.seqs}
     versions = set(find_versions(store, bank, seqs)) if seqs else seqs
     values = {(statement.attribute, value_key(statement.value)) for statement, _ in statements}
-    first_id = None
-    while first_id is None:
-        before = store.settings(bank).get(SETTING_FACTS)
-        state = ReadingState.parse(before)
-        after = replace(state, excluded=state.excluded | seqs)
-        units = store.units(bank, (FACT,), include_retracted=True)
-        discarded = [unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)]
-        first_id = _replace(store, bank, before, after, delete_ids=discarded)
-    for _, number in statements:
-        with suppress(NotFound):  # removed in the meantime
-            store.forget_unit(bank, FACT, number)
+    state = ReadingState.parse(before)
+    after = replace(state, excluded=state.excluded | seqs, last_id=state.last_id + 1)  # even of excluded lines
+    units = store.units(bank, (FACT,), include_retracted=True)
+    discarded = {unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)}
+    deleted = discarded | _find_unit_versions(units, {number for _, number in statements})
+    return _replace(store, bank, before, after, delete_ids=sorted(deleted), forgets=True) is not None
+
+
+def _find_unit_versions(units: Iterable[Unit], ids: Collection[int]) -> set[int]:
+    """Return the ids of all versions of units: those that they superseded, and those that have superseded them."""
+    first_ids: dict[int, int] = {}  # of the first version of each unit
+    for unit in sorted(units, key=lambda unit: unit.id):
+        first_ids[unit.id] = first_ids.get(unit.supersedes or 0, parse_unit(unit).id)
+    wanted = {first_ids.get(number, number) for number in ids}
+    return {number for number, first_id in first_ids.items() if first_id in wanted}
 
 
 def _states(unit: Unit, seqs: Collection[int], values: Collection[tuple[str, str]]) -> bool:

@@ -157,6 +157,8 @@ class UnitReplacement:
         expected_value: the setting's value when the replacement was computed.
         make_value: computes its new value from the id of the first new unit.
         supersedes: ids of units that the first new units supersede, in their order.
+        forgets: whether to remove the deleted units from the records of recall as well, and erase their bytes, as
+            `forget_unit` does.
     """
 
     kind: str
@@ -168,6 +170,7 @@ class UnitReplacement:
     expected_value: JSONValue | None
     make_value: Callable[[int], JSONValue]
     supersedes: Sequence[int] = ()
+    forgets: bool = False
 
 
 Scope = Literal["line", "session", "speaker", "bank"]
@@ -496,6 +499,9 @@ class UnitStore(Protocol):
         Returns:
             False, with nothing changed, if the setting has another value now, a source line of the new units is missing
             or retracted, or a unit to supersede is not current.
+
+        Raises:
+            StoreUnavailable: for units that are forgotten also if they are deleted, but bytes of them may remain.
         """
 
     def units(

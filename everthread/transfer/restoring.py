@@ -14,6 +14,8 @@ from pathlib import Path
 
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.bank.line_preparation import prepare_lines
+from everthread.common.keys import SETTING_FACTS
+from everthread.facts.storage import ReadingState
 from everthread.memory import BATCH_LINES, Memory
 from everthread.stores.shared_rows import to_new_line
 from everthread.transfer.bank_file import Head, SessionRow, SettingRow, read_rows
@@ -64,6 +66,7 @@ def restore(memory: Memory, path: Path, head: Head, progress: Callable[[int], No
         progress: called with the number of lines of each batch.
     """
     last = memory.store.corpus_stats(memory.bank).last_seq
+    _store_reading_state(memory, path, head)
     lines = _read_lines(path)
     while batch := list(islice(lines, BATCH_LINES)):
         _store_lines(memory, [line for line in batch if line[0] > last])
@@ -76,6 +79,14 @@ def restore(memory: Memory, path: Path, head: Head, progress: Callable[[int], No
         _store_settings(memory, {row.name: row.value for row in others if isinstance(row, SettingRow)})
         _label_sessions(memory, [row for row in others if isinstance(row, SessionRow)])
         _store_jobs(memory, [row for row in others if isinstance(row, ScribeJob)])
+
+
+def _store_reading_state(memory: Memory, path: Path, head: Head) -> None:
+    """Store how far lines were read for facts, before the lines: otherwise they might be read during the import."""
+    rows = (row for _, row in read_rows(path) if isinstance(row, SettingRow) and row.name == SETTING_FACTS)
+    for row in rows:
+        state = ReadingState.parse(row.value)
+        _store_settings(memory, {row.name: replace(state, last_seq=min(state.last_seq, head.last_seq)).to_json()})
 
 
 def _store_lines(memory: Memory, lines: Sequence[NumberedLine]) -> None:

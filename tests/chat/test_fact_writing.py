@@ -4,13 +4,17 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 
 from everthread.chat.fact_writing import list_factless, require_fact_scribe, write_facts
 from everthread.chat.scribe_worker import ScribeWorker
+from everthread.chat.session_facts import list_session_facts
 from everthread.common.keys import META_NEEDS_CONSENT
-from everthread.errors import BadInput, LLMUnavailable, ScribeFailed
+from everthread.errors import BadInput, LLMUnavailable, NotFound, ScribeFailed
+from everthread.facts import storage
+from everthread.facts.types import Statement
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.scribes.extractive import ExtractiveScribe
@@ -214,6 +218,26 @@ def test_a_line_whose_fact_was_forgotten_states_nothing_again(talk: Memory) -> N
     assert write(talk, ScriptedLLM([answer(REPEATED)])) == 0
     assert talk.facts("Nora", "home") == []
     assert talk.stats().dropped_facts == {"forgotten before": 1}
+
+
+def test_of_two_workers_that_read_a_session_at_once_one_stores_its_facts(
+    talk: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (session,) = list_factless(talk)
+    item = answer(stated("Nora lives in York.", 3, "Nora", "home", "York"))
+    first, second = (list_session_facts(talk, LLMScribe(ScriptedLLM([item])), session) for _ in range(2))
+    count_before = len(talk.units("fact"))
+    keep_to_lines = storage.keep_to_lines
+
+    def store_meanwhile(*args: Any) -> Statement | None:
+        monkeypatch.undo()
+        assert second.store() == 1
+        return keep_to_lines(*args)
+
+    monkeypatch.setattr(storage, "keep_to_lines", store_meanwhile)
+    with pytest.raises(NotFound, match="other facts were written"):
+        first.store()
+    assert len(talk.units("fact")) == count_before + 1
 
 
 def test_a_conversation_is_read_for_facts_in_the_background_when_it_ends_if_the_bank_wants_that(talk: Memory) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from everthread import BadInput, BadQuery, Memory, NewLine, NewUnit, NotFound
+from everthread.bank.evidence import build_metadata
 from everthread.common.keys import (
     META_ECHO,
     META_GREETING,
@@ -24,13 +25,14 @@ from everthread.common.keys import (
     SETTING_REMEMBER,
 )
 from everthread.facts import rules
+from everthread.facts.known import Known
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
 from everthread.transfer.exporting import export
 from everthread.transfer.importing import check_file, import_lines
-from everthread.types import Filter, Line
+from everthread.types import Context, Filter, FoundUnit, Hit, JSONValue, Line, Unit
 from facts.telling import read_statements
 
 BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -114,7 +116,7 @@ def test_lines_are_read_once_however_often_facts_are_asked_for(memory: Memory) -
 
 def test_many_lines_are_read_in_batches(memory: Memory) -> None:
     tell(memory, *(f"I like fruit{number}." for number in range(1100)))
-    assert len(memory.facts()) == 1100
+    assert len(memory.facts(include_ended=True)) == 1100
     assert memory.settings()[SETTING_FACTS] == {"to": 1100, "ids": 1100}
 
 
@@ -262,6 +264,13 @@ def test_as_of_and_known_at_read_the_past(memory: Memory) -> None:
         memory.facts(as_of=datetime(2024, 1, 1))
 
 
+def test_a_fact_that_begins_later_does_not_hold_yet(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.", "I live in York since 2099. I like jazz.")
+    assert [fact.value for fact in memory.facts()] == ["Leeds", "jazz"]
+    assert [fact.value for fact in memory.profile("Nora").facts["home"]] == ["Leeds"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["Leeds", "York", "jazz"]
+
+
 def test_a_profile_has_the_facts_of_an_entity_by_attribute(memory: Memory) -> None:
     tell(memory, "I live in Leeds. I like jazz. My sister is Mia.", "I live in York. I like figs.")
     tell(memory, "I like tea.", speaker="Tom")
@@ -324,6 +333,25 @@ def test_a_corrected_fact_stays_corrected_until_a_later_line(memory: Memory, tmp
     assert shown(memory, attribute="home") == ["Nora lives in Leeds"]
 
 
+def test_a_corrected_fact_that_has_ended_stays_ended(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I sold the bike.", "I own the bike.", "I live in Leeds.")
+    memory.end_fact(only(memory, attribute="home").id, "2024-05")
+    bike, _, home = memory.facts(include_ended=True)
+    assert memory.correct_fact(bike.id, "tram").until == bike.until
+    assert memory.correct_fact(home.id, "Leigh").until == datetime(2024, 5, 1, tzinfo=UTC)
+    assert shown(memory) == ["Nora owns a bike"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["tram", "bike", "Leigh"]
+
+
+def test_a_fact_known_only_as_ended_is_not_corrected_to_another_that_would_end(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I sold the boat.")
+    bike, boat = memory.facts(include_ended=True)
+    with pytest.raises(BadInput, match="got 'a bike', which fact 1 has; expected another, as fact 2 is known only as"):
+        memory.correct_fact(boat.id, "a bike")
+    assert memory.facts(include_ended=True) == [bike, boat]
+    assert memory.correct_fact(boat.id, "tram").until == boat.until
+
+
 @pytest.mark.parametrize("value", ["", "  ", "x" * 201, 7])
 def test_an_invalid_value_is_refused(memory: Memory, value: Any) -> None:
     tell(memory, "I live in Leeds.")
@@ -337,7 +365,7 @@ def test_an_ended_fact_held_until_then_and_may_begin_again(memory: Memory) -> No
     assert ended.until == datetime(2024, 5, 1, tzinfo=UTC)
     assert memory.facts() == []
     memory.observe("I own the bike.", speaker="Nora", said_at=datetime(2100, 1, 1, tzinfo=UTC))
-    assert shown(memory) == ["Nora owns a bike"]
+    assert shown(memory, as_of=datetime(2100, 1, 2, tzinfo=UTC)) == ["Nora owns a bike"]
 
 
 def test_a_fact_ended_by_hand_stays_ended_while_any_of_its_lines_remains(memory: Memory) -> None:
@@ -359,6 +387,19 @@ def test_an_invalid_moment_is_refused(memory: Memory) -> None:
 def test_an_unknown_fact_is_not_found(memory: Memory, act: str) -> None:
     with pytest.raises(NotFound, match="there is no fact 9"):
         getattr(memory, act)(9)
+
+
+def test_a_fact_whose_line_is_missing_is_not_changed_but_can_be_forgotten(memory: Memory) -> None:
+    tell(memory, "Hello.")
+    values: dict[str, JSONValue] = {"subject": "Nora", "attribute": "home", "value": "Leeds", "lines": [1, 2]}
+    memory.store.reserve_seqs(memory.bank, 2)
+    unit = Unit(7, "fact", "Nora lives in Leeds.", 1, 2, BEGUN, BEGUN, metadata=values)
+    memory.store.restore_unit(memory.bank, unit, None, "none")
+    for act in (memory.confirm_fact, memory.end_fact):
+        with pytest.raises(NotFound, match="fact 7 could not be changed: a line that states it is missing"):
+            act(7)
+    assert memory.forget_fact(7) == [1, 2]
+    assert memory.facts() == []
 
 
 def test_a_fact_forgotten_alone_does_not_come_back(memory: Memory) -> None:
@@ -397,6 +438,59 @@ def test_a_fact_can_be_forgotten_with_its_lines(memory: Memory) -> None:
     memory.forget_fact(only(memory, attribute="owns").id, with_lines=True)
     assert [line.seq for line in memory.lines()] == [third]
     assert shown(memory) == ["Nora likes jazz"]
+
+
+def test_a_fact_forgotten_while_it_is_ended_is_not_written_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(memory, "I own the bike. I like jazz.")
+    memory.forget_fact(only(memory, attribute="likes").id)
+    fact = only(memory)
+    find_fact = Known.find_fact
+
+    def forget_meanwhile(known: Known, number: int) -> Fact:
+        monkeypatch.undo()
+        found = find_fact(known, number)
+        memory.forget_fact(number)
+        return found
+
+    monkeypatch.setattr(Known, "find_fact", forget_meanwhile)
+    with pytest.raises(NotFound, match="there is no fact"):
+        memory.end_fact(fact.id)
+    assert memory.units("fact") == []
+
+
+@pytest.mark.parametrize(
+    "act", [Memory.confirm_fact, Memory.end_fact, lambda memory, number: memory.correct_fact(number, "tram")]
+)
+def test_a_fact_changed_while_it_is_forgotten_is_forgotten(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, act: Callable[[Memory, int], Fact]
+) -> None:
+    tell(memory, "I own the bike. I like jazz.", "I own the bike.")
+    fact = only(memory, attribute="owns")
+    statements_of_value = Known.statements_of_value
+
+    def change_meanwhile(known: Known, found: Fact) -> list[tuple[Statement, int]]:
+        monkeypatch.undo()
+        pairs = statements_of_value(known, found)
+        act(memory, fact.id)
+        return pairs
+
+    monkeypatch.setattr(Known, "statements_of_value", change_meanwhile)
+    assert memory.forget_fact(fact.id) == [1, 2]
+    assert [unit.text for unit in memory.units("fact")] == ["Nora likes jazz."]
+
+
+def test_a_forgotten_sentence_is_forgotten_in_all_of_its_versions_and_in_records_of_recall(memory: Memory) -> None:
+    tell(memory, "Hello.")
+    boat = memory.add_unit(NewUnit("fact", "Nora has a boat.", 1, 1, BEGUN))
+    yacht = memory.add_unit(NewUnit("fact", "Nora has a yacht.", 1, 1, BEGUN), supersedes=boat.id)
+    context = Context("", 1, (), (Hit(FoundUnit(yacht, "s", "fact"), 1.0, 1.0, {}),), (), 1.0)
+    reply = memory.observe("Yes.", role="assistant", session="s", metadata=build_metadata(context))
+    memory.forget_fact(only(memory).id)
+    assert memory.units("fact") == []
+    evidence = memory.evidence(reply.seq)
+    assert (evidence.hits, evidence.forgotten) == ((), 1)
 
 
 # ------------------------------------------------------------------ entities
@@ -444,8 +538,10 @@ def test_an_invalid_setting_of_entities_changes_nothing(memory: Memory) -> None:
     tell(memory, "I live in Leeds.")
     memory.set_setting(SETTING_ENTITIES, ["same", ["same", 7], ["apart", [[7, 0], ["x"]]], ["other", []]])
     assert shown(memory) == ["Nora lives in Leeds"]
-    memory.set_setting(SETTING_FACTS, {"to": "x", "never": 3})
-    assert shown(memory) == ["Nora lives in Leeds"]
+    for last_seq in ("x", 10**30):
+        memory.set_setting(SETTING_FACTS, {"to": last_seq, "never": 3})
+        tell(memory, "I live in Leeds.")
+        assert len(only(open_memory(memory.store, memory.bank)).seqs) == memory.stats().lines
 
 
 # -------------------------------------------------------------- other banks
@@ -465,6 +561,36 @@ def test_an_export_has_what_lines_state_and_what_the_person_said_of_it(memory: M
             import_lines(target, check_file(file))
             assert target.facts(include_ended=True) == wanted
         assert len(target.units("fact")) == len(memory.units("fact"))
+
+
+def test_facts_that_are_asked_for_during_an_import_are_those_of_the_file(memory: Memory, tmp_path: Path) -> None:
+    tell(memory, "I live in Leeds. I own the bike.", *(f"I like fruit{number}." for number in range(600)))
+    memory.correct_fact(only(memory, attribute="home").id, "Leigh")
+    memory.forget_fact(only(memory, attribute="owns").id)
+    file = tmp_path / "bank.jsonl"
+    file.write_text("".join(export(memory, retracted=True)), encoding="utf-8")
+    target = open_memory(tmp_path / "banks")
+    during = list[list[Fact]]()
+    import_lines(target, check_file(file), lambda _: during.append(target.facts()))
+    assert during[0] == []
+    assert target.facts(include_ended=True) == memory.facts(include_ended=True)
+    assert len(target.units("fact")) == len(memory.units("fact"))
+
+
+@pytest.mark.parametrize("last_seq", [10**9, 10**30])
+def test_a_file_that_claims_to_be_read_beyond_its_last_line_leaves_later_lines_to_be_read(
+    tmp_path: Path, last_seq: int
+) -> None:
+    memory = open_memory(tmp_path)
+    tell(memory, "I live in Leeds.")
+    assert len(memory.facts()) == 1
+    memory.set_setting(SETTING_FACTS, {"to": last_seq, "ids": 1})
+    file = tmp_path / "bank.jsonl"
+    file.write_text("".join(export(memory, retracted=True)), encoding="utf-8")
+    target = open_memory(tmp_path / "banks")
+    import_lines(target, check_file(file))
+    tell(target, "I like jazz.")
+    assert shown(target) == ["Nora lives in Leeds", "Nora likes jazz"]
 
 
 def test_lines_of_a_file_without_facts_are_read(memory: Memory, tmp_path: Path) -> None:

@@ -53,6 +53,14 @@ def test_without_a_name_a_relation_is_the_name() -> None:
     assert entities.find("Nora's sister")[0].relations == (("Nora", "sister"),)
 
 
+def test_a_subject_of_too_many_relations_is_taken_for_a_name() -> None:
+    endless = "a's " * 1500 + "b"
+    assert subjects(Entities(say((endless, "home", "Porto"), ("Nora's sister", "home", "Leeds")))) == [
+        endless,
+        "Nora's sister",
+    ]
+
+
 def test_a_relation_of_two_names_neither() -> None:
     entities = Entities(say(("Nora", "sister", "Mia"), ("Nora", "sister", "Ada"), ("Nora's sister", "home", "Porto")))
     assert subjects(entities)[2] == "Nora's sister"

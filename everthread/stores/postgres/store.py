@@ -415,7 +415,10 @@ class PostgresStore(Store):
             bank_rows.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return value is not None and units.get_setting(db, bank, replacement.setting) == value
 
-        return self._write(bank, write, was_committed) is not None
+        is_replaced = self._write(bank, write, was_committed) is not None
+        if is_replaced and replacement.forgets:
+            self._vacuum.schedule(["unit", "unit_vector", "line"], whole_bank=False)
+        return is_replaced
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         def write(db: Connection) -> None:

@@ -116,6 +116,8 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
         "DELETE FROM everthread.unit WHERE bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])",
         (bank, change.kind, [int(number) for number in change.delete_ids]),
     )
+    if change.forgets:
+        evidence.remove_units(db, bank, change.kind, change.delete_ids)
     rows = build_unit_rows(change, first_id, at)
     insert(db, bank, f"unit (bank_id, {UNIT_COLUMNS})", list(_UNIT_TYPES.values()), rows)
     put_vectors(db, bank, model, vectors_by_key(change, first_id), models)

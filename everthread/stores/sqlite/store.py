@@ -375,8 +375,15 @@ class SQLiteStore(Store):
         return ids
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
-        with self._bank(bank).file.write_transaction() as db:
-            return units.replace(db, replacement, model, to_micros(at))
+        file = self._bank(bank).file
+        with file.write_transaction() as db:
+            is_replaced = units.replace(db, replacement, model, to_micros(at))
+            forgets = is_replaced and replacement.forgets
+            if forgets:
+                db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
+        if forgets:
+            file.erase()
+        return is_replaced
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         with self._bank(bank).file.write_transaction() as db:

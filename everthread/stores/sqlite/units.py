@@ -87,6 +87,8 @@ def replace(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int
     db.executemany(
         "DELETE FROM unit WHERE kind = ? AND unit_id = ?", [(change.kind, int(number)) for number in change.delete_ids]
     )
+    if change.forgets:
+        evidence.remove_units(db, change.kind, change.delete_ids)
     rows = build_unit_rows(change, first_id, at)
     if rows:
         db.executemany(f"INSERT INTO unit ({UNIT_COLUMNS}) VALUES ({', '.join('?' * len(rows[0]))})", rows)
