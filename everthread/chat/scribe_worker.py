@@ -160,7 +160,7 @@ class ScribeWorker:
         with self._done:
             if not self._closed and self.memory.backlog:
                 return self._embed_pending
-            if not self._closed and self.memory.known_facts.count_unread():
+            if not self._closed and self._count_factless():
                 return self._read_facts
             job = None if self._closing or self._closed else self._find_due_job()
             if job is None:
@@ -177,7 +177,12 @@ class ScribeWorker:
 
     def _has_unread(self) -> bool:
         """Return whether lines have no vectors yet, or were not read for facts."""
-        return bool(self.memory.backlog) or self.memory.known_facts.count_unread() > 0
+        return bool(self.memory.backlog) or self._count_factless() > 0
+
+    def _count_factless(self) -> int:
+        """Count the lines that were not read for facts yet, if the recipe uses facts; others read them when asked."""
+        recipe = self.memory.recipe
+        return self.memory.known_facts.count_unread() if recipe.facts or recipe.profile else 0
 
     def _read_facts(self) -> None:
         """Read some of the lines that were not read for facts yet."""

@@ -45,7 +45,7 @@ class Recipe:
     max_hits: int = option(50, "Maximum number of hits in a context.", low=1, high=1000)
     min_relevance: float = option(0.001, "Minimum relevance of a hit in a context.", low=0, high=1)
     min_gain: float = 0.0  # as for `fill_context`; the relevances of hits have to be calibrated
-    profile: ClassVar[bool] = False  # whether a prompt has a profile of the user, of facts
+    profile: bool = False  # whether a prompt has a profile of the user, of facts
     facts: bool = False  # whether a context has facts, unless the caller says
     rerank: Reranker | str = ""  # orders the hits of queries that name no reranker; empty for none
     buffer_hits: int = 3  # hits whose passages enter the session's relevance buffer

@@ -179,7 +179,6 @@ class Default(Recipe):
     """
 
     name = "default"
-    profile = True
     description = "lines as they were said, found by twenty-one signals; scored best in our benchmarks"
 
     friends: ScoringProfile = _FRIENDS_PROFILE
@@ -203,6 +202,9 @@ class Default(Recipe):
     )
     facts: bool = option(
         False, "Add what is known of those that a question names, and note on lines what is no longer true."
+    )
+    profile: bool = option(
+        False, "Whether the prompt of a chat has a short profile of the person: a few sentences of what is known."
     )
     overlap: int = option(0, "Lines that stay in the window although the notes already cover them.", low=0)
 

@@ -9,6 +9,7 @@ from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.profile import MAX_TOKENS, PersonProfile
 from everthread.memory import Memory
+from everthread.recipes.default import Default
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.text.tokens import estimate_tokens
 from everthread.types import NewLine
@@ -18,7 +19,7 @@ CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora")
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder()) as opened:
+    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(), recipe=Default(profile=True)) as opened:
         yield opened
 
 

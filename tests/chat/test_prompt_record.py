@@ -56,17 +56,17 @@ def test_a_prompt_is_put_together_again_from_the_lines_and_notes_in_it(memory: M
     memory.observe("Said after it.", speaker="Nora", session="later")
     prompt = read_prompt(memory, evidence, CAPTAIN)
     assert [part.name for part in prompt.parts] == list(evidence.prompt) == [
-        "instructions", "character", "examples", "pinned", "profile", "window", "memories", "scene", "message",
+        "instructions", "character", "examples", "pinned", "window", "memories", "scene", "message",
     ]  # fmt: skip
     assert prompt.tokens == sum(part.tokens for part in prompt.parts)
     sent = "\n\n".join(message.content for message in llm.prompts[-1])
     texts = texts_of(prompt)
-    for name in ("instructions", "character", "examples", "pinned", "profile", "window", "scene", "message"):
+    for name in ("instructions", "character", "examples", "pinned", "window", "scene", "message"):
         assert texts[name] in sent
     assert "Nora: My sister Mia moved to Lisbon." in texts["memories"]
     assert texts["window"] == "Nora: A fine day!\n\nCaptain: Aye."
     assert [part.name for part in prompt.parts if part.is_current] == [
-        "instructions", "character", "examples", "profile", "scene",
+        "instructions", "character", "examples", "scene",
     ]  # fmt: skip
     assert texts_of(read_prompt(memory, evidence))["instructions"].startswith(
         "You are Ever"

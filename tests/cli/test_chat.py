@@ -210,7 +210,7 @@ def test_in_json_a_reply_includes_the_recalled_context(run: Run) -> None:
     with llm_server("Fair winds.") as server:
         first, second = answers(run("--json", "-m", f"{server.url}#m", stdin="Hello.\n//me waves\n/QUIT\nNever.\n"))
     assert (first["reply"], first["partial"], first["refused"]) == ("Fair winds.", False, False)
-    context = {"text", "tokens", "lines", "hits", "units", "cut", "relevance", "bank", "others", "complete"}
+    context = {"text", "tokens", "lines", "hits", "units", "facts", "cut", "relevance", "bank", "others", "complete"}
     assert set(first) == {*context, "reply", "partial", "refused"}
     assert (second["reply"], server.bodies[1]["messages"][-1]["content"][-15:]) == ("Fair winds.", "user: /me waves")
 

@@ -1017,7 +1017,7 @@ def test_a_json_chat_answers_each_line_and_stores_no_command(cli: Cli) -> None:
         set(first)
         == set(second)
         == {
-            *("text", "tokens", "complete", "bank", "others", "lines", "hits", "units", "cut", "relevance"),
+            *("text", "tokens", "complete", "bank", "others", "lines", "hits", "units", "facts", "cut", "relevance"),
             *("reply", "partial", "refused"),
         }
     )
