@@ -262,6 +262,7 @@ def test_characters_are_met_edited_and_brought_together(
     keyboard.go("Message")
     keyboard.type("Hello.", "Enter")
     expect(page.locator(".from-character[data-seq]")).to_have_count(1)
+    expect(page.get_by_role("button", name="Let Captain Vey answer")).to_be_enabled()
     keyboard.choose("Let Captain Vey answer", "Shift+Tab")
     expect(page.locator(".from-character[data-seq]")).to_have_count(2)
     people = keyboard.open("Characters in this chat", "Characters in this chat", "Shift+Tab")
