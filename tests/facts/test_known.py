@@ -10,7 +10,7 @@ from everthread.facts.types import Statement
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
 from everthread.types import Line, NewLine
-from tests.facts.telling import read_statements
+from facts.telling import read_statements
 
 
 @dataclass
