@@ -111,7 +111,7 @@ def test_secrets_are_removed_and_what_may_not_be_remembered_is_not_read(imported
     imported.observe("I am still here.", session="now", said_at=now())
     assert "now" not in {session.id for session in list_factless(imported)}
     assert write(imported, ScriptedLLM([facts((MIA, 1)), facts(("Nora's boat has the PIN 1234.", 3)), NOTHING])) == 2
-    assert not any("1234" in unit.text for unit in sentences(imported))
+    assert not any("1234" in unit.text for unit in imported.units("fact"))
     imported.set_setting("remember", "never")
     with pytest.raises(BadInput, match="never remembers conversations"):
         list_factless(imported)

@@ -86,7 +86,7 @@ def test_a_store_that_fails_is_reported_and_the_other_banks_are_embedded(
         worker.add(memory)
     assert worker.join(PATIENCE)
     assert pending(memories[1:]) == [0]
-    assert "lines have no vectors" in caplog.text
+    assert "lines have no vectors or were not read for facts yet" in caplog.text
 
 
 def test_a_bank_that_an_earlier_version_wrote_is_coded_as_soon_as_the_server_opens_it(tmp_path: Path) -> None:
