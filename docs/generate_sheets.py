@@ -83,6 +83,10 @@ class Screens:
         self.page.click(".line.from-character .recall-link")
         self.page.wait_for_selector("#panel .hit")
 
+    def facts(self) -> None:
+        self.page.get_by_role("tab", name="Facts").click()
+        self.page.locator(".known-fact summary").first.click()
+
     def month(self) -> None:
         self.page.get_by_role("tab", name="Timeline").click()
         self.page.wait_for_selector("svg.timeline")

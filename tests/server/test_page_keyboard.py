@@ -146,6 +146,49 @@ def test_messages_and_their_memories_are_read_changed_and_forgotten(page: Page, 
     assert page.url == f"{url}/#/keys"
 
 
+def test_facts_are_read_changed_and_forgotten(page: Page, url: str, keyboard: Keyboard) -> None:
+    add_past_lines(url, "known", "I live in York.", "My sister Mia lives in Porto.", "I'm allergic to peanuts.")
+    visit(page, url, "known")
+    keyboard.go("Memory")
+    keyboard.choose("Facts", "ArrowRight")
+    rows = page.locator("#panel .known-fact")
+    expect(rows).to_have_count(4)
+    keyboard.choose("Open the chat at this message")
+    expect(page.locator(".line.target")).to_contain_text("York")
+    page.go_back()
+    expect(page.locator(".line.target")).to_have_count(0)
+
+    keyboard.choose("Allergy peanuts")
+    keyboard.choose("That's right")
+    expect(rows.filter(has_text="peanuts")).to_contain_text("confirmed by you")
+    keyboard.expect_at("Correct")
+    dialog = keyboard.open("Correct", "Allergy")
+    keyboard.close(dialog, "Correct")
+    keyboard.press("Enter")
+    keyboard.type(" and nuts", "Control+Enter")
+    expect(rows.filter(has_text="peanuts and nuts")).to_have_count(1)
+    keyboard.expect_at("Correct")
+    dialog = keyboard.open("No longer true", "Allergy: peanuts and nuts", "ArrowRight")
+    keyboard.close(dialog, "No longer true")
+    keyboard.press("Enter")
+    keyboard.choose("No longer true")
+    expect(page.get_by_text("1 fact that no longer holds")).to_be_visible()
+    assert keyboard.focused
+
+    keyboard.choose("Lives in Porto")
+    keyboard.go("That's right")
+    keyboard.open("Forget", "Lives in: Porto", "ArrowRight")
+    keyboard.choose("Forget the fact")
+    expect(rows.filter(has_text="Porto")).to_have_count(0)
+    assert keyboard.focused
+    keyboard.choose("Sister Mia", "Shift+Tab")
+    keyboard.go("That's right")
+    keyboard.open("Forget", "Sister: Mia", "ArrowRight")
+    keyboard.choose("Forget it with 1 message")
+    expect(rows.filter(has_text="Mia")).to_have_count(0)
+    assert keyboard.focused
+
+
 def test_chats_are_kept_in_order_continued_ended_and_forgotten(page: Page, url: str, keyboard: Keyboard) -> None:
     for session, text in {"one": "The blue bicycle.", "two": "Mia oils it.", "three": "I planted ferns."}.items():
         add_past_lines(url, "order", text, session=session)

@@ -8,7 +8,7 @@ import { showNotice, withErrors } from "./notices.js";
 import { rerender } from "./rerender.js";
 import { navigate, route } from "./router.js";
 import { toolbar } from "./toolbar.js";
-import { formatNumber, hasText, joinList, t } from "./words.js";
+import { formatNumber, hasText, joinList, locale, t } from "./words.js";
 
 const LATELY_MS = 45 * 86_400_000;
 const MAX_LATELY = 5;
@@ -77,7 +77,7 @@ export class FactsPanel {
       h(
         "details",
         {},
-        h("summary", {}, h("span", { class: "small" }, attributeName(fact)), " ", textElement("b", fact.value)),
+        h("summary", {}, h("span", { class: "small" }, labelOf(fact)), " ", textElement("b", fact.value)),
         h("p", { class: "small" }, notesOf(fact).join(" · ")),
         toolbar(t("facts.actions"), this.actions(fact), "actions always-visible"),
       ),
@@ -102,13 +102,13 @@ export class FactsPanel {
 
   async correct(fact) {
     const { editText } = await import("./dialogs.js");
-    const value = (await editText(attributeName(fact), { text: fact.value }, t("facts.correct_hint")))?.trim();
+    const value = (await editText(labelOf(fact), { text: fact.value }, t("facts.correct_hint")))?.trim();
     if (value && value !== fact.value) await this.change(patch(pathOf(fact), { value }), t("change.corrected"));
   }
 
   async end(fact) {
     const { askChoice } = await import("./dialogs.js");
-    const question = `${attributeName(fact)}: ${fact.value}`;
+    const question = `${labelOf(fact)}: ${fact.value}`;
     const answers = [[t("facts.end"), true], [t("notes.cancel"), false]];
     if (await askChoice(question, t("facts.end_effect"), answers)) await this.change(post(pathOf(fact, "/end"), {}));
   }
@@ -120,7 +120,7 @@ export class FactsPanel {
       fact.seqs.length > 0 && [t("facts.forget_with", { messages: t("count.messages", { count: fact.seqs.length }) }), "with"],
       [t("notes.cancel"), null],
     ].filter(Boolean);
-    const choice = await askChoice(`${attributeName(fact)}: ${fact.value}`, t("facts.forget_effect"), answers);
+    const choice = await askChoice(`${labelOf(fact)}: ${fact.value}`, t("facts.forget_effect"), answers);
     if (!choice) return;
     const { seqs, with_lines: removed } = await remove(`${pathOf(fact)}?with_lines=${choice === "with"}`);
     if (removed) emitForgotten({ seqs: seqs.map((seq) => [seq, seq]) });
@@ -139,6 +139,12 @@ function groupFacts(facts, entities, person) {
   return [...new Set(order)]
     .map((name) => ({ name: subjectName(name) || t("facts.others"), note: name !== UNNAMED && notes.get(name), facts: ordered.filter((fact) => fact.subject === name) }))
     .filter((subject) => subject.facts.length);
+}
+
+/** The attribute's name as a label, which begins with a capital letter. */
+function labelOf(fact) {
+  const name = attributeName(fact);
+  return name.charAt(0).toLocaleUpperCase(locale) + name.slice(1);
 }
 
 const subjectName = (name) => (name === UNNAMED ? t("line.you") : name);
