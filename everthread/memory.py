@@ -52,8 +52,8 @@ from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.facts import storage
-from everthread.facts.book import MAX_LINES_READ, FactBook
-from everthread.facts.known import KnownFacts
+from everthread.facts.bank_facts import MAX_LINES_READ, BankFacts
+from everthread.facts.cache import FactCache
 from everthread.facts.rules import read_statements
 from everthread.recall.fact_context import FactSource
 from everthread.recall.reader import BankReader
@@ -91,7 +91,7 @@ Progress = Callable[[int], None]
 
 
 @damage.raises_bank_damaged
-class Memory(TextSearch, FactBook):
+class Memory(TextSearch, BankFacts):
     """One open bank; a context manager. Thread-safe, also in processes that are forked while it is open.
 
         with Memory.open("alice") as memory:
@@ -111,7 +111,7 @@ class Memory(TextSearch, FactBook):
         self.backlog = EmbeddingBacklog(store, bank, self._encoder, recipe.embedded_roles, recipe.token_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._writer = LineWriter(self.reader, self.backlog)
-        self.known_facts = KnownFacts(store, bank)
+        self.fact_cache = FactCache(store, bank)
         self.statement_reader = read_statements
         self._owns_store = False
 
@@ -500,7 +500,7 @@ class Memory(TextSearch, FactBook):
         """
         scope, name = deletion.parse_scope(self.bank, seq, session, speaker, everything)
         receipt = deletion.forget(self.store, self.bank, scope, name)
-        self.known_facts.clear()
+        self.fact_cache.clear()
         if scope != "bank":  # a write would create the bank again
             self._writer.update_units(self.recipe)
         return receipt

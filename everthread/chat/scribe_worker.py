@@ -182,7 +182,7 @@ class ScribeWorker:
     def _count_factless(self) -> int:
         """Count the lines that were not read for facts yet, if the recipe uses facts; others read them when asked."""
         recipe = self.memory.recipe
-        return self.memory.known_facts.count_unread() if recipe.facts or recipe.profile else 0
+        return self.memory.fact_cache.count_unread() if recipe.facts or recipe.profile else 0
 
     def _read_facts(self) -> None:
         """Read some of the lines that were not read for facts yet."""

@@ -133,7 +133,7 @@ def _embed(memory: Memory) -> None:
 
 def _read_facts(memory: Memory) -> None:
     """Read the new lines for facts, which otherwise the first question about facts would do."""
-    if unread := memory.known_facts.count_unread():
+    if unread := memory.fact_cache.count_unread():
         with _bar(unread, f"facts of {memory.bank}") as bar:
             memory.read_facts(bar.update)
 

@@ -17,11 +17,11 @@ from operator import itemgetter
 from typing import Literal
 
 from everthread.facts.attributes import KIN, PARTNERS, POSSESSIVE, RELATIONS, is_single
-from everthread.facts.history import telling_key, value_key
+from everthread.facts.history import statement_order, value_key
 from everthread.facts.types import Entity, EntityKind, Statement
 
 SUBJECT, VALUE = 0, 1
-TellingKey = tuple[datetime, int, int]  # see `history.telling_key`
+TellingKey = tuple[datetime, int, int]  # see `history.statement_order`
 Mention = tuple[int, int]  # the id of a statement, and SUBJECT or VALUE
 PLACES = frozenset(("home", "origin"))
 ORGANISATIONS = frozenset(("employer", "school", "member"))
@@ -56,7 +56,7 @@ class _Cluster:
         if mention[1] == SUBJECT and statement.attribute == "kind":
             self.kinds.add(value_key(statement.value))
         self.seqs.update(statement.seqs)
-        self.last_mention = max(self.last_mention, telling_key(statement))
+        self.last_mention = max(self.last_mention, statement_order(statement))
 
     def remove(self, mentions: Collection[Mention]) -> None:
         """Remove mentions, and what only they say."""
@@ -88,7 +88,7 @@ class _Relatives:
     by_seq: dict[int, list[tuple[TellingKey, _Cluster]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, cluster: _Cluster, statement: Statement) -> None:
-        entry = telling_key(statement), cluster
+        entry = statement_order(statement), cluster
         self.clusters.add(cluster)
         insort(self.named, entry, key=itemgetter(0))
         for seq in statement.seqs:
@@ -113,7 +113,7 @@ class Entities:
         self._names = _name_clusters(self._clusters)
         by_mention = {mention: cluster for cluster in self._clusters for mention in cluster.mentions}
         self.statements = [
-            self._resolve(each, by_mention) if each.attribute else each for each in sorted(ordered, key=telling_key)
+            self._resolve(each, by_mention) if each.attribute else each for each in sorted(ordered, key=statement_order)
         ]
         self._aliases = self._find_aliases()
 
@@ -178,7 +178,9 @@ class _Clusters:
     """Assigns mentions to clusters."""
 
     def __init__(self) -> None:
-        self._by_name: dict[tuple[bool, str], list[_Cluster]] = defaultdict(list)  # (is it a being, key)
+        self._by_name: dict[tuple[bool, str], list[_Cluster]] = defaultdict(
+            list
+        )  # (whether it is a person or a pet, key)
         self._relatives: dict[tuple[_Cluster, str], _Relatives] = defaultdict(_Relatives)  # by owner and relation
         self._owners: dict[_Cluster, set[_Cluster]] = defaultdict(set)  # of pets
         self._pets: dict[tuple[_Cluster, str], set[_Cluster]] = defaultdict(set)  # by owner and kind
@@ -193,10 +195,10 @@ class _Clusters:
     def add_names(self, statements: Sequence[Statement]) -> None:
         """Read what speakers are called, before anybody is looked for by that name."""
         for statement in statements:
-            cluster = self._find_or_add(statement.subject, statement, is_being=True)
+            cluster = self._find_or_add(statement.subject, statement, is_living=True)
             cluster.own_name = statement.value
             cluster.add_name(statement.value)
-            self._remember(cluster, statement.value, is_being=True)
+            self._remember(cluster, statement.value, is_living=True)
 
     def read(self, statements: Sequence[Statement]) -> None:
         """Assign the mentions of statements, those of the names of relatives first."""
@@ -240,7 +242,7 @@ class _Clusters:
         """Return the cluster of a name, or of a relative or a possession, as "Nora's sister"."""
         owner_name, separator, word = name.rpartition(POSSESSIVE)
         if not separator or not _depth(name):
-            return self._find_or_add(name, statement, is_being=True)
+            return self._find_or_add(name, statement, is_living=True)
         owner = self._find_named(owner_name, statement)
         return self._find_relative(owner, word, statement) or self._find_or_add_owned(owner, word, statement)
 
@@ -262,7 +264,7 @@ class _Clusters:
             return min(in_line, key=itemgetter(0))[1]
         if not (is_relation and is_single(relation)):
             return None
-        earlier = bisect_right(relatives.named, telling_key(statement), key=itemgetter(0))
+        earlier = bisect_right(relatives.named, statement_order(statement), key=itemgetter(0))
         return relatives.named[max(earlier - 1, 0)][1]
 
     def _find_value(self, subject: _Cluster, statement: Statement) -> _Cluster | None:
@@ -276,10 +278,10 @@ class _Clusters:
             return owned
         if attribute in PLACES or attribute in ORGANISATIONS:
             kind: EntityKind = "place" if attribute in PLACES else "organisation"
-            return self._find_or_add(value, statement, is_being=False, kind=kind)
+            return self._find_or_add(value, statement, is_living=False, kind=kind)
         if attribute not in RELATIONS:
             return None
-        cluster = self._find_or_add(value, statement, is_being=True, relation=(subject, attribute))
+        cluster = self._find_or_add(value, statement, is_living=True, relation=(subject, attribute))
         cluster.kind = "pet" if attribute == "pet" else cluster.kind
         if not statement.ends:
             cluster.relations[subject, attribute] = None
@@ -296,18 +298,18 @@ class _Clusters:
         name: str,
         statement: Statement,
         *,
-        is_being: bool,
+        is_living: bool,
         kind: EntityKind = "person",
         relation: tuple[_Cluster, str] | None = None,
     ) -> _Cluster:
         """Return the cluster of a name: one in the same line, else the one that was mentioned last; else a new one."""
-        known = [self._current(each) for each in self._by_name[is_being, value_key(name)]]
+        known = [self._current(each) for each in self._by_name[is_living, value_key(name)]]
         fitting = [each for each in known if relation is None or not _conflicts(each, relation)]
         if relation is not None and (same := [each for each in fitting if relation in each.relations]):
             fitting = same
         if not fitting:
             new = _Cluster(kind)
-            self._remember(new, name, is_being=is_being)
+            self._remember(new, name, is_living=is_living)
             fitting = [new]
         if len(fitting) > 1:
             together = [each for each in fitting if not each.seqs.isdisjoint(statement.seqs)]
@@ -316,8 +318,8 @@ class _Clusters:
         cluster.add_name(name)
         return cluster
 
-    def _remember(self, cluster: _Cluster, name: str, *, is_being: bool) -> None:
-        known = self._by_name[is_being, value_key(name)]
+    def _remember(self, cluster: _Cluster, name: str, *, is_living: bool) -> None:
+        known = self._by_name[is_living, value_key(name)]
         if cluster not in known:
             known.append(cluster)
 

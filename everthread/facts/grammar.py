@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from everthread.facts.variants import add_variants
+from everthread.facts.character_variants import add_variants
 from everthread.text.word_lists import alternation
 
 FOLDER = Path(__file__).parent / "patterns"

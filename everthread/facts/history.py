@@ -42,14 +42,14 @@ def build_facts(
         The facts by subject, attribute and time, each subject in the order in which they were first named.
     """
     groups: dict[tuple[str, str], list[Statement]] = defaultdict(list)
-    for statement in sorted(statements, key=telling_key):
+    for statement in sorted(statements, key=statement_order):
         if known_at is None or statement.said_at <= known_at:
             groups[statement.subject, statement.attribute].append(statement)
     facts = [fact for group in groups.values() for fact in _History(group).build()]
     return [fact for fact in facts if as_of is None or held_at(fact, as_of)]
 
 
-def telling_key(statement: Statement) -> tuple[datetime, int, int]:
+def statement_order(statement: Statement) -> tuple[datetime, int, int]:
     """Return the key by which statements are sorted into the order in which they were said."""
     return statement.said_at, statement.position, statement.id
 
@@ -128,8 +128,8 @@ class _Interval:
             said_at=last.said_at,
             since=self.since,
             until=self.until,
-            since_told=told[-1] if told else None,
-            until_told=None if self.ended_by is None else self.ended_by.moment,
+            since_stated=told[-1] if told else None,
+            until_stated=None if self.ended_by is None else self.ended_by.moment,
             replaced_by=self.replaced_by,
             replaces=self.replaces,
             confidence=max(statement.confidence for statement in self.statements),

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE
-from everthread.facts.beings import Being, Names
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, load_grammar
 from everthread.facts.moments import find_moment, read_told_moment
+from everthread.facts.referents import Names, Referent
 from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language, remove_quotes
 from everthread.text.questions import is_question, is_question_only
@@ -128,11 +128,11 @@ class _Sentence:
     patterns: Sequence[Pattern]
     names: Names
     before: Sequence[_Sentence]  # the sentences before it
-    beings: list[Being] | None = None
+    referents: list[Referent] | None = None
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
-    current: Being | None = None  # what a clause without a subject is about
+    current: Referent | None = None  # what a clause without a subject is about
     is_lost: bool = False  # whether such a clause is about one that isn't known
-    last_subject: Being | None = None  # of its last clause that has one
+    last_subject: Referent | None = None  # of its last clause that has one
 
     def read(self) -> Iterator[Statement]:
         """Yield what the sentence states."""
@@ -159,19 +159,19 @@ class _Sentence:
             for name, attribute, value in self._name(next(iter(unnamed.values())), match["name"]):
                 yield self._make(name, attribute, value, 0.9)
 
-    def find_beings(self) -> list[Being]:
+    def find_referents(self) -> list[Referent]:
         """Return those that the sentence mentions by a relation or a name, except speakers."""
-        if self.beings is None:
-            self.beings = []
+        if self.referents is None:
+            self.referents = []
             for match in self.grammar.persons.finditer(self.text):
-                being = self._identify_mention(match)
-                if being is not None and not being.is_speaker and being.name not in self.names.speakers:
-                    self.beings.append(being)
+                referent = self._identify_mention(match)
+                if referent is not None and not referent.is_speaker and referent.name not in self.names.speakers:
+                    self.referents.append(referent)
             if self.grammar.is_unspaced:
-                self.beings += self._find_names()
-        return self.beings
+                self.referents += self._find_names()
+        return self.referents
 
-    def _find_names(self) -> Iterator[Being]:
+    def _find_names(self) -> Iterator[Referent]:
         """Yield those that a text without spaces mentions by a known name only."""
         at = 0
         while at < len(self.text):
@@ -180,16 +180,16 @@ class _Sentence:
                 yield self._find_named(self.text[at:end], end)
             at = end or at + 1
 
-    def _find_focus(self) -> list[Being]:
+    def _find_focus(self) -> list[Referent]:
         """Return those that were mentioned last, in this line or shortly before it."""
         for each in reversed(self.before):
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
                 break
-            if beings := each.find_beings():
-                return beings
+            if referents := each.find_referents():
+                return referents
         return []
 
-    def _identify_mention(self, match: re.Match[str]) -> Being | None:
+    def _identify_mention(self, match: re.Match[str]) -> Referent | None:
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
@@ -200,7 +200,7 @@ class _Sentence:
         is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
         if not name or not (match["other"] or is_name):
             return None
-        return Being(name, is_certain=is_alone, end=match.end())
+        return Referent(name, is_certain=is_alone, end=match.end())
 
     # -------------------------------------------------------------- clauses
 
@@ -215,9 +215,9 @@ class _Sentence:
                     found = ((each, each) for each in form.regex.finditer(self.text))
                 for head, match in found:
                     if match is not None and not self._is_blocked(pattern, head.start(), match.end()):
-                        being = self._identify_in(head, match)
-                        if being is not None and being.fits(pattern.about):
-                            yield from self._state(pattern, form, match, being, head.start())
+                        referent = self._identify_in(head, match)
+                        if referent is not None and referent.fits(pattern.about):
+                            yield from self._state(pattern, form, match, referent, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
         for start, is_joined in self._find_starts():
@@ -233,8 +233,8 @@ class _Sentence:
                     found = heads.get(form.head)
                     match = self._match(form, pattern, *found) if found else None
                     if match is None and form.head in ("subject", "unsaid"):
-                        being = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, start)
-                        found = (being, self._space_before(start)) if being else None
+                        referent = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, start)
+                        found = (referent, self._space_before(start)) if referent else None
                         match = self._match(form, pattern, *found) if found else None
                     if found and match and not self._is_blocked(pattern, start, match.end()):
                         if self.grammar.keeps_subject:
@@ -245,19 +245,19 @@ class _Sentence:
             if not was_lost:
                 self._introduce(start, goes_on, *heads.get("subject", (None, start)))
 
-    def _find_heads(self, start: int) -> dict[str, tuple[Being, int]]:
+    def _find_heads(self, start: int) -> dict[str, tuple[Referent, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
         found = {"": (self._speaker(), start)}
         for name in ("subject", "owner"):
             match = self.grammar.heads[name].match(self.text, start)
-            being = None if match is None else self._identify(match)
-            if match is not None and being is not None:
-                found[name] = being, match.end()
+            referent = None if match is None else self._identify(match)
+            if match is not None and referent is not None:
+                found[name] = referent, match.end()
             elif name == "subject" and self.grammar.is_unspaced and (end := self.names.find_at(self.text, start)):
                 found[name] = self._find_named(self.text[start:end], end), end
         return found
 
-    def _follow(self, heads: Mapping[str, tuple[Being, int]], start: int) -> None:
+    def _follow(self, heads: Mapping[str, tuple[Referent, int]], start: int) -> None:
         """Keep the subject of a clause for the clauses after it."""
         if "subject" in heads:
             self.current, self.is_lost = heads["subject"][0], False
@@ -266,14 +266,14 @@ class _Sentence:
         ):
             self.current, self.is_lost = None, True
 
-    def _find_named(self, name: str, end: int) -> Being:
+    def _find_named(self, name: str, end: int) -> Referent:
         """Return the one of a name."""
         if name in self.names.speakers:
-            return Being(name, is_speaker=name == self.line.speaker, end=end)
+            return Referent(name, is_speaker=name == self.line.speaker, end=end)
         known = self.names.spelling.get(name.lower(), name)
-        return Being(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
+        return Referent(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
 
-    def _introduce(self, start: int, current: Being | None, subject: Being | None, at: int) -> None:
+    def _introduce(self, start: int, current: Referent | None, subject: Referent | None, at: int) -> None:
         """Make what a clause introduces the subject of the clauses after it: "we adopted a dog, called …"."""
         match = self.grammar.heads["introduced"].match(self.text, at)
         if match is None:
@@ -286,10 +286,10 @@ class _Sentence:
         if owner is not None and not (owner is current and current.relation and current.relation[1] == attribute):
             self.current, self.is_lost = self._identify_relative(match, match.groupdict(), owner), False
 
-    def _match(self, form: Form, pattern: Pattern, being: Being, at: int) -> re.Match[str] | None:
-        return form.regex.match(self.text, at) if being.fits(pattern.about) else None
+    def _match(self, form: Form, pattern: Pattern, referent: Referent, at: int) -> re.Match[str] | None:
+        return form.regex.match(self.text, at) if referent.fits(pattern.about) else None
 
-    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[Being, int]], start: int) -> bool:
+    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> bool:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
         if pattern.bare == "verb":
             return True
@@ -299,14 +299,14 @@ class _Sentence:
             return False
         return pattern.bare == "clause" or (pattern.bare in ("sentence", "fragment") and self._is_first(start))
 
-    def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Being, int]], start: int) -> Being | None:
+    def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
         if not self._may_begin(pattern, heads, start):
             return None
         if pattern.bare != "fragment" or not self._goes_on_in_line():
             return self._speaker()
         before = self.before[-1]
-        return before.last_subject or (None if before.find_beings() else self._speaker())
+        return before.last_subject or (None if before.find_referents() else self._speaker())
 
     def _goes_on_in_line(self) -> bool:
         """Return whether the line has a sentence before this one."""
@@ -354,7 +354,7 @@ class _Sentence:
     def _space_before(self, start: int) -> int:
         return start - 1 if self.text[start - 1].isspace() and not self.grammar.is_unspaced else start
 
-    def _continues(self, current: Being | None, start: int) -> bool:
+    def _continues(self, current: Referent | None, start: int) -> bool:
         if current is None or self.grammar.joined_block.search(self.text, 0, start) is not None:
             return False
         form = self.grammar.joined_speaker if current.is_speaker else self.grammar.joined_other
@@ -369,12 +369,12 @@ class _Sentence:
             return True
         return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
 
-    # --------------------------------------------------------------- beings
+    # --------------------------------------------------------------- referents
 
-    def _speaker(self) -> Being:
-        return Being(self.line.speaker, is_speaker=True)
+    def _speaker(self) -> Referent:
+        return Referent(self.line.speaker, is_speaker=True)
 
-    def _identify(self, match: re.Match[str]) -> Being | None:
+    def _identify(self, match: re.Match[str]) -> Referent | None:
         """Return the one that a match means; None if that isn't certain."""
         groups = match.groupdict()
         if groups.get("speaker"):
@@ -387,7 +387,7 @@ class _Sentence:
             return self._find_adjacent(match.start())
         if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
             known = self.names.spelling.get(name.lower(), name)
-            return Being(known, self.names.genders.get(known, ""), end=match.end())
+            return Referent(known, self.names.genders.get(known, ""), end=match.end())
         if name := groups.get("name"):
             if not (self.grammar.is_unspaced or name[:1].isupper() or self.names.is_known(name)):
                 return None
@@ -396,7 +396,7 @@ class _Sentence:
             return None
         return self._identify_owner(match, groups)
 
-    def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> Being | None:
+    def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> Referent | None:
         """Return who "my", "Mia's" or "her" means."""
         if groups.get("possessor_speaker"):
             return self._speaker()
@@ -405,17 +405,17 @@ class _Sentence:
         if name := groups.get("possessor_name"):
             if self.grammar.is_unspaced and not self.names.is_known(name):
                 return None
-            return Being(self.names.spelling.get(name.lower(), name), end=match.end())
+            return Referent(self.names.spelling.get(name.lower(), name), end=match.end())
         return self._speaker()
 
-    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> Being | None:
+    def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> Referent | None:
         """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""
         groups = head.groupdict() | match.groupdict()
         return self._identify_relative(match, groups) if groups.get("relation") else self._identify(head)
 
     def _identify_relative(
-        self, match: re.Match[str], groups: Mapping[str, str | None], owner: Being | None = None
-    ) -> Being | None:
+        self, match: re.Match[str], groups: Mapping[str, str | None], owner: Referent | None = None
+    ) -> Referent | None:
         owner = owner or self._identify_owner(match, groups)
         if owner is None:
             return None
@@ -426,31 +426,33 @@ class _Sentence:
             or f"{owner.name}{POSSESSIVE}{relation.noun}"
         )
         self.names.genders.setdefault(name, relation.gender)
-        return Being(name, relation.gender, (owner.name, relation.attribute), end=match.end())
+        return Referent(name, relation.gender, (owner.name, relation.attribute), end=match.end())
 
-    def _find_antecedent(self, gender: Gender, start: int) -> Being | None:
+    def _find_antecedent(self, gender: Gender, start: int) -> Referent | None:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
         if (adjacent := self._find_adjacent(start)) is not None and adjacent.gender in (gender, ""):
             return adjacent
-        here = [being for being in self.find_beings() if being.end <= start]
+        here = [referent for referent in self.find_referents() if referent.end <= start]
         found = {
-            being.name: being for being in (here or self._find_focus()) if being.gender in (gender, "") or not gender
+            referent.name: referent
+            for referent in (here or self._find_focus())
+            if referent.gender in (gender, "") or not gender
         }
         if len(found) != 1:
             return None
-        being = next(iter(found.values()))
-        if not (being.is_certain or self.names.is_known(being.name)):
+        referent = next(iter(found.values()))
+        if not (referent.is_certain or self.names.is_known(referent.name)):
             return None
-        return replace(being, name=self.names.aliases.get(being.name, being.name))
+        return replace(referent, name=self.names.aliases.get(referent.name, referent.name))
 
-    def _find_adjacent(self, start: int) -> Being | None:
+    def _find_adjacent(self, start: int) -> Referent | None:
         """Return the one whose mention ends where a relative clause begins."""
-        return next((being for being in self.find_beings() if 0 <= start - being.end <= 2), None)
+        return next((referent for referent in self.find_referents() if 0 <= start - referent.end <= 2), None)
 
     # ----------------------------------------------------------- statements
 
     def _state(
-        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Being, start: int
+        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Referent, start: int
     ) -> Iterator[Statement]:
         """Yield the statements that a match of a form makes."""
         if pattern.confidence < MIN_CONFIDENCE:
@@ -487,7 +489,7 @@ class _Sentence:
         )
 
     def _list_values(
-        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Being
+        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Referent
     ) -> Iterator[tuple[str, str, str]]:
         """Yield subjects, attributes and values."""
         groups = match.groupdict()
@@ -515,19 +517,19 @@ class _Sentence:
         """Return the attribute for what is a favourite of its kind."""
         return FAVOURITE + self.grammar.favourites.get(kind.lower(), kind.lower())
 
-    def _name(self, being: Being, name: str) -> Iterator[tuple[str, str, str]]:
+    def _name(self, referent: Referent, name: str) -> Iterator[tuple[str, str, str]]:
         """Yield the statements that give a name to someone known by a relation so far."""
-        owner, attribute = being.relation or ("", "")
-        noun = being.name.removeprefix(f"{owner}{POSSESSIVE}")
-        if noun == being.name:
+        owner, attribute = referent.relation or ("", "")
+        noun = referent.name.removeprefix(f"{owner}{POSSESSIVE}")
+        if noun == referent.name:
             return
-        self.names.aliases[being.name] = name
-        self.names.genders.setdefault(name, being.gender)
+        self.names.aliases[referent.name] = name
+        self.names.genders.setdefault(name, referent.gender)
         yield owner, attribute, name
         if attribute == "pet":
             yield name, self.grammar.relations[noun.lower()].described_by, noun
 
-    def _list_relatives(self, kin: str, names: str, owner: Being) -> Iterator[tuple[str, str, str]]:
+    def _list_relatives(self, kin: str, names: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
         relation = self.grammar.relations[" ".join(kin.lower().split())]
         for name in self._split(names, True):
             if name.lower() != self.line.speaker.lower():

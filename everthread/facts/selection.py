@@ -15,9 +15,9 @@ from functools import cache, cached_property
 from typing import Any
 
 from everthread.facts.attributes import is_single
+from everthread.facts.cache import WORD, FactIndex, normalize_name, normalize_word
 from everthread.facts.grammar import Relation, load_grammar
 from everthread.facts.history import held_at
-from everthread.facts.known import WORD, Known, normalize_name, normalize_word
 from everthread.facts.types import Fact
 from everthread.text.analyzer import STOP_WORDS, detect_language, normalize, terms
 from everthread.text.word_lists import load_word_lists
@@ -53,7 +53,9 @@ class Asked:
     is_broad: bool
 
 
-def select_facts(question: str, known: Known, find_asker: FindAsker, moment: datetime, *, is_past: bool) -> list[Fact]:
+def select_facts(
+    question: str, known: FactIndex, find_asker: FindAsker, moment: datetime, *, is_past: bool
+) -> list[Fact]:
     """Select the facts that answer a question, the most relevant first.
 
     Args:
@@ -75,7 +77,7 @@ def select_facts(question: str, known: Known, find_asker: FindAsker, moment: dat
     return [fact for _, fact in sorted(ranked, key=lambda each: each[0])]
 
 
-def read_question(question: str, known: Known, find_asker: FindAsker) -> Asked:
+def read_question(question: str, known: FactIndex, find_asker: FindAsker) -> Asked:
     """Find the entities that a question names, and what it asks for."""
     question = question[:MAX_CHARS]
     language = detect_language(question)
@@ -97,7 +99,7 @@ def _list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]
             yield owner, {attribute for each, attribute in asked.relatives if each == owner}
 
 
-def _rank(fact: Fact, known: Known, asked: Asked, attributes: Collection[str] | None) -> int:
+def _rank(fact: Fact, known: FactIndex, asked: Asked, attributes: Collection[str] | None) -> int:
     """Return how relevant a fact is: 3 its attribute is asked for, 2 its value is named, 1 all is asked for, 0 not."""
     if attributes is not None:
         return 3 if fact.attribute in attributes else 0
@@ -111,7 +113,7 @@ def _rank(fact: Fact, known: Known, asked: Asked, attributes: Collection[str] | 
 class _Names:
     """Finds the entities that a question names."""
 
-    def __init__(self, known: Known, find_asker: FindAsker, language: str, lists: Mapping[str, Any]) -> None:
+    def __init__(self, known: FactIndex, find_asker: FindAsker, language: str, lists: Mapping[str, Any]) -> None:
         self._known, self._find_asker, self._lists = known, find_asker, lists
         grammar = load_grammar(language)
         self._relations: Mapping[str, Relation] = {} if grammar is None else grammar.relations

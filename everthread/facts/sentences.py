@@ -38,8 +38,8 @@ def describe_fact(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
     """
     words = _words(language)
     notes = [] if fact.holds else _end_notes(fact, words)
-    if fact.holds and fact.since is not None and (fact.since_told or fact.replaces):
-        notes.append(words["since"].format(moment=_render_time(fact.since_told, fact.since, words)))
+    if fact.holds and fact.since is not None and (fact.since_stated or fact.replaces):
+        notes.append(words["since"].format(moment=_render_time(fact.since_stated, fact.since, words)))
     if fact.replaces and fact.holds:
         notes.append(words["before"].format(value=fact.replaces))
     return _join(_clause(fact, words, is_ended=not fact.holds), notes, words)
@@ -52,7 +52,7 @@ def describe_end(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
 
 
 def _end_notes(fact: Fact, words: Mapping[str, Any]) -> list[str]:
-    notes = [words["until"].format(moment=_render_time(fact.until_told, fact.until, words))]
+    notes = [words["until"].format(moment=_render_time(fact.until_stated, fact.until, words))]
     return [*notes, words["then"].format(value=fact.replaced_by)] if fact.replaced_by else notes
 
 

@@ -63,8 +63,8 @@ class Fact:
         since: the moment from which it holds: the one that was given, else the time of the first line that states it.
             None if it is unknown, as of a line without a date, or of what is known to have ended only.
         until: the moment until which it held; None if it still holds.
-        since_told: whether the lines say since when ("2019"), as they say it; None if they don't.
-        until_told: whether they say until when.
+        since_stated: whether the lines say since when ("2019"), as they say it; None if they don't.
+        until_stated: whether they say until when.
         replaced_by: the value that took its place, if one did.
         replaces: the value whose place it took, if there was one.
         confidence: how sure its writers were, the surest of them.
@@ -80,8 +80,8 @@ class Fact:
     said_at: datetime
     since: datetime | None
     until: datetime | None = None
-    since_told: str | None = None
-    until_told: str | None = None
+    since_stated: str | None = None
+    until_stated: str | None = None
     replaced_by: str | None = None
     replaces: str | None = None
     confidence: float = 1.0

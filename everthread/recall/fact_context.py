@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from everthread.facts.known import Known
+from everthread.facts.cache import FactIndex
 from everthread.facts.selection import FindAsker, select_facts
 from everthread.facts.sentences import describe_end, describe_fact
 from everthread.facts.storage import FACT
@@ -29,7 +29,7 @@ MAX_FACTS = 8  # more say little about what was asked
 class FactSource:
     """The facts of a bank, and a function that finds the name of the entity that asks."""
 
-    known: Known
+    known: FactIndex
     find_asker: FindAsker
 
 
@@ -63,7 +63,7 @@ def _fill(context: Context, units: Sequence[FoundUnit], limits: ContextLimits) -
     return context
 
 
-def _build_unit(fact: Fact, known: Known, query: Query) -> FoundUnit:
+def _build_unit(fact: Fact, known: FactIndex, query: Query) -> FoundUnit:
     """Build the unit of a fact, with the sentence for it in the language of the query."""
     _, number = known.stored[fact.id]
     unit = Unit(
@@ -79,7 +79,7 @@ def _build_unit(fact: Fact, known: Known, query: Query) -> FoundUnit:
     return FoundUnit(unit, "", FACT)
 
 
-def _add_notes(context: Context, query: Query, known: Known, limits: ContextLimits) -> Context:
+def _add_notes(context: Context, query: Query, known: FactIndex, limits: ContextLimits) -> Context:
     """Add to each line what it states that is no longer true, as far as there is room."""
     notes = {line.seq: note for line in context.lines if (note := _describe_ended(line, query, known))}
     if not notes or format_lines(context.sources) != context.text:  # the text is of another form
@@ -90,7 +90,7 @@ def _add_notes(context: Context, query: Query, known: Known, limits: ContextLimi
     return replace(context, text=text, tokens=tokens, sources=sources) if tokens <= limits.tokens else context
 
 
-def _describe_ended(line: Line, query: Query, known: Known) -> str:
+def _describe_ended(line: Line, query: Query, known: FactIndex) -> str:
     moment = query.as_of or now()
     ended = known.ended_facts(line.seq, query.as_of)
     notes = [describe_end(fact, detect_language(line.text)) for fact in ended if fact.until and fact.until <= moment]

@@ -26,8 +26,8 @@ class FactView(View):
     said_at: datetime
     since: datetime | None
     until: datetime | None
-    since_told: str | None
-    until_told: str | None
+    since_stated: str | None
+    until_stated: str | None
     replaced_by: str | None
     replaces: str | None
     confidence: float

@@ -159,7 +159,7 @@ def test_a_model_states_what_the_rules_do_not_read_and_a_newer_value_replaces_th
     assert write(talk, llm) == 1
     assert "Nora lives in Leeds." in llm.prompts[0][1].content, "the model is told what is known"
     home = next(fact for fact in talk.facts("Nora", "home"))
-    assert (home.value, home.replaces, home.since_told, home.writers, home.seqs) == (
+    assert (home.value, home.replaces, home.since_stated, home.writers, home.seqs) == (
         "York",
         "Leeds",
         "2024-04",

@@ -264,7 +264,7 @@ def test_client_and_memory_return_and_change_the_same_facts(client: Client, stor
     assert client.profile("Alice's sister") == memory.profile("Mia")
     assert client.correct_fact(home.id, "Porto") == memory.get_fact(home.id)
     assert client.confirm_fact(home.id).is_confirmed
-    assert client.end_fact(home.id, "2024-09").until_told == "2024-09"
+    assert client.end_fact(home.id, "2024-09").until_stated == "2024-09"
     assert client.facts(as_of=DAY) == memory.facts(as_of=DAY)
     assert client.facts("Mia", "home", include_ended=True) == memory.facts("Mia", "home", include_ended=True)
     apart = client.split_entity("Mia", home.statements)

@@ -111,13 +111,13 @@ def test_without_a_statement_what_it_replaced_holds_again() -> None:
 
 def test_the_moment_that_a_line_gives_counts_more_than_its_time() -> None:
     leeds, york = build_facts([state(1, "home", "Leeds", moment="2019"), state(5, "home", "York", moment="2023-03")])
-    assert (leeds.since, leeds.since_told) == (datetime(2019, 1, 1, tzinfo=UTC), "2019")
+    assert (leeds.since, leeds.since_stated) == (datetime(2019, 1, 1, tzinfo=UTC), "2019")
     assert leeds.until == york.since == datetime(2023, 3, 1, tzinfo=UTC)
 
 
 def test_a_moment_that_is_given_later_counts() -> None:
     (fact,) = build_facts([state(1, "home", "York"), state(5, "home", "York", moment="2020-05-04")])
-    assert (fact.since, fact.since_told) == (datetime(2020, 5, 4, tzinfo=UTC), "2020-05-04")
+    assert (fact.since, fact.since_stated) == (datetime(2020, 5, 4, tzinfo=UTC), "2020-05-04")
 
 
 def test_nothing_ends_before_it_began() -> None:
@@ -130,7 +130,7 @@ def test_a_memory_of_the_past_does_not_replace_the_present(moment: str) -> None:
     leeds, bonn = build_facts([state(1, "home", "Leeds"), state(5, "home", "Bonn", moment=moment)])
     assert (leeds.holds, leeds.replaces, leeds.since) == (True, None, on_day(1))
     assert (bonn.since, bonn.until) == (read_moment(moment, UTC), on_day(1))
-    assert (bonn.since_told, bonn.until_told, bonn.replaced_by) == (moment, None, None)
+    assert (bonn.since_stated, bonn.until_stated, bonn.replaced_by) == (moment, None, None)
 
 
 @pytest.mark.parametrize("moment", ["2023", "2023-12", "2023-01-06", "2023-01-07"])
@@ -148,7 +148,7 @@ def test_a_moment_that_is_not_before_the_present_value_began_replaces_it(first: 
 def test_a_repeated_memory_is_one_fact() -> None:
     said = [state(5, "home", "Bonn", moment="2010"), state(6, "home", "bonn", moment="2011")]
     leeds, bonn = build_facts([state(1, "home", "Leeds"), *said])
-    assert (bonn.seqs, bonn.since_told, bonn.until) == ((5, 6), "2011", leeds.since)
+    assert (bonn.seqs, bonn.since_stated, bonn.until) == ((5, 6), "2011", leeds.since)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -167,7 +167,7 @@ function changeItem(fact) {
 
 /** Since when and until when it held, what it replaced, and how sure it is. */
 function notesOf(fact) {
-  const { since_told: since, until, until_told: end, replaces, replaced_by: next } = fact;
+  const { since_stated: since, until, until_stated: end, replaces, replaced_by: next } = fact;
   return [
     since && t("facts.since", { date: momentName(since) }),
     until && t("facts.until", { date: end ? momentName(end) : longDate(until) }),

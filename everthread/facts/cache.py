@@ -21,7 +21,7 @@ from everthread.errors import NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import FAVOURITE
 from everthread.facts.entities import Entities, EntityEdit, Mention
-from everthread.facts.history import build_facts, telling_key, value_key
+from everthread.facts.history import build_facts, statement_order, value_key
 from everthread.facts.storage import FACT, ReadingState, StatementReader
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store, UnitVersion
@@ -47,7 +47,7 @@ def normalize_name(name: str) -> str:
     return " ".join(map(normalize_word, WORD.findall(name)))
 
 
-class Known:
+class FactIndex:
     """The facts and entities of a bank at one time. Its attributes are computed when they are first needed."""
 
     def __init__(self, stored: Stored, edits: Sequence[EntityEdit] = ()) -> None:
@@ -139,7 +139,7 @@ class Known:
     def endings_of(self, fact: Fact) -> list[tuple[Statement, int]]:
         """Return the statements that a fact has ended: those after it, until its value is stated again."""
         numbers = set(fact.statements)
-        pairs = sorted(self.statements_of_value(fact), key=lambda pair: telling_key(pair[0]))
+        pairs = sorted(self.statements_of_value(fact), key=lambda pair: statement_order(pair[0]))
         first = next((place for place, (each, _) in enumerate(pairs) if each.id in numbers), len(pairs))
         own = takewhile(lambda pair: pair[0].ends or pair[0].id in numbers, pairs[first:])
         return [pair for pair in own if pair[0].ends and pair[0].id not in numbers]
@@ -159,11 +159,11 @@ class _Kept:
     """The facts, the version of the bank from which they follow, and the number of the last line that was read."""
 
     version: _Version
-    known: Known
+    known: FactIndex
     read_to: int
 
 
-class KnownFacts:
+class FactCache:
     """Reads what is known in one bank. Thread-safe: what is kept is replaced as a whole."""
 
     def __init__(self, store: Store, bank: str) -> None:
@@ -181,7 +181,7 @@ class KnownFacts:
         read_to = read_to if kept is None else max(read_to, kept.read_to)
         return max(self._store.corpus_stats(self._bank).last_seq - read_to, 0) if remembers else 0
 
-    def read(self, reader: StatementReader, limit: int | None = None, exclude: Collection[int] = ()) -> Known:
+    def read(self, reader: StatementReader, limit: int | None = None, exclude: Collection[int] = ()) -> FactIndex:
         """Return what is known, once the lines that were not read for facts yet have been read.
 
         Args:
@@ -215,10 +215,10 @@ class KnownFacts:
         version = self._store.unit_version(self._bank, FACT), edits, remembers
         return version, ReadingState.parse(settings.get(SETTING_FACTS)).last_seq
 
-    def _keep(self, version: _Version, read: Callable[[Store, str], Stored], read_to: int) -> Known:
+    def _keep(self, version: _Version, read: Callable[[Store, str], Stored], read_to: int) -> FactIndex:
         """Compute what is known at a version, and keep it unless it is large."""
         _, edits, remembers = version
-        known = Known(read(self._store, self._bank) if remembers else {}, parse_edits(edits))
+        known = FactIndex(read(self._store, self._bank) if remembers else {}, parse_edits(edits))
         if len(known.stored) <= MAX_KEPT_STATEMENTS:
             self._kept = _Kept(version, known, read_to)
         return known

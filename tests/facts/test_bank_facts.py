@@ -25,7 +25,7 @@ from everthread.common.keys import (
     SETTING_REMEMBER,
 )
 from everthread.facts import rules
-from everthread.facts.known import Known
+from everthread.facts.cache import FactIndex
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store
@@ -33,7 +33,7 @@ from everthread.testing import HashEmbedder
 from everthread.transfer.exporting import export
 from everthread.transfer.importing import check_file, import_lines
 from everthread.types import Context, Filter, FoundUnit, Hit, JSONValue, Line, Unit
-from facts.telling import read_statements
+from facts.sample_reader import read_statements
 
 BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
 NAMES = count()
@@ -446,15 +446,15 @@ def test_a_fact_forgotten_while_it_is_ended_is_not_written_again(
     tell(memory, "I own the bike. I like jazz.")
     memory.forget_fact(only(memory, attribute="likes").id)
     fact = only(memory)
-    find_fact = Known.find_fact
+    find_fact = FactIndex.find_fact
 
-    def forget_meanwhile(known: Known, number: int) -> Fact:
+    def forget_meanwhile(known: FactIndex, number: int) -> Fact:
         monkeypatch.undo()
         found = find_fact(known, number)
         memory.forget_fact(number)
         return found
 
-    monkeypatch.setattr(Known, "find_fact", forget_meanwhile)
+    monkeypatch.setattr(FactIndex, "find_fact", forget_meanwhile)
     with pytest.raises(NotFound, match="there is no fact"):
         memory.end_fact(fact.id)
     assert memory.units("fact") == []
@@ -468,15 +468,15 @@ def test_a_fact_changed_while_it_is_forgotten_is_forgotten(
 ) -> None:
     tell(memory, "I own the bike. I like jazz.", "I own the bike.")
     fact = only(memory, attribute="owns")
-    statements_of_value = Known.statements_of_value
+    statements_of_value = FactIndex.statements_of_value
 
-    def change_meanwhile(known: Known, found: Fact) -> list[tuple[Statement, int]]:
+    def change_meanwhile(known: FactIndex, found: Fact) -> list[tuple[Statement, int]]:
         monkeypatch.undo()
         pairs = statements_of_value(known, found)
         act(memory, fact.id)
         return pairs
 
-    monkeypatch.setattr(Known, "statements_of_value", change_meanwhile)
+    monkeypatch.setattr(FactIndex, "statements_of_value", change_meanwhile)
     assert memory.forget_fact(fact.id) == [1, 2]
     assert [unit.text for unit in memory.units("fact")] == ["Nora likes jazz."]
 

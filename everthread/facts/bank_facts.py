@@ -21,9 +21,9 @@ from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
+from everthread.facts.cache import FactCache, FactIndex, normalize_name, parse_edits
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.history import held_at, read_moment, value_key
-from everthread.facts.known import Known, KnownFacts, normalize_name, parse_edits
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
 from everthread.stores.base import Store
@@ -37,12 +37,12 @@ MAX_EDIT_MENTIONS = 200  # of each merge and split; more say nothing else
 
 
 @raises_bank_damaged
-class FactBook:
+class BankFacts:
     """The facts of one bank."""
 
     bank: str
     store: Store
-    known_facts: KnownFacts
+    fact_cache: FactCache
     statement_reader: StatementReader  # reads new lines for facts
 
     def facts(
@@ -220,10 +220,10 @@ class FactBook:
             progress: called with the number of lines after each batch.
             limit: the maximum number of lines; None: all.
         """
-        while unread := self.known_facts.count_unread():
+        while unread := self.fact_cache.count_unread():
             size = storage.BATCH_LINES if limit is None else min(storage.BATCH_LINES, limit)
-            self.known_facts.read(self.statement_reader, size)
-            done = unread - self.known_facts.count_unread()
+            self.fact_cache.read(self.statement_reader, size)
+            done = unread - self.fact_cache.count_unread()
             limit = None if limit is None else limit - done
             if progress is not None:
                 progress(done)
@@ -232,8 +232,8 @@ class FactBook:
 
     # ------------------------------------------------------------------ helpers
 
-    def _read_known(self) -> Known:
-        return self.known_facts.read(self.statement_reader)
+    def _read_known(self) -> FactIndex:
+        return self.fact_cache.read(self.statement_reader)
 
     def _check_not_ending(self, fact_id: int, value: str) -> None:
         """Raise BadInput if a correction of a fact that is known only as ended would end another fact."""
@@ -263,7 +263,7 @@ class FactBook:
                 return self._read_known().find_fact(pairs[0][0].id)
         raise _not_changed(fact_id)
 
-    def _try_change(self) -> Iterator[tuple[Known, JSONValue | None]]:
+    def _try_change(self) -> Iterator[tuple[FactIndex, JSONValue | None]]:
         """Yield what is known, and the setting with which it may be changed, for each of the tries to do so."""
         for _ in range(MAX_TRIES):
             before = storage.read_setting(self.store, self.bank)
@@ -286,16 +286,16 @@ class FactBook:
         entities = self._read_known().entities
         return next(entity for entity in entities.all() if first in entities.mentions(entity.name))
 
-    def read_known(self, limit: int | None = MAX_LINES_READ, exclude: Collection[int] = ()) -> Known:
+    def read_known(self, limit: int | None = MAX_LINES_READ, exclude: Collection[int] = ()) -> FactIndex:
         """Return what is known, for a prompt: without waiting for more than a few unread lines.
 
         Args:
             limit: the maximum number of lines that are read for facts; None: all that were not.
             exclude: lines that are in the prompt already, so that their facts aren't needed.
         """
-        return self.known_facts.read(self.statement_reader, limit, exclude)
+        return self.fact_cache.read(self.statement_reader, limit, exclude)
 
-    def find_asker(self, known: Known) -> str | None:
+    def find_asker(self, known: FactIndex) -> str | None:
         """Return the name of the entity that asks: the person who talks with the character, else the only speaker."""
         for name in self._list_asker_names():
             if found := known.names.get(normalize_name(name)):

@@ -10,12 +10,12 @@ from everthread.facts.types import Statement
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
 from everthread.types import Line, NewLine
-from facts.telling import read_statements
+from facts.sample_reader import read_statements
 
 
 @dataclass
 class CountingReader:
-    """Reads as `telling` does, and keeps the numbers of the lines that it was given."""
+    """Reads as `sample_reader` does, and keeps the numbers of the lines that it was given."""
 
     seqs: list[int] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ def test_forgetting_clears_what_is_kept(memory: Memory) -> None:
     tell(memory, "I live in Leeds.")
     assert memory.facts()
     memory.forget(seq=1)
-    assert "Leeds" not in str(vars(memory.known_facts))
+    assert "Leeds" not in str(vars(memory.fact_cache))
 
 
 def test_no_more_lines_are_read_for_a_prompt_than_the_limit(memory: Memory) -> None:
@@ -80,14 +80,14 @@ def test_lines_that_are_in_the_prompt_are_not_read_for_it(memory: Memory) -> Non
 
 def test_reading_in_advance_leaves_nothing_to_read(memory: Memory) -> None:
     tell(memory, "I like jazz.", "I like tea.")
-    assert memory.known_facts.count_unread() == 2
+    assert memory.fact_cache.count_unread() == 2
     done: list[int] = []
     memory.read_facts(done.append)
-    assert (sum(done), memory.known_facts.count_unread()) == (2, 0)
+    assert (sum(done), memory.fact_cache.count_unread()) == (2, 0)
 
 
 def test_a_bank_that_never_remembers_has_nothing_to_read(memory: Memory) -> None:
     tell(memory, "I like jazz.")
     memory.set_setting("remember", "never")
-    assert memory.known_facts.count_unread() == 0
+    assert memory.fact_cache.count_unread() == 0
     assert memory.read_known().facts() == []

@@ -22,7 +22,7 @@ from everthread.testing import HashEmbedder
 from everthread.transfer.exporting import export
 from everthread.transfer.importing import check_file, import_lines
 from everthread.types import Line
-from facts.telling import read_statements
+from facts.sample_reader import read_statements
 
 BEGUN = datetime(2024, 1, 1, 12, tzinfo=UTC)
 PRESENT = datetime.max.replace(tzinfo=UTC)  # later than all lines, and when the person ends facts

@@ -14,7 +14,7 @@ MAX_NAME_CHARS = 6  # of a name in a text without spaces
 
 
 @dataclass(frozen=True, slots=True)
-class Being:
+class Referent:
     """The person or pet that a clause is about.
 
     Attributes:
