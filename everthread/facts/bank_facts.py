@@ -342,7 +342,10 @@ def _find_entity(entities: Entities, name: str) -> Entity:
     """Return the one entity of a name. Raises NotFound and BadInput."""
     found = entities.find(check_name(name, "a name"))
     if not found:
-        raise NotFound(f"nothing is known of {name!r}; see the names of entities()")
+        raise NotFound(
+            f"nothing is known about {name!r}; check the spelling with the names that Memory.entities() or "
+            "`everthread facts entities` lists"
+        )
     if len(found) > 1:
         names = ", ".join(repr(entity.name) for entity in found)
         raise BadInput(f"several are called {name!r}: {names}; give one of these names")

@@ -13,7 +13,8 @@ MAX_CHARS = 1000  # characters of a text that are read: a statement usually begi
 _EN = load_word_lists(__file__)["en"]
 _ADVERB = rf"(?:{alternation(_EN['adverbs'])}|[a-z]*ly)"
 _PAST = rf"(?:{alternation(_EN['past'])}|[a-z]{{2,}}[a-df-z]ed)"
-# For texts in which all but letters are spaces: a pattern that begins with a space is found in half of the time.
+# For texts whose characters other than letters were replaced by spaces. A pattern that begins with a space is found in
+# half of the time.
 _PRONOUN = re.compile(f" {alternation(_EN['pronouns'])} ".encode())
 _EXPERIENCE = re.compile(f" {alternation(_EN['subjects'])} +(?:{_PAST}|{_ADVERB} +{_PAST}) ".encode())
 _LETTERS_ONLY = bytes(code if code in ascii_lowercase.encode() else ord(" ") for code in range(256))

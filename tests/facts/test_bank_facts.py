@@ -288,7 +288,7 @@ def test_a_profile_of_an_unknown_or_an_ambiguous_name_is_refused(memory: Memory)
     with pytest.raises(NotFound, match="nothing is known in bank"):
         memory.profile()
     tell(memory, "My sister is Mia.", "My colleague is Mia.")
-    with pytest.raises(NotFound, match="nothing is known of 'Zoe'"):
+    with pytest.raises(NotFound, match="nothing is known about 'Zoe'"):
         memory.profile("Zoe")
     with pytest.raises(BadInput, match=r"several are called 'mia': .Mia \(Nora's sister\)., .Mia \(Nora's colleague\)"):
         memory.profile("mia")
