@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
 from itertools import cycle
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -14,6 +14,7 @@ from everthread import factory
 from everthread.bench import (
     chat,
     comparison,
+    corpus,
     datasets,
     everyday,
     fact_command,
@@ -181,6 +182,32 @@ def requests_(ctx: click.Context, /, only: tuple[str, ...], among: Path | None, 
     if among is not None:
         banks = [hide_among(bank, other) for bank, other in zip(banks, cycle(datasets.locomo(among)), strict=False)]
     run_and_show(ctx, "requests", banks, **options)
+
+
+@bench.command("corpus")
+@report_options
+@click.option("--part", type=click.Choice(get_args(corpus.Part)), default="development", show_default=True)
+@click.option("--language", default="en", show_default=True, metavar="CODE", help="Of the conversations, or `all`.")
+@click.option("--talk", type=click.Choice(get_args(corpus.Talk)), help="Only with a bot, or only among people.")
+@click.option("--pairs", type=click.Path(path_type=Path), metavar="FILE", help="Write pairs for training instead.")
+@click.pass_context
+def corpus_(
+    ctx: click.Context,
+    /,
+    only: tuple[str, ...],
+    part: corpus.Part,
+    language: str,
+    talk: corpus.Talk | None,
+    pairs: Path | None,
+    **options: Any,
+) -> None:
+    """Measure recall in long conversations that come with Everthread, a third of which is held out."""
+    banks = select_conversations(corpus.load_corpus(part, language, talk), only)
+    if pairs is None:
+        run_and_show(ctx, f"corpus-{part}", banks, **options)
+    else:
+        count = corpus.write_pairs(banks, pairs)
+        click.echo(f"{pairs}: {count} pairs")
 
 
 @bench.command("untold")
