@@ -44,6 +44,7 @@ class Asked:
         attributes: the attributes that it asks for.
         terms: its terms, without those of names.
         is_broad: whether it asks for all that is known of them.
+        is_exact: whether it only names them.
     """
 
     subjects: tuple[str, ...]
@@ -51,6 +52,7 @@ class Asked:
     attributes: frozenset[str]
     terms: frozenset[str]
     is_broad: bool
+    is_exact: bool
 
 
 def select_facts(
@@ -68,7 +70,7 @@ def select_facts(
     asked = read_question(question, known, find_asker)
     known_at = moment if is_past else None
     ranked: list[tuple[tuple[int, bool, bool, float], Fact]] = []
-    for subject, attributes in _list_subjects(asked):
+    for subject, attributes in list_subjects(asked):
         for fact in known.facts_about(subject, known_at):
             rank = _rank(fact, known, asked, attributes)
             holds = held_at(fact, moment)
@@ -77,20 +79,22 @@ def select_facts(
     return [fact for _, fact in sorted(ranked, key=lambda each: each[0])]
 
 
-def read_question(question: str, known: FactIndex, find_asker: FindAsker) -> Asked:
-    """Find the entities that a question names, and what it asks for."""
+def read_question(question: str, known: FactIndex, find_asker: FindAsker, language: str | None = None) -> Asked:
+    """Find the entities that a question names, and what it asks for. Without a language, it is detected."""
     question = question[:MAX_CHARS]
-    language = detect_language(question)
+    language = language or detect_language(question)
     lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
     names = _Names(known, find_asker, language, lists)
     subjects, relatives, rest = (names.find_unspaced if language in UNSPACED_LANGUAGES else names.find)(question)
     attributes = _find_attributes(rest, language)
     left = frozenset(terms(rest)) - _fold_words(lists["everything"]) - _fold_words(lists["speaker"])
     is_broad = not attributes and not left if language not in UNSPACED_LANGUAGES else not attributes
-    return Asked(tuple(subjects), tuple(relatives), attributes, frozenset(terms(rest)), is_broad)
+    return Asked(
+        tuple(subjects), tuple(relatives), attributes, frozenset(terms(rest)), is_broad, not attributes and not left
+    )
 
 
-def _list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]:
+def list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]:
     """Yield the subjects of the facts to select, and the attributes to which they are restricted."""
     for subject in asked.subjects:
         yield subject, None

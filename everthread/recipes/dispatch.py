@@ -8,7 +8,7 @@ from functools import partial
 
 from everthread.bank import validation
 from everthread.recall import multi_bank, unit_search
-from everthread.recall.fact_context import FactSource, add_facts
+from everthread.recall.fact_context import FactSource, add_facts, asks_for_overview
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
@@ -121,7 +121,7 @@ def _build_bank_context(
         result = replace(result, calibrated=False)
         hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
     context = recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
-    if read_facts is None or reader.bank != own_bank or not context.hits:
+    if read_facts is None or reader.bank != own_bank or not (context.hits or asks_for_overview(query)):
         return context
     return add_facts(context, query, read_facts(query), limits)
 
