@@ -56,7 +56,13 @@ class Asked:
 
 
 def select_facts(
-    question: str, known: FactIndex, find_asker: FindAsker, moment: datetime, *, is_past: bool
+    question: str,
+    known: FactIndex,
+    find_asker: FindAsker,
+    moment: datetime,
+    *,
+    is_past: bool,
+    with_replaced: bool = False,
 ) -> list[Fact]:
     """Select the facts that answer a question, the most relevant first.
 
@@ -66,6 +72,7 @@ def select_facts(
         find_asker: finds the name of the entity that asks.
         moment: when it is asked.
         is_past: whether it is asked as of that moment, so that later statements are left out.
+        with_replaced: whether to select what was replaced, too, as what has ended is.
     """
     asked = read_question(question, known, find_asker)
     known_at = moment if is_past else None
@@ -74,7 +81,8 @@ def select_facts(
         for fact in known.facts_about(subject, known_at):
             rank = _rank(fact, known, asked, attributes)
             holds = held_at(fact, moment)
-            if rank and (holds or (fact.until is not None and fact.replaced_by is None and rank > 1)):
+            is_over = fact.until is not None and (with_replaced or fact.replaced_by is None)
+            if rank and (holds or (is_over and rank > 1)):
                 ranked.append(((-rank, not holds, not is_single(fact.attribute), -fact.said_at.timestamp()), fact))
     return [fact for _, fact in sorted(ranked, key=lambda each: each[0])]
 
