@@ -36,7 +36,9 @@ class FactSource:
     find_asker: FindAsker
 
 
-def add_facts(context: Context, query: Query, facts: FactSource, limits: ContextLimits) -> Context:
+def add_facts(
+    context: Context, query: Query, facts: FactSource, limits: ContextLimits, *, alone: bool = False
+) -> Context:
     """Add facts to a context, and notes to its lines.
 
     A query with a filter gets none, because facts follow from all lines.
@@ -46,11 +48,12 @@ def add_facts(context: Context, query: Query, facts: FactSource, limits: Context
         query: the query.
         facts: what is known.
         limits: the limits of the context.
+        alone: whether to add facts to a context without hits.
     """
     if not facts.known.stored or query.where not in (None, Filter()):
         return context
     overview = find_overview(query, facts)
-    if not context.hits and not overview:
+    if not (context.hits or overview or alone):
         return context
     noted = _add_notes(context, query, facts.known, limits)
     stated = {line.seq for line in context.lines}.union(query.exclude)

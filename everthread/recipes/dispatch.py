@@ -142,9 +142,10 @@ def _build_bank_context(
         result = replace(result, calibrated=False)
         hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
     context = recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
-    if read_facts is None or reader.bank != own_bank or not (context.hits or asks_for_overview(query)):
+    alone = recipe_used.facts_alone
+    if read_facts is None or reader.bank != own_bank or not (context.hits or alone or asks_for_overview(query)):
         return context
-    return add_facts(context, query, read_facts(query), limits)
+    return add_facts(context, query, read_facts(query), limits, alone=alone)
 
 
 def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:
