@@ -268,6 +268,7 @@ class Memory(TextSearch, BankFacts):
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
         rerank: Reranker | str | None = None,
+        facts: bool = False,
     ) -> list[Hit]:
         """Find the lines most relevant to a query.
 
@@ -285,6 +286,9 @@ class Memory(TextSearch, BankFacts):
                 responsibility.
             rerank: a reranker or its name (`recall.rerank.names`), which chooses at most k hits from four times as
                 many and orders them. None: the recipe's reranker; "none" or "": no reranking.
+            facts: whether what is known of those that the query names takes the place of the lines that state it, as
+                hits of kind "fact" with the relevance and the passage of these lines. A query with a filter gets no
+                facts; of several banks, this one has facts.
 
         Returns:
             The hits, best first, each with its relevance, which the default recipe calibrates for lines. Hits of
@@ -298,7 +302,8 @@ class Memory(TextSearch, BankFacts):
         validation.check_positive(k, "k")
         bank_query = Query(query, where, as_of, validation.check_seqs(exclude))
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
-        return dispatch.recall(self.recipe, self.reader, bank_query, k, banks, reranker)
+        read_facts = partial(self._read_facts, MAX_LINES_READ) if facts else None
+        return dispatch.recall(self.recipe, self.reader, bank_query, k, banks, reranker, read_facts)
 
     def context(
         self,

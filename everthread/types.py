@@ -298,9 +298,10 @@ class Hit:
         source: the line or unit. `line` and `unit` are shortcuts.
         score: orders the hits of one query; it is dimensionless.
         relevance: with the recipe default, the calibrated probability that a line is relevant to the query, and the
-            cosine of a unit; with other recipes, their own measure.
+            cosine of a unit; of a fact that of its line; with other recipes, their own measure.
         signals: the measured signals, by name; those with a weight make up the score.
-        passage: the line and its neighbours, in order; empty for a unit.
+        passage: the line and its neighbours, in order; empty for a unit, except a fact: it has the passage of the line
+            that states it, unless another fact has that.
         bank: the bank where it was found, if several were searched.
     """
 

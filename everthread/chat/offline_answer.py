@@ -1,5 +1,7 @@
 """The answer to a message without a language model: the memory that bears most on it, or what becomes of the message.
 
+A question for all that is known of someone is answered with facts (`chat.known_facts`).
+
 It is chosen when the message is said. Later it is read from the record of what was recalled (`stores.evidence`), with
 the quoted line as it is by then.
 """
@@ -8,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.chat.goodbye import is_goodbye
+from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
 from everthread.common.keys import META_CORRECTS
+from everthread.facts.cache import FactCache, FactIndex
+from everthread.facts.rules import read_statements
 from everthread.recall.context_packing import identify_source
 from everthread.stores import evidence as records
 from everthread.stores.base import Store
@@ -24,8 +30,9 @@ STATED_RELEVANCE = 0.7  # of a message that asks nothing; one that is on a known
 SURE_SUBJECT = 0.95  # of such a message that has no word of a memory; the first ones in a new bank often have 0.7
 MIN_SHARE = 0.25  # of the best hit's relevance; a hit with less is hardly about the message
 
-# A quote of a memory; nothing is remembered; the message will be remembered, or not; or it was only heard.
-AnswerKind = Literal["quote", "nothing", "remembered", "unsaved", "listening"]
+# A quote of a memory; facts that hold, or that have changed; nothing is remembered; the message will be remembered, or
+# not; or it was only heard.
+AnswerKind = Literal["quote", "known", "changed", "nothing", "remembered", "unsaved", "listening"]
 Speech = Literal["you_said", "you_asked", "i_said", "i_noted", "other_said"]
 
 
@@ -38,12 +45,14 @@ class OfflineAnswer:
         source: the quoted memory. None if it was forgotten or discarded since, and for the other kinds.
         is_sure: whether the memory is relevant enough to be stated without a doubt.
         is_corrected: whether the source is a correction of the line that was quoted.
+        known: the facts; without those whose lines were forgotten or corrected since.
     """
 
     kind: AnswerKind
     source: Line | FoundUnit | None = None
     is_sure: bool = True
     is_corrected: bool = False
+    known: KnownFacts = NO_FACTS
 
 
 def select_memories(context: Context, message: str) -> Context:
@@ -90,6 +99,11 @@ def choose_answer(context: Context, message: Line | None, incognito: bool) -> Of
     return OfflineAnswer("nothing" if message is None else _name_kind(message.text, incognito))
 
 
+def answer_known(known: KnownFacts) -> OfflineAnswer:
+    """Return the answer that lists facts."""
+    return OfflineAnswer("known" if known.since is None else "changed", known=known)
+
+
 def _name_kind(message: str, incognito: bool) -> AnswerKind:
     """Return what is said to a message for which nothing is remembered."""
     if is_question(message):
@@ -133,8 +147,30 @@ def read_answers(store: Store, bank: str, lines: Iterable[Line]) -> dict[int, Of
     seqs = {seq for line in recorded if (seq := records.get_answer(line.metadata)) is not None}
     sources = {line.seq: line for line in store.get(bank, sorted(seqs))}
     sources |= _find_versions(store, bank, seqs - sources.keys())
-    answers = ((line.seq, _read_answer(line, sources)) for line in recorded)
+    facts = _FactReader(store, bank)
+    answers = ((line.seq, facts.read(line) or _read_answer(line, sources)) for line in recorded)
     return {seq: answer for seq, answer in answers if answer is not None}
+
+
+class _FactReader:
+    """Reads the answers that list facts; the facts of the bank are read once."""
+
+    def __init__(self, store: Store, bank: str) -> None:
+        self._store, self._bank = store, bank
+
+    @cached_property
+    def _known(self) -> FactIndex:
+        return FactCache(self._store, self._bank).read(read_statements, limit=0)
+
+    def read(self, line: Line) -> OfflineAnswer | None:
+        """Return the answer to a line; None if it lists no facts."""
+        record = records.get_record(line.metadata) or {}
+        kind = record.get("kind")
+        if kind not in ("known", "changed"):
+            return None
+        shown = {hit.get("seq") for hit in records.list_hits(record)}
+        known = find_known(self._store, self._bank, self._known, line, lambda seqs: seqs[-1] in shown)
+        return OfflineAnswer(kind, known=known)
 
 
 def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | None:

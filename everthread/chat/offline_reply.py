@@ -1,4 +1,4 @@
-"""Replies of a chat without a language model: the words that quote a memory, or say that nothing is remembered.
+"""Replies of a chat without a language model: the words that quote a memory, list facts, or say that nothing is known.
 
 Replies are not saved, because recall would find them again; the user's line has the record of what was recalled for it.
 """
@@ -6,16 +6,20 @@ Replies are not saved, because recall would find them again; the user's line has
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import date
 
+from everthread.chat.known_facts import KnownFacts
 from everthread.chat.offline_answer import OfflineAnswer, name_speech
 from everthread.languages.wording import Wording
 from everthread.text.questions import is_question_only
+from everthread.text.sentences import shorten
 from everthread.types import FoundUnit, Hit, Line
 
 BUDGET_TOKENS = 150  # of recalled lines: about six, as many as a person reads at a glance
 MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
 MAX_NEAR_MISSES = 3
+MAX_QUOTE_TOKENS = 30  # of the line of a fact
 _TEXTS = {"remembered": "chat.will_remember", "unsaved": "chat.will_not_remember", "listening": "chat.listening"}
 
 
@@ -36,10 +40,26 @@ def render(
             return words("chat.no_longer_remembered")
         quote = _quote(answer.source, names, words, today)
         return quote if answer.is_sure else words("chat.unsure", memory=quote)
+    if answer.kind in ("known", "changed"):
+        return _list_facts(answer.known, names, words, today)
     if answer.kind == "nothing":
         lines = [_quote(hit.source, names, words, today) for hit in near]
         return "\n".join([words("chat.closest"), *lines]) if lines else words("chat.nothing_found")
     return words(_TEXTS[answer.kind])
+
+
+def _list_facts(known: KnownFacts, names: Collection[str], words: Wording, today: date | None) -> str:
+    """List facts, each with its line."""
+    if not known.facts:
+        return words("chat.no_longer_remembered")
+    title = words("chat.known") if known.since is None else words("chat.changed", date=words.date(known.since))
+    texts = [shorten(" ".join(fact.line.text.split()), MAX_QUOTE_TOKENS) for fact in known.facts]
+    quotes = [
+        _quote(replace(fact.line, text=text), names, words, today)
+        for fact, text in zip(known.facts, texts, strict=True)
+    ]
+    rows = [f"- {fact.text} {quote}" for fact, quote in zip(known.facts, quotes, strict=True)]
+    return "\n".join([title, *rows, *([words("chat.known_more")] if known.has_more else [])])
 
 
 def choose_near_misses(hits: Sequence[Hit], newest: Line) -> list[Hit]:

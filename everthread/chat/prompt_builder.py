@@ -278,7 +278,8 @@ def build_memory_section(parts: PromptParts, name: str) -> str:
     if not parts.context or not parts.context.text:
         return ""
     render, others = parts.render_memories or render_lines, parts.context.others
-    own_memories = render(parts.context, name, parts.now) if parts.context.sources or not others else ""
+    has_own = parts.context.sources or not (others or parts.context.facts)
+    own_memories = render(parts.context, name, parts.now) if has_own else ""
     facts = format_part(f"What {name} knows", format_facts(parts.context.facts))
     sections = [
         f"[Said in other conversations, in the bank {other.bank}]\n{render(other, name, parts.now)}" for other in others

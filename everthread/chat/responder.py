@@ -14,6 +14,7 @@ from everthread.bank import evidence
 from everthread.bank.settings import recall_from
 from everthread.chat import (
     character_library,
+    known_facts,
     lorebook,
     offline_answer,
     offline_reply,
@@ -25,6 +26,7 @@ from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.character_banks import person_names
 from everthread.chat.conversation import Conversation
 from everthread.chat.events import announce
+from everthread.chat.offline_answer import OfflineAnswer
 from everthread.chat.profile import PersonProfile
 from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
 from everthread.chat.reminders import Reminders
@@ -240,10 +242,7 @@ class Responder:
         return reply
 
     def _respond_offline(self, newest: Line | None) -> Reply:
-        heard, seen = (newest.text, [newest]) if newest else ("", [])
-        found = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
-        recalled = offline_answer.select_memories(found, heard)
-        answer = offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
+        recalled, answer = self._list_known(newest) or self._quote_memory(newest)
         if newest is not None and newest.role == "user":
             self._conversation.record(newest, evidence.build_metadata(recalled, answer.source, kind=answer.kind))
         near = self._find_near_misses(newest) if newest is not None and answer.kind == "nothing" else []
@@ -254,6 +253,22 @@ class Responder:
         reply.answer, reply.person_names = answer, names
         self.queue_notes()
         return reply
+
+    def _list_known(self, newest: Line | None) -> tuple[Context, OfflineAnswer] | None:
+        """Return the answer to a question for all that is known of someone; None for another one, or without facts."""
+        if newest is None or known_facts.ask_known(newest) is None:
+            return None
+        memory, hidden = self._memory, self._conversation.hidden_seqs
+        index = memory.read_known(limit=None)
+        known = known_facts.find_known(memory.store, memory.bank, index, newest, hidden.isdisjoint)
+        return (known_facts.build_context(known), offline_answer.answer_known(known)) if known.facts else None
+
+    def _quote_memory(self, newest: Line | None) -> tuple[Context, OfflineAnswer]:
+        """Recall memories for the newest line, and choose the answer."""
+        heard, seen = (newest.text, [newest]) if newest else ("", [])
+        found = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
+        recalled = offline_answer.select_memories(found, heard)
+        return recalled, offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
 
     def _find_near_misses(self, newest: Line) -> list[Hit]:
         """Find the lines closest to a question about which nothing is remembered, in the bank of the demo only."""

@@ -355,7 +355,7 @@ def render_hit(hit: Hit, signals: bool) -> str:
 def _render_passage(hit: Hit) -> Iterator[str]:
     """Yield the lines of a passage, with a heading where one is of another day than the line before it or the hit."""
     shown = day_of(hit.source)  # its heading is above the passage
-    for source in hit.passage or [hit.source]:
+    for source in hit.passage if hit.passage and hit.kind == "line" else (hit.source, *hit.passage):
         if day_of(source) != shown:
             yield f"  {format_heading(source)}"
             shown = day_of(source)

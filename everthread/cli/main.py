@@ -171,6 +171,7 @@ rerank_option = click.option(
 @category_option
 @click.option("--as-of", metavar="TIME", help="Use only what was known at this time.")
 @rerank_option
+@click.option("--facts", is_flag=True, help="Show facts about those that QUERY names, in place of their lines.")
 @click.option("--why", is_flag=True, help="Show the signals of each score.")
 @json_option
 @click.pass_context
@@ -183,6 +184,7 @@ def recall(
     k: int,
     as_of: str | None,
     rerank: str | None,
+    facts: bool,
     why: bool,
     as_json: bool,
     **values: Any,
@@ -196,12 +198,12 @@ def recall(
     where, time = build_filter(values), parse_time(as_of)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
         where = find_sessions(memory, where) if len(banks) < 2 else where
-        hits = memory.recall(query, k, where=where, as_of=time, banks=banks or None, rerank=rerank)
+        hits = memory.recall(query, k, where=where, as_of=time, banks=banks or None, rerank=rerank, facts=facts)
         if as_json:
             show_json(hits)
             return
         memories = (Memory(name, memory.store, memory.embedder, memory.recipe) for name in banks or [bank])
-        relevant = any(searched.context(query, where=where, as_of=time) for searched in memories)
+        relevant = any(searched.context(query, where=where, as_of=time, facts=facts) for searched in memories)
         shown = (relevant and [hit for hit in hits if hit.relevance >= MIN_SHOWN_RELEVANCE]) or hits
         rows = [render_hit(hit, why) for hit in shown] or [explain_no_hits(memory, query, where, time is not None)]
     click.echo("\n\n".join([*rows, wrap_to_terminal(load_wording()("why.legend"))] if why and hits else rows))

@@ -142,11 +142,13 @@ class Client:
         as_of: datetime | None = None,
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
+        facts: bool = False,
     ) -> list[Hit]:
         """Return the k lines most relevant to the query, best first. See `Memory.recall`."""
         validation.check_positive(k, "k")
         body = {**self._encode_query(query, where, as_of, exclude), "k": k}
         body |= {} if banks is None else {"banks": list(banks)}
+        body |= {"facts": True} if facts else {}  # a server of 0.1.0 knows no facts
         return [decode.hit(item) for item in self._request("POST", "recall", body=body)["items"]]
 
     def context(

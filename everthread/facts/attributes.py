@@ -52,6 +52,27 @@ POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
 PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
 STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant"))
 FAVOURITE = "favourite "  # and the kind of thing
+TOPICS = (  # the attributes in the order in which a list of all facts about someone has them
+    *("name", "kind", "breed", "colour", "age", "birthday", "home", "origin"),
+    *("occupation", "employer", "school", "field", "member", "language", "status", "partner"),
+    *("mother", "father", "sister", "brother", "son", "daughter", "grandmother", "grandfather", "grandson"),
+    *("granddaughter", "aunt", "uncle", "cousin", "niece", "nephew", "friend", "flatmate", "neighbour", "colleague"),
+    *(
+        "boss",
+        "ex",
+        "pet",
+        "allergy",
+        "diet",
+        "health",
+        "takes",
+        "likes",
+        FAVOURITE,
+        "dislikes",
+        "hobby",
+        "plays",
+        "owns",
+    ),
+)
 
 
 def is_known(attribute: str) -> bool:
@@ -62,3 +83,9 @@ def is_known(attribute: str) -> bool:
 def is_single(attribute: str) -> bool:
     """Return whether an attribute has one value at a time, so that a newer value takes the older one's place."""
     return attribute in SINGLE or attribute.startswith(FAVOURITE)
+
+
+def topic_order(attribute: str) -> int:
+    """Return the place of an attribute in `TOPICS`; the last one for an unknown attribute."""
+    name = FAVOURITE if attribute.startswith(FAVOURITE) else attribute
+    return TOPICS.index(name) if name in TOPICS else len(TOPICS)

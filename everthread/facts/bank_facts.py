@@ -8,7 +8,7 @@ as long as its lines.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,18 +16,18 @@ from datetime import UTC, datetime
 from everthread.bank import deletion
 from everthread.bank.damage import raises_bank_damaged
 from everthread.bank.validation import check_name
-from everthread.common.keys import SETTING_CHARACTER, SETTING_ENTITIES, SETTING_PERSON_NAMES
+from everthread.common.keys import SETTING_ENTITIES
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.facts import storage
+from everthread.facts.asker import find_asker, list_asker_names
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
-from everthread.facts.cache import FactCache, FactIndex, normalize_name, parse_edits
+from everthread.facts.cache import FactCache, FactIndex, parse_edits
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.history import held_at, read_moment, value_key
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
 from everthread.stores.base import Store
-from everthread.stores.name_setting import spoken_names
 from everthread.types import JSONValue, now
 
 MAX_VALUE_CHARS = 200  # of a value that the person writes
@@ -297,23 +297,11 @@ class BankFacts:
 
     def find_asker(self, known: FactIndex) -> str | None:
         """Return the name of the entity that asks: the person who talks with the character, else the only speaker."""
-        for name in self._list_asker_names():
-            if found := known.names.get(normalize_name(name)):
-                return found[0]
-        speakers = {each.name for each in self.store.corpus_stats(self.bank).speakers if each.role == "user"}
-        found = known.names.get(normalize_name(speakers.pop())) if len(speakers) == 1 else None
-        return found[0] if found else None
-
-    def _list_asker_names(self) -> list[str]:
-        """Return the names of the person who talks with the bank's character."""
-        settings = self.store.settings(self.bank)
-        character = settings.get(SETTING_CHARACTER)
-        names = [str(character.get("person", ""))] if isinstance(character, Mapping) else []
-        return [*names, *spoken_names(settings.get(SETTING_PERSON_NAMES)), "user"]
+        return find_asker(self.store, self.bank, known)
 
     def _find_person(self, entities: Entities) -> Entity:
         """Return the entity of the person who talks with the bank's character, else of the one most is known of."""
-        for name in self._list_asker_names():
+        for name in list_asker_names(self.store, self.bank):
             if name and (found := entities.find(name)):
                 return found[0]
         counts = Counter(statement.subject for statement in entities.statements if statement.attribute)

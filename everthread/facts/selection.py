@@ -44,6 +44,7 @@ class Asked:
         attributes: the attributes that it asks for.
         terms: its terms, without those of names.
         is_broad: whether it asks for all that is known of them.
+        is_exact: whether it only names them.
     """
 
     subjects: tuple[str, ...]
@@ -51,10 +52,17 @@ class Asked:
     attributes: frozenset[str]
     terms: frozenset[str]
     is_broad: bool
+    is_exact: bool
 
 
 def select_facts(
-    question: str, known: FactIndex, find_asker: FindAsker, moment: datetime, *, is_past: bool
+    question: str,
+    known: FactIndex,
+    find_asker: FindAsker,
+    moment: datetime,
+    *,
+    is_past: bool,
+    with_replaced: bool = False,
 ) -> list[Fact]:
     """Select the facts that answer a question, the most relevant first.
 
@@ -64,33 +72,37 @@ def select_facts(
         find_asker: finds the name of the entity that asks.
         moment: when it is asked.
         is_past: whether it is asked as of that moment, so that later statements are left out.
+        with_replaced: whether to select what was replaced, too, as what has ended is.
     """
     asked = read_question(question, known, find_asker)
     known_at = moment if is_past else None
     ranked: list[tuple[tuple[int, bool, bool, float], Fact]] = []
-    for subject, attributes in _list_subjects(asked):
+    for subject, attributes in list_subjects(asked):
         for fact in known.facts_about(subject, known_at):
             rank = _rank(fact, known, asked, attributes)
             holds = held_at(fact, moment)
-            if rank and (holds or (fact.until is not None and fact.replaced_by is None and rank > 1)):
+            is_over = fact.until is not None and (with_replaced or fact.replaced_by is None)
+            if rank and (holds or (is_over and rank > 1)):
                 ranked.append(((-rank, not holds, not is_single(fact.attribute), -fact.said_at.timestamp()), fact))
     return [fact for _, fact in sorted(ranked, key=lambda each: each[0])]
 
 
-def read_question(question: str, known: FactIndex, find_asker: FindAsker) -> Asked:
-    """Find the entities that a question names, and what it asks for."""
+def read_question(question: str, known: FactIndex, find_asker: FindAsker, language: str | None = None) -> Asked:
+    """Find the entities that a question names, and what it asks for. Without a language, it is detected."""
     question = question[:MAX_CHARS]
-    language = detect_language(question)
+    language = language or detect_language(question)
     lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
     names = _Names(known, find_asker, language, lists)
     subjects, relatives, rest = (names.find_unspaced if language in UNSPACED_LANGUAGES else names.find)(question)
     attributes = _find_attributes(rest, language)
     left = frozenset(terms(rest)) - _fold_words(lists["everything"]) - _fold_words(lists["speaker"])
     is_broad = not attributes and not left if language not in UNSPACED_LANGUAGES else not attributes
-    return Asked(tuple(subjects), tuple(relatives), attributes, frozenset(terms(rest)), is_broad)
+    return Asked(
+        tuple(subjects), tuple(relatives), attributes, frozenset(terms(rest)), is_broad, not attributes and not left
+    )
 
 
-def _list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]:
+def list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]:
     """Yield the subjects of the facts to select, and the attributes to which they are restricted."""
     for subject in asked.subjects:
         yield subject, None

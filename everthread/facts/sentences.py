@@ -30,11 +30,16 @@ def describe_statement(statement: Statement, language: str = DEFAULT_LANGUAGE) -
     return _join(_clause(statement, words, is_ended=statement.ends), notes, words)
 
 
-def describe_fact(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
+def describe_fact(fact: Fact, language: str = DEFAULT_LANGUAGE, reader: str | None = None) -> str:
     """Write a fact as a sentence, with since when it holds or until when it held.
 
     Also named are the value that it replaced: "Nora lives in Porto (since March 2024; before: Leeds).", or the one that
     replaced it.
+
+    Args:
+        fact: the fact.
+        language: the language of the sentence.
+        reader: the entity that reads it: "You live in Porto."; None: someone else.
     """
     words = _words(language)
     notes = [] if fact.holds else _end_notes(fact, words)
@@ -42,7 +47,8 @@ def describe_fact(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
         notes.append(words["since"].format(moment=_render_time(fact.since_stated, fact.since, words)))
     if fact.replaces and fact.holds:
         notes.append(words["before"].format(value=fact.replaces))
-    return _join(_clause(fact, words, is_ended=not fact.holds), notes, words)
+    clause = _clause(fact, words, reader, is_ended=not fact.holds)
+    return _join(clause if reader is None else clause[:1].upper() + clause[1:], notes, words)
 
 
 def describe_end(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
@@ -69,24 +75,27 @@ def _join(clause: str, notes: list[str], words: Mapping[str, Any]) -> str:
     return clause if not note and clause.endswith((".", "。", "!", "?")) else clause + note + words["stop"]
 
 
-def _clause(item: Statement | Fact, words: Mapping[str, Any], *, is_ended: bool) -> str:
+def _clause(item: Statement | Fact, words: Mapping[str, Any], reader: str | None = None, *, is_ended: bool) -> str:
     """Return the sentence of a statement or a fact without its time and its full stop."""
     if not item.attribute:
         return item.value
+    is_reader = reader is not None and item.subject == reader
     attribute = words["relations"].get(item.attribute, item.attribute)
     forms = {
-        "{subject}": translate_name(item.subject, words),
+        "{subject}": translate_name(item.subject, words, reader),
         "{attribute}": attribute,
         "{value}": item.value,
         "{a value}": _with_article(item.value),
         "{the value}": f"the {item.value}" if _NEEDS_ARTICLE.match(item.value) else item.value,
     }
-    template = str(_find_template(item.attribute, words, is_ended=is_ended))
-    return re.sub(r"\{[a-z ]+\}", lambda match: forms[match[0]], template)
+    form = "you" if is_reader else "ended" if is_ended else "holds"
+    clause = re.sub(r"\{[a-z ]+\}", lambda match: forms[match[0]], _find_template(item.attribute, words, form))
+    return str(words["you_ended"]).format(clause=clause) if is_reader and is_ended else clause
 
 
-def _find_template(attribute: str, words: Mapping[str, Any], *, is_ended: bool) -> str:
-    own = words["ended" if is_ended else "holds"].get(attribute)
+def _find_template(attribute: str, words: Mapping[str, Any], form: str) -> str:
+    """Return the sentence of an attribute; `form` is "holds", "ended" or "you"."""
+    own = words[form].get(attribute)
     if own is not None:
         return str(own)
     if attribute.startswith(FAVOURITE):
@@ -95,15 +104,18 @@ def _find_template(attribute: str, words: Mapping[str, Any], *, is_ended: bool) 
         kind = "relation" if is_single(attribute) else "relation_many"
     else:
         kind = "other"
-    return str(words[f"{kind}_ended" if is_ended else kind])
+    return str(words[kind if form == "holds" else f"{kind}_{form}"])
 
 
-def translate_name(name: str, words: Mapping[str, Any]) -> str:
-    """Return a name, or a relation such as "Nora's sister" in the language of the words."""
+def translate_name(name: str, words: Mapping[str, Any], reader: str | None = None) -> str:
+    """Return a name, or a relation such as "Nora's sister" in the language of the words; "your sister" to its owner."""
     owner, separator, relation = name.rpartition("'s ")
-    if not separator or relation not in words["relations"]:
+    noun = words["relations"].get(relation)
+    if separator and owner == reader:
+        return str(words["of_you"]).format(relation=noun or relation)
+    if not separator or noun is None:
         return name
-    return str(words["of"]).format(owner=translate_name(owner, words), relation=words["relations"][relation])
+    return str(words["of"]).format(owner=translate_name(owner, words, reader), relation=noun)
 
 
 def _with_article(value: str) -> str:

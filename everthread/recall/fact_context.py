@@ -2,7 +2,8 @@
 
 Facts come before the passages, in the room that these leave, so that no line is left out for a fact. A fact that a
 passage states is left out. A line that stated what has ended or was replaced since gets a note: "[until March 2026;
-then: Berlin]". The relevance gate decides as without facts: a context without hits gets none.
+then: Berlin]". The relevance gate decides as without facts: a context without hits gets none. Only a question for all
+that is known of someone, or for what has changed (`facts.overview`), is answered by facts alone if need be.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from everthread.facts.cache import FactIndex
+from everthread.facts.overview import parse_overview, select_overview
 from everthread.facts.selection import FindAsker, select_facts
 from everthread.facts.sentences import describe_end, describe_fact
 from everthread.facts.storage import FACT
@@ -23,6 +25,7 @@ from everthread.types import Context, Filter, FoundUnit, Line, Unit, now
 
 HEADING = "[What is known]"
 MAX_FACTS = 8  # more say little about what was asked
+MAX_OVERVIEW_FACTS = 50  # for a question that asks for all
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,9 @@ class FactSource:
     find_asker: FindAsker
 
 
-def add_facts(context: Context, query: Query, facts: FactSource, limits: ContextLimits) -> Context:
+def add_facts(
+    context: Context, query: Query, facts: FactSource, limits: ContextLimits, *, alone: bool = False
+) -> Context:
     """Add facts to a context, and notes to its lines.
 
     A query with a filter gets none, because facts follow from all lines.
@@ -43,33 +48,53 @@ def add_facts(context: Context, query: Query, facts: FactSource, limits: Context
         query: the query.
         facts: what is known.
         limits: the limits of the context.
+        alone: whether to add facts to a context without hits.
     """
-    if not context.hits or not facts.known.stored or query.where not in (None, Filter()):
+    if not facts.known.stored or query.where not in (None, Filter()):
+        return context
+    overview = find_overview(query, facts)
+    if not (context.hits or overview or alone):
         return context
     noted = _add_notes(context, query, facts.known, limits)
     stated = {line.seq for line in context.lines}.union(query.exclude)
+    moment, is_past = query.as_of or now(), query.as_of is not None
+    found = overview or select_facts(query.text, facts.known, facts.find_asker, moment, is_past=is_past)
+    new = islice(
+        (fact for fact in found if stated.isdisjoint(fact.seqs)), MAX_OVERVIEW_FACTS if overview else MAX_FACTS
+    )
+    return _fill(noted, [build_unit(fact, facts.known, query.text) for fact in new], limits)
+
+
+def asks_for_overview(query: Query) -> bool:
+    """Return whether a query asks for all that is known of someone, or for what has changed."""
+    return isinstance(query.text, str) and parse_overview(query.text, query.as_of or now()) is not None
+
+
+def find_overview(query: Query, facts: FactSource) -> list[Fact]:
+    """Return the facts that answer a question for all that is known of someone, or for what has changed."""
     moment = query.as_of or now()
-    found = select_facts(query.text, facts.known, facts.find_asker, moment, is_past=query.as_of is not None)
-    new = islice((fact for fact in found if stated.isdisjoint(fact.seqs)), MAX_FACTS)
-    return _fill(noted, [_build_unit(fact, facts.known, query) for fact in new], limits)
+    asked = parse_overview(query.text, moment)
+    if asked is None:
+        return []
+    return select_overview(asked, facts.known, facts.find_asker, moment, is_past=query.as_of is not None)
 
 
 def _fill(context: Context, units: Sequence[FoundUnit], limits: ContextLimits) -> Context:
     """Put facts before a context's text, as many as there is room for."""
     for count in range(len(units), 0, -1):
-        text = f"{HEADING}\n{format_facts(units[:count])}\n\n{context.text}"
+        text = "\n\n".join(filter(None, (f"{HEADING}\n{format_facts(units[:count])}", context.text)))
         if (tokens := limits.count(text)) <= limits.tokens:
             return replace(context, text=text, tokens=tokens, facts=tuple(units[:count]))
     return context
 
 
-def _build_unit(fact: Fact, known: FactIndex, query: Query) -> FoundUnit:
-    """Build the unit of a fact, with the sentence for it in the language of the query."""
+def build_unit(fact: Fact, known: FactIndex, question: str) -> FoundUnit:
+    """Build the unit of a fact, with the sentence for it in the language of a question."""
     _, number = known.stored[fact.id]
     unit = Unit(
         id=number,
         kind=FACT,
-        text=describe_fact(fact, detect_language(query.text)),
+        text=describe_fact(fact, detect_language(question)),
         first_seq=min(fact.seqs, default=0),
         last_seq=max(fact.seqs, default=0),
         said_at=fact.said_at,

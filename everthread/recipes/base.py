@@ -26,6 +26,7 @@ from everthread.types import ROLES, Context, Line, Role, Sampling
 
 MEMORY_TOKENS = 500  # of memories in a prompt; on LoCoMo they include 84% of the lines that answer a question
 OFFERS_MEANING = "Let the character bring up past events unasked."
+FACTS_MEANING = "Add what is known of those that a question names, and note on lines what is no longer true."
 MAX_NEIGHBOURS = 1000  # lines on either side of a hit, all of which are read
 MEMORY_CONTEXT_DIVISOR = 16  # memories take at most 1/16 of a small context: more would empty the prompt cache
 
@@ -47,6 +48,7 @@ class Recipe:
     min_gain: float = 0.0  # as for `fill_context`; the relevances of hits have to be calibrated
     profile: bool = False  # whether a prompt has a profile of the user, of facts
     facts: bool = False  # whether a context has facts, unless the caller says
+    facts_alone: ClassVar[bool] = False  # whether also without hits: for recipes whose hits say little of relevance
     rerank: Reranker | str = ""  # orders the hits of queries that name no reranker; empty for none
     buffer_hits: int = 3  # hits whose passages enter the session's relevance buffer
 

@@ -14,7 +14,7 @@ from everthread.recall.reader import BankReader
 from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.types import Query, ScoredLine, SearchResult
-from everthread.recipes.base import MAX_NEIGHBOURS, Recipe
+from everthread.recipes.base import FACTS_MEANING, MAX_NEIGHBOURS, Recipe
 from everthread.recipes.options import option
 from everthread.text.gloss import is_glossed
 from everthread.text.lexicon import ENGLISH
@@ -200,9 +200,7 @@ class Default(Recipe):
     late_interaction: bool = option(
         True, "Store the vectors of people's words, about 300 bytes a line, and compare them with the question's."
     )
-    facts: bool = option(
-        False, "Add what is known of those that a question names, and note on lines what is no longer true."
-    )
+    facts: bool = option(False, FACTS_MEANING)
     profile: bool = option(
         False, "Whether the prompt of a chat has a short profile of the person: a few sentences of what is known."
     )

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from everthread.bank import validation
-from everthread.recall import multi_bank, unit_search
-from everthread.recall.fact_context import FactSource, add_facts
+from everthread.recall import fact_hits, multi_bank, unit_search
+from everthread.recall.fact_context import FactSource, add_facts, asks_for_overview, build_unit
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
@@ -30,6 +30,7 @@ def recall(
     k: int,
     banks: Collection[str] | None = None,
     reranker: Reranker | None = None,
+    read_facts: FactReader | None = None,
 ) -> list[Hit]:
     """Find the best hits of a bank, or of several.
 
@@ -40,12 +41,15 @@ def recall(
         k: the maximum number of hits.
         banks: ids of banks in its store that are searched instead; None: the bank.
         reranker: reorders the hits; None: their order stays.
+        read_facts: reads what is known in the bank; None: the hits are lines or units alone.
 
     Raises:
         BadQuery: as in `search`, or `banks` names no bank.
         NotFound: one of `banks` doesn't exist.
     """
     search_bank = partial(search, recipe)
+    if read_facts is not None:
+        search_bank = partial(_search_with_facts, recipe, read_facts, reader.bank)
     limit = k if reranker is None else k * CANDIDATES_PER_HIT
     if banks is None:
         hits = search_bank(reader, query, limit).hits
@@ -74,6 +78,23 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
     validation.check_query(query.text)
     reader.embed_pending(query.exclude)
     return _recipe_for(recipe, query.where).recall(reader, query, k)
+
+
+def _search_with_facts(
+    recipe: Recipe, read_facts: FactReader, own_bank: str, reader: BankReader, query: Query, k: int
+) -> SearchResult:
+    """Find the most relevant hits of one bank, with facts among those of the own one."""
+    if reader.bank != own_bank:
+        return search(recipe, reader, query, k)
+    validation.check_query(query.text)
+    source = read_facts(query)
+    answer = fact_hits.find_answer(query, source)
+    if not answer.facts:
+        return search(recipe, reader, query, k)
+    result = search(recipe, reader, query, max(k, fact_hits.SEARCH_DEPTH))
+    build = partial(build_unit, known=source.known, question=query.text)
+    hits = fact_hits.place_facts(result.hits, answer, build, partial(reader.get_visible, allowed=result.allowed))
+    return replace(result, hits=hits[:k])
 
 
 def build_context(
@@ -121,9 +142,10 @@ def _build_bank_context(
         result = replace(result, calibrated=False)
         hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
     context = recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
-    if read_facts is None or reader.bank != own_bank or not context.hits:
+    alone = recipe_used.facts_alone
+    if read_facts is None or reader.bank != own_bank or not (context.hits or alone or asks_for_overview(query)):
         return context
-    return add_facts(context, query, read_facts(query), limits)
+    return add_facts(context, query, read_facts(query), limits, alone=alone)
 
 
 def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:

@@ -16,7 +16,7 @@ from everthread.recall.context_packing import fill_context
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import KeywordOverlap, add_signal, judged_text
 from everthread.recall.types import ContextLimits, Query, SearchResult
-from everthread.recipes.base import OFFERS_MEANING, Recipe
+from everthread.recipes.base import FACTS_MEANING, OFFERS_MEANING, Recipe
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import restrict_to_roles
 from everthread.stores.base import CorpusStats
@@ -44,7 +44,8 @@ class Emi(Recipe):
     TF-IDF. If no keyword is shared, nothing is recalled.
 
     `include_user` searches the person's lines as well; Emi names the lack of this as its first limitation. In a bank
-    without a bot (people among themselves) all lines are searched. `max_hits` limits how many enter a prompt.
+    without a bot (people among themselves) all lines are searched. `max_hits` limits how many enter a prompt. `facts`
+    adds what is known of those that the question names, also if nothing is recalled: Emi plans a database of facts.
 
     Deviations:
     - The memory is part of a prompt's last message, not a system message, since many servers accept only one of those.
@@ -63,6 +64,8 @@ class Emi(Recipe):
     notes = False
     summaries = False
     offers: bool = option(False, OFFERS_MEANING)
+    facts: bool = option(False, FACTS_MEANING)
+    facts_alone = True
 
     max_hits: int = option(1, "Maximum number of lines recalled for a message.", low=1, high=1000)
     min_relevance: float = option(

@@ -17,7 +17,7 @@ from everthread.recall.query_parsing import MAX_QUERY_CHARS
 from everthread.recall.reader import BankReader
 from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.recall.unit_search import ScoredUnit
-from everthread.recipes.base import OFFERS_MEANING, Recipe
+from everthread.recipes.base import FACTS_MEANING, OFFERS_MEANING, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import terms
 from everthread.text.centrality import SCORE_DIGITS, select_by_mmr, tfidf_cosines
@@ -50,7 +50,8 @@ class Snapshots(Recipe):
 
     There is no relevance gate, and no summary of a session except the notes. The next step that the source plans, a
     character that refers to the past unasked, is an option (`offers=True`): at the beginning of a conversation it may
-    bring up an event that the person announced and that has happened since.
+    bring up an event that the person announced and that has happened since. The profiles of people that it plans are an
+    option, too: `facts=True` adds what is known of those that a message names, also if no earlier state is found.
 
     Deviations: lines also leave the window when its tokens outgrow the model's context; lines that could not be noted
     stay in it. The similarity of notes is computed from their words, not from vectors: successive states of notes share
@@ -66,6 +67,8 @@ class Snapshots(Recipe):
     vectors = False
     summaries: ClassVar[bool] = False
     offers: bool = option(False, OFFERS_MEANING)
+    facts: bool = option(False, FACTS_MEANING)
+    facts_alone = True
 
     window_max: int = option(16, "Number of lines in the window at which the oldest are noted and leave it.", low=2)
     evict: int = option(8, "Number of lines that leave the window at a time.", low=1)

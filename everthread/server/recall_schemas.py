@@ -99,10 +99,12 @@ class FoundLinesView(View):
 
 
 class RecallBody(QueryBody):
-    """A query to one bank, or to the banks that are named instead of it."""
+    """A query to one bank, or to the banks that are named instead of it. facts: whether what is known of those that the
+    query names takes the place of the lines that state it."""
 
     k: int = Field(10, ge=1, le=MAX_BATCH)
     banks: list[str] | None = Field(None, min_length=1, max_length=MAX_BATCH)
+    facts: bool = False
 
 
 class ContextBody(QueryBody):
@@ -134,7 +136,8 @@ class HitView(View):
 
 
 class UnitHitView(View):
-    """A unit found for a query. Its relevance is its cosine, not calibrated."""
+    """A unit found for a query. Its relevance is its cosine, not calibrated; a fact in the place of its line has the
+    line's relevance and passage."""
 
     unit: FoundUnitView = Field(validation_alias="source")
     kind: str

@@ -76,13 +76,23 @@ class LineView(View):
         return {**counted, "metadata": metadata, "memories": count_memories(value.metadata)}
 
 
+class KnownFactView(View):
+    """A fact in an answer: a sentence, the line that states it last, and who said that."""
+
+    text: str
+    line: LineView
+    speech: Speech
+
+
 class AnswerView(View):
     """An answer without a model to a person's line.
 
-    kind: what it says: what is remembered, that nothing is, that the line will be remembered, or that it was heard.
+    kind: what it says: what is remembered, known or has changed, that nothing is, that the line will be remembered, or
+    that it was heard.
     line: the quoted line. It is null if that was forgotten or discarded since, and if a unit or a line of another bank
     is quoted. speech: who said the line, and how. sure: whether it is relevant enough to be stated without a doubt.
-    corrected: whether it is a correction of the line that was quoted.
+    corrected: whether it is a correction of the line that was quoted. facts: the facts that it lists; more: whether
+    more is known; since: since when what has changed was asked for.
     """
 
     kind: AnswerKind
@@ -90,6 +100,9 @@ class AnswerView(View):
     speech: Speech | None
     sure: bool
     corrected: bool
+    facts: list[KnownFactView] = []
+    more: bool = False
+    since: datetime | None = None
 
     @classmethod
     def build(cls, answer: OfflineAnswer, names: Collection[str]) -> AnswerView:
@@ -101,6 +114,14 @@ class AnswerView(View):
             speech=None if line is None else name_speech(line, names),
             sure=answer.is_sure,
             corrected=answer.is_corrected,
+            facts=[
+                KnownFactView(
+                    text=fact.text, line=LineView.model_validate(fact.line), speech=name_speech(fact.line, names)
+                )
+                for fact in answer.known.facts
+            ],
+            more=answer.known.has_more,
+            since=answer.known.since,
         )
 
 

@@ -94,3 +94,13 @@ def test_entities_are_listed_merged_and_split(run: Run) -> None:
     apart = json.loads(run("facts", "split", "Mia", str(number), "--json").stdout)["name"]
     assert run("profile", "Nora's sister").stdout.startswith("Mia (Nora's sister)")
     assert json.loads(run("facts", "merge", "Nora's sister", apart, "--json").stdout)["name"] == "Mia"
+
+
+def test_recall_shows_facts_in_place_of_their_lines(run: Run) -> None:
+    shown = run("recall", "Where does Nora live?", "--facts").stdout
+    assert "> fact: Nora lives in York (since " in shown
+    assert "  Nora: We moved to York." in shown
+    assert "> Nora: We moved to York." not in shown
+    found = json.loads(run("recall", "What do you know about Mia?", "--facts", "--json").stdout)
+    assert found[0]["unit"]["text"] == "Mia lives in Porto."
+    assert "fact:" not in run("recall", "Where does Nora live?").stdout

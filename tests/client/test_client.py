@@ -809,3 +809,14 @@ def test_the_banks_that_replies_draw_on_are_set(client: Client) -> None:
     assert client.settings()["recall_from"] == [client.bank]
     client.set_setting("recall_from", None)
     assert "recall_from" not in client.settings()
+
+
+def test_client_and_memory_recall_the_same_facts_beside_lines(client: Client, store: SQLiteStore) -> None:
+    client.observe_many(LINES)
+    memory = Memory(BANK, store, HashEmbedder(64), Default())
+    question = "Where does Mia live?"
+    hits = client.recall(question, facts=True)
+    assert hits == memory.recall(question, facts=True)
+    assert hits[0].text == "Mia lives in Lisbon (since May 2024)."
+    assert client.recall(question) == memory.recall(question)
+    assert {hit.kind for hit in client.recall(question)} == {"line"}

@@ -87,10 +87,49 @@ def test_every_attribute_has_sentences_with_the_subject_and_the_value(language: 
     assert text != describe_statement(state(attribute, "Zx"), language)
 
 
+@pytest.mark.parametrize(
+    ("language", "texts"),
+    [
+        ("en", ["You live in Porto.", "Your sister likes figs.", "No longer true: you own a bike (until March 2024)."]),
+        (
+            "de",
+            [
+                "Du wohnst in Porto.",
+                "Schwester von dir mag figs.",
+                "Nicht mehr wahr: du besitzt: bike (bis März 2024).",
+            ],
+        ),
+        (
+            "es",
+            ["Vives en Porto.", "A tu hermana le gusta: figs.", "Ya no es así: tienes: bike (hasta marzo de 2024)."],
+        ),
+        ("zh", ["你住在Porto。", "你的姐妹喜欢figs。", "不再属实：你有bike（到2024年3月为止）。"]),
+    ],
+)
+def test_a_fact_about_the_reader_addresses_them(language: str, texts: list[str]) -> None:
+    said = [
+        state("home", "Porto"),
+        state("likes", "figs", "Nora's sister", id=2),
+        state("owns", "bike", ends=True, id=3),
+    ]
+    assert [describe_fact(fact, language, "Nora") for fact in build_facts(said)] == texts
+    assert "Nora" in describe_fact(build_facts(said)[0], language, "Mia")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("attribute", [*sorted(ATTRIBUTES), "favourite food"])
+def test_every_attribute_has_a_sentence_for_the_reader(language: str, attribute: str) -> None:
+    (fact,) = build_facts([state(attribute, "Zx")])
+    text = describe_fact(fact, language, "Nora")
+    assert "Zx" in text
+    assert "Nora" not in text
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_the_same_words(language: str) -> None:
     words = DATA[language]
     assert words.keys() == DATA["en"].keys()
     assert words["holds"].keys() == words["ended"].keys() | ({"ex"} if "ex" in words["holds"] else set())
+    assert words["you"].keys() == words["holds"].keys()
     assert len(words["months"]) == 12
     assert language == "en" or words["relations"].keys() == RELATIONS - {"pet"}

@@ -50,7 +50,7 @@ def test_every_meaning_is_translated_once(language: str) -> None:
             meaning = texts.explain(recipe, name, option.limits.meaning)
             assert meaning not in ("", option.limits.meaning)
     meanings = {name: {each[name].limits.meaning for each in OPTIONS.values() if name in each} for name in shared}
-    assert [name for name in ("window", "offers") if len(meanings[name]) > 1] == []
+    assert [name for name in ("window", "offers", "facts") if len(meanings[name]) > 1] == []
 
 
 def test_a_recipe_of_ones_own_keeps_its_words() -> None:

@@ -91,3 +91,17 @@ def test_a_forgotten_value_is_in_no_note(memory: Memory) -> None:
     memory.context("Where do I live?", facts=True)
     memory.forget(seq=7)
     assert "Berlin" not in memory.context("Where do I live?", facts=True).text
+
+
+def test_a_question_for_all_that_is_known_is_answered_by_facts_without_a_relevant_line(memory: Memory) -> None:
+    context = memory.context("What do you know about me?", facts=True, min_relevance=1.0)
+    assert context.hits == ()
+    assert facts_of(context)[:2] == ["Nora lives in Berlin (since March 2024; before: Porto).", "Nora is a nurse."]
+    assert context.text == "[What is known]\n" + "\n".join(facts_of(context))
+    assert memory.context("What do you know about me?", min_relevance=1.0).text == ""
+
+
+def test_a_question_for_what_has_changed_gets_what_was_learnt_in_that_time(memory: Memory) -> None:
+    moment = FIRST + timedelta(days=170)
+    context = memory.context("What has changed since May?", facts=True, as_of=moment, min_relevance=1.0)
+    assert facts_of(context) == ["Nora is a nurse."]

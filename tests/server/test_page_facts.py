@@ -7,7 +7,7 @@ import re
 from hardship import web
 from playwright.sync_api import Locator, Page, expect
 
-from server.page_helpers import DESKTOP, PHONE, check_accessibility, visit
+from server.page_helpers import DESKTOP, PHONE, check_accessibility, say, visit
 
 SAID = ("I live in Leeds.", "My sister Mia lives in Porto.", "I'm allergic to peanuts.", "We moved to York.")
 
@@ -95,3 +95,26 @@ def test_what_is_said_and_forgotten_in_the_chat_changes_the_facts(page: Page, ur
     page.get_by_role("button", name="Forget message: I play the cello.").click()
     page.get_by_role("button", name="Forget it").click()
     expect(fact(page, "Plays cello")).to_have_count(0)
+
+
+def test_a_chat_without_a_model_lists_what_is_known_with_its_messages(page: Page, url_without_model: str) -> None:
+    bank = "facts-listed"
+    for number, text in enumerate(SAID):
+        line = {"text": text, "speaker": "user", "session": f"s{number}"}
+        web.post(f"{url_without_model}/api/v1/banks/{bank}/lines", json=line).raise_for_status()
+    visit(page, url_without_model, bank)
+    say(page, "What do you know about me?")
+    answer = page.locator(".from-person + .from-character")
+    rows = answer.locator("li")
+    expect(rows).to_have_count(3)
+    expect(rows.first).to_have_text(
+        re.compile("^You live in York .*before: Leeds.* Today you told me: “We moved to York.”$")
+    )
+    check_accessibility(page)
+    answer.get_by_role("button", name="3 memories").click()
+    page.locator("#panel .hit", has_text="peanuts").get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(rows).to_have_count(2)
+    page.reload()
+    expect(rows).to_have_count(2)
+    expect(rows.last).to_contain_text("Mia is your sister.")

@@ -30,7 +30,13 @@ def recall(request: Request, memory: ReadMemory, metrics: RequestMetrics, body: 
     require(request, "read", *(body.banks or ()))
     metrics.recalls.inc()
     hits = memory.recall(
-        body.query, body.k, where=body.to_filter(), as_of=body.as_of, exclude=body.exclude, banks=body.banks
+        body.query,
+        body.k,
+        where=body.to_filter(),
+        as_of=body.as_of,
+        exclude=body.exclude,
+        banks=body.banks,
+        facts=body.facts,
     )
     return {"items": hits}
 

@@ -1,4 +1,5 @@
-// Answers of a chat without a model: the line that answers best, quoted with its date, or what becomes of the message.
+// Answers of a chat without a model: the line that answers best, quoted with its date, facts with their lines, or what
+// becomes of the message.
 
 import { longDate } from "./dates.js";
 import { h, textElement } from "./dom.js";
@@ -16,14 +17,15 @@ const byline = (name) => name && h("header", { class: "byline" }, textElement("s
 export const answerElement = (answer, label, content, actions) =>
   h(
     "article",
-    { class: `line from-character ${answer?.line ? "recalled" : "recall-only"}`, "aria-label": label },
+    { class: `line from-character ${answer?.line || answer?.facts.length ? "recalled" : "recall-only"}`, "aria-label": label },
     content,
     h("footer", { class: "actions" }, actions),
   );
 
-/** What an answer says: the quoted line with its source, or a text. */
-export function answerText(answer, text = t(`answer.${answer.kind}`)) {
-  if (!answer?.line) return textElement("div", text, { class: "line-text" });
+/** What an answer says: the quoted line with its source, the list of facts, or a text. */
+export function answerText(answer, text) {
+  if (listsFacts(answer)) return factList(answer);
+  if (!answer?.line) return textElement("div", text ?? t(`answer.${answer.kind}`), { class: "line-text" });
   return [
     textElement("p", doubt(sourceOf(answer), answer.sure), { class: "small source" }),
     textElement("blockquote", answer.line.text, { class: "line-text" }),
@@ -31,19 +33,38 @@ export function answerText(answer, text = t(`answer.${answer.kind}`)) {
   ];
 }
 
+const listsFacts = (answer) => ["known", "changed"].includes(answer?.kind);
+
+/** Facts, each with the line that states it. */
+function factList({ kind, facts, more, since }) {
+  if (!facts.length) return textElement("div", t("answer.quote"), { class: "line-text" });
+  return [
+    textElement("p", t(`answer.${kind}`, { date: since && longDate(since) }), { class: "line-text" }),
+    h("ul", {}, facts.map((fact) => h("li", {}, textElement("span", fact.text), " ", textElement("span", `${sourceOf(fact)} “${fact.line.text}”`, { class: "small" })))),
+    more && h("p", { class: "small" }, t("answer.known_more")),
+  ];
+}
+
 /** A reply that has just arrived, in one text; without a model in the page's words, unless it lists the closest lines. */
 export function textOf({ answer, text }) {
   if (answer?.line) return `${doubt(sourceOf(answer), answer.sure)} “${answer.line.text}”`;
-  return !answer || answer.kind === "quote" || text.includes("\n") ? text : t(`answer.${answer.kind}`);
+  return !answer || answer.kind === "quote" || listsFacts(answer) || text.includes("\n") ? text : t(`answer.${answer.kind}`);
 }
 
-/** Lines whose answers quote a changed line as it is now. change: returns the changed line, null if it was forgotten. */
+/** Lines whose answers quote a changed line as it is now, and list no facts of it. change: returns the changed line, null
+ * if it was forgotten. */
 export const withQuoted = (lines, change) =>
   lines.map((line) => {
-    const quoted = line.answer?.line;
-    const now = quoted && change(quoted);
-    return now === quoted ? line : { ...line, answer: { ...line.answer, line: now, corrected: now !== null } };
+    const answer = line.answer && changedAnswer(line.answer, change);
+    return answer === line.answer ? line : { ...line, answer };
   });
+
+function changedAnswer(answer, change) {
+  const now = answer.line && change(answer.line);
+  if (now !== answer.line) return { ...answer, line: now, corrected: now !== null };
+  const facts = answer.facts.filter(({ line }) => change(line) === line);
+  return facts.length === answer.facts.length ? answer : { ...answer, facts };
+}
 
 /** A source ("On 3 May you told me:"), after a doubt unless it is sure to be relevant. */
 export const doubt = (source, isSure) => (isSure ? source : t("answer.unsure", { source }));

@@ -414,7 +414,8 @@ export class ChatView {
     if (problem?.detail === CONNECTION_LOST && text.data)
       this.transient = { kind: "partial", text: text.data, context };
     this.setPending(null);
-    if (state.lines.at(-1)?.answer?.line) this.transient = null; // the state has the same answer
+    const stored = state.lines.at(-1)?.answer;
+    if (stored?.line || stored?.facts.length) this.transient = null; // the state has the same answer
     if (ending) return void this.onConversationEnd(ending);
     this.unclear = unclear;
     this.setState(state);
