@@ -81,9 +81,28 @@ def test_a_fact_is_forgotten_alone_or_with_its_message(page: Page, url: str) -> 
     assert web.get(f"{bank}/lines/3").status_code == 200
     act(page, "Porto", "Forget")
     page.get_by_role("dialog").get_by_role("button", name="Forget it with 1 message").click()
+    receipt = page.get_by_role("dialog", name="Forgotten")
+    expect(receipt).to_contain_text("1 message")
+    receipt.get_by_role("button", name="Done").click()
     expect(fact(page, "Porto")).to_have_count(0)
     expect(page.locator("#session-list .session")).to_have_count(3)
     assert web.get(f"{bank}/lines/2").status_code == 404
+
+
+def test_a_fact_of_several_messages_is_forgotten_with_all_of_them_and_one_receipt(page: Page, url: str) -> None:
+    bank = f"{url}/api/v1/banks/facts-repeated"
+    for text in ("I like jazz.", "I live in Leeds.", "I like jazz."):
+        web.post(f"{bank}/lines", json={"text": text, "speaker": "Nora", "session": "s"}).raise_for_status()
+    visit(page, url, "facts-repeated")
+    page.get_by_role("tab", name="Facts").click()
+    act(page, "jazz", "Forget")
+    page.get_by_role("dialog").get_by_role("button", name="Forget it with 2 messages").click()
+    receipt = page.get_by_role("dialog", name="Forgotten")
+    expect(receipt).to_contain_text("2 messages")
+    expect(receipt).to_contain_text("1, 3")
+    receipt.get_by_role("button", name="Done").click()
+    expect(fact(page, "jazz")).to_have_count(0)
+    assert [line["seq"] for line in web.get(f"{bank}/lines").json()["items"]] == [2]
 
 
 def test_what_is_said_and_forgotten_in_the_chat_changes_the_facts(page: Page, url: str) -> None:

@@ -207,6 +207,24 @@ def test_a_line_of_a_group_is_forgotten_by_all_who_heard_it(page: Page, url: str
     assert [lines(url, bank) for bank in ("ida%2Fcaptain", "ida%2Fcook")] == [[], []]
 
 
+@pytest.mark.usefixtures("crew")
+def test_a_fact_is_forgotten_with_the_copies_of_its_line_in_a_group(page: Page, url: str) -> None:
+    begin_group(url, "uma", "I live in Leeds.")
+    page.goto(f"{url}/#/uma%2Fcook/talk/deck")
+    page.get_by_role("tab", name="Facts").click()
+    row = page.locator("#panel .known-fact", has_text="Leeds")
+    row.locator("summary").click()
+    row.get_by_role("button", name="Forget", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("If you forget its messages too, Captain will forget them as well.")
+    dialog.get_by_role("button", name="Forget it with 1 message").click()
+    expect(page.get_by_role("dialog", name="Forgotten")).to_contain_text("1 message")
+    page.get_by_role("button", name="Done").click()
+    expect(row).to_have_count(0)
+    for bank in ("uma%2Fcaptain", "uma%2Fcook"):
+        assert [speaker for speaker, _ in lines(url, bank)] == ["Cook"]
+
+
 def test_a_reload_follows_the_reply_of_another_character_which_can_be_stopped(page: Page, url: str) -> None:
     begin_group(url, "ole", "Hello.")
     page.goto(f"{url}/#/ole%2Fcaptain/talk/deck")

@@ -4,6 +4,7 @@ import { bankPath, get, getAll, patch, post, remove } from "./api.js";
 import { longDate, monthName, shortDate } from "./dates.js";
 import { button, fill, h, textElement } from "./dom.js";
 import { emitForgotten, on } from "./events.js";
+import { findCopies } from "./evidence.js";
 import { showNotice, withErrors } from "./notices.js";
 import { rerender } from "./rerender.js";
 import { navigate, route } from "./router.js";
@@ -114,18 +115,29 @@ export class FactsPanel {
   }
 
   async forget(fact) {
-    const { askChoice } = await import("./dialogs.js");
+    const [{ askChoice }, { othersNamed }] = await Promise.all([import("./dialogs.js"), import("./groupcopies.js")]);
+    const copies = (await Promise.all(fact.seqs.map((seq) => findCopies({ seq }).catch(() => [])))).flat();
+    const others = othersNamed(copies);
     const answers = [
       [t("facts.forget_alone"), "alone"],
       fact.seqs.length > 0 && [t("facts.forget_with", { messages: t("count.messages", { count: fact.seqs.length }) }), "with"],
       [t("notes.cancel"), null],
     ].filter(Boolean);
-    const choice = await askChoice(`${labelOf(fact)}: ${fact.value}`, t("facts.forget_effect"), answers);
+    const effect = [t("facts.forget_effect"), others && t("facts.forget_too", { names: others })].filter(Boolean).join(" ");
+    const choice = await askChoice(`${labelOf(fact)}: ${fact.value}`, effect, answers);
     if (!choice) return;
-    const { seqs, with_lines: removed } = await remove(`${pathOf(fact)}?with_lines=${choice === "with"}`);
-    if (removed) emitForgotten({ seqs: seqs.map((seq) => [seq, seq]) });
-    showNotice(t("facts.forgotten"));
+    const { seqs } = await remove(pathOf(fact)); // of all lines that state it, also at other times
+    if (choice === "with") await this.forgetMessages(seqs);
+    else showNotice(t("facts.forgotten"));
     await this.read();
+  }
+
+  async forgetMessages(seqs) {
+    const [{ showReceipt }, { forgetLines }] = await Promise.all([import("./dialogs.js"), import("./groupcopies.js")]);
+    const receipt = await forgetLines(seqs);
+    if (!receipt) return;
+    emitForgotten(receipt);
+    await showReceipt(receipt);
   }
 }
 

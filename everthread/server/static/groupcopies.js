@@ -2,6 +2,7 @@
 
 import { bankPath, remove } from "./api.js";
 import { askChoice, confirmForget } from "./dialogs.js";
+import { findCopies } from "./evidence.js";
 import { route } from "./router.js";
 import { joinList, t } from "./words.js";
 
@@ -12,9 +13,23 @@ export const othersIn = (group) =>
 /** What a question about forgetting adds. */
 export const alsoForgets = (others) => (others.length ? ` ${t("group.forget_too", { names: namesOf(others) })}` : "");
 
+/** The names of those who have copies of lines, other than the one whose bank is shown. */
+export const othersNamed = (copies) => joinList([...new Map(othersIn(copies).map(({ bank, name }) => [bank, name])).values()]);
+
 /** Forget each copy of a line. Resolves to the receipts by bank. */
 export const forgetCopies = (copies) =>
   changeEach(copies, ({ bank, line }) => remove(bankPath(`/lines/${line.seq}`, bank)), FORGETTING);
+
+/** Forget lines with their copies. Resolves to one receipt of the lines of the bank that is shown, or to null. */
+export async function forgetLines(seqs) {
+  const { bank } = route;
+  const receipts = [];
+  for (const seq of seqs) receipts.push((await forgetCopies(await findCopies({ seq }, bank))).get(bank));
+  const own = receipts.filter(Boolean);
+  if (!own.length) return null;
+  const lines = own.reduce((sum, receipt) => sum + receipt.lines, 0);
+  return { ...own.at(-1), lines, seqs: own.flatMap((receipt) => receipt.seqs).sort(([one], [other]) => one - other) };
+}
 
 /** Forget a chat, after a question, in the banks of all who take part. warning: a sentence that the question adds.
  * Resolves to the receipt of the bank that is shown, or to null. */
