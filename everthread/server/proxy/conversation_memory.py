@@ -10,11 +10,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from everthread.bank.settings import remember_policy
+from everthread.facts.storage import FACT
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.proxy.background_tasks import BackgroundTasks
 from everthread.server.proxy.history import PersonTurn
@@ -25,6 +26,7 @@ from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
 from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.reply_index import META_RESPONSE
 from everthread.server.workers.bank_locks import BankLocks
+from everthread.stores.base import UnitVersion
 from everthread.types import Metadata
 
 DEFAULT_BUDGET_TOKENS = 1000  # of a block
@@ -37,6 +39,20 @@ NO_BLOCK = MemoryBlock("", ())
 
 Sources = Collection[tuple[str, int]]  # lines, by an empty kind and number, and units, by kind and id
 Texts = dict[tuple[str, int], str]  # of such sources
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The stored texts and facts from which a block was made.
+
+    Attributes:
+        texts: the stored texts of its lines and units.
+        facts: the version of the bank's facts, any of which may be named in a block as the value before another; None
+            for a block without facts.
+    """
+
+    texts: Texts
+    facts: UnitVersion | None
 
 
 class ConversationMemory:
@@ -61,8 +77,8 @@ class ConversationMemory:
         self.slots = asyncio.Semaphore(TURNS_AT_ONCE)
         self.tasks = BackgroundTasks()
         self._lineages: OrderedDict[str, Lineage] = OrderedDict()
-        # By bank and line, each block with the stored texts that it was made of.
-        self._blocks: OrderedDict[tuple[str, int], tuple[MemoryBlock, Texts]] = OrderedDict()
+        # By bank and line, each block with what it was made of.
+        self._blocks: OrderedDict[tuple[str, int], tuple[MemoryBlock, Origin]] = OrderedDict()
         self._lock = threading.Lock()
 
     def is_read_only(self, bank: str) -> bool:
@@ -143,9 +159,10 @@ class ConversationMemory:
             TimeoutError: nothing was found without a model that did not answer in time.
         """
         key, shown = (None, frozenset[int]()) if turn is None else ((bank, turn.line.seq), turn.in_request)
+        facts = self._find_fact_version(bank)
         block, sources = self._recall(bank, person_turn, key, shown, budget, deadline_s)
         if key is not None and sources is not None:
-            self._keep_block(key, block, sources)
+            self._keep_block(key, block, sources, facts)
         return block
 
     def preview(
@@ -210,13 +227,23 @@ class ConversationMemory:
             blocks = [self._blocks[bank, seq][0] for seq in earlier if (bank, seq) in self._blocks]
         return replace(turn, in_request=turn.in_request.union(*(block.seqs for block in blocks)))
 
-    def _keep_block(self, key: tuple[str, int], block: MemoryBlock, sources: Sources) -> None:
-        """Keep the block recalled for a line while tools are called, unless one of its sources has already gone."""
+    def _keep_block(
+        self, key: tuple[str, int], block: MemoryBlock, sources: Sources, facts: UnitVersion | None
+    ) -> None:
+        """Keep the block recalled for a line while tools are called, unless one of its sources has already gone.
+
+        Args:
+            key: the bank and the number of the line.
+            block: the block.
+            sources: its lines and units.
+            facts: the version of the bank's facts before the block was made.
+        """
         texts = self._read_texts(key[0], sources)
+        is_current = texts.keys() == set(sources) and facts == self._find_fact_version(key[0])
         with self._lock:
             self._blocks.pop(key, None)
-            if texts.keys() == set(sources):
-                self._blocks[key] = block, texts
+            if is_current:
+                self._blocks[key] = block, Origin(texts, facts)
             while len(self._blocks) > MAX_BLOCKS:
                 self._blocks.popitem(last=False)
 
@@ -226,8 +253,8 @@ class ConversationMemory:
             kept = self._blocks.get(key) if key is not None else None
         if key is None or kept is None:
             return None
-        block, texts = kept
-        if self._read_texts(key[0], texts) == texts:
+        block, origin = kept
+        if self._find_fact_version(key[0]) == origin.facts and self._read_texts(key[0], origin.texts) == origin.texts:
             return block
         self._drop_blocks(key[0])
         return None
@@ -237,6 +264,12 @@ class ConversationMemory:
         with self._lock:
             for key in [key for key in self._blocks if key[0] == bank]:
                 del self._blocks[key]
+
+    def _find_fact_version(self, bank: str) -> UnitVersion | None:
+        """Return the version of a bank's facts; None if blocks have none."""
+        if not (self._services.store.exists(bank) and self._services.get_memory(bank).recipe.facts):
+            return None
+        return self._services.store.unit_version(bank, FACT)
 
     def _read_texts(self, bank: str, sources: Sources) -> Texts:
         """Return the texts that the lines and units have now, without retracted and forgotten ones."""

@@ -35,6 +35,28 @@ def test_a_unit_that_was_forgotten_while_tools_are_called_is_not_recalled(tmp_pa
     store.close()
 
 
+def test_a_value_that_was_replaced_and_forgotten_while_tools_are_called_is_not_recalled(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    services = Services(store, HashEmbedder(64), None, Default(facts=True))
+    proxied = ConversationMemory(ConversationRegistry(services), stores_history=False)
+    memory = services.get_memory("nora", create=True)
+    memory.observe("I live in Leeds, in a quiet house.", speaker="Nora", session="first")
+    for number in range(3):
+        memory.observe(f"The dentist called {number} times.", speaker="Nora", session="second")
+    memory.observe("We moved to York.", speaker="Nora", session="second")
+    question = PersonTurn([ChatMessage("user", "Who has a quiet house in Leeds?")], 0, continues=True)
+    turn = proxied.begin("nora", question, None)
+    for _ in range(2):  # the second time, no line has to be read for facts
+        block = proxied.recall("nora", question, turn)
+    assert "then: York" in block.text
+    assert proxied.recall("nora", question, turn) is block
+    york = next(fact for fact in memory.facts() if fact.value == "York")
+    assert not set(york.seqs) & set(block.seqs)
+    memory.forget_fact(york.id, with_lines=True)
+    assert "York" not in proxied.recall("nora", question, turn).text
+    store.close()
+
+
 def test_a_preview_is_what_is_recalled_once_the_message_is_stored(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
     services = Services(store, HashEmbedder(64), None, Default())
