@@ -173,8 +173,18 @@ def correct(ctx: click.Context, /, fact_id: int, value: str, bank: str, as_json:
 @json_option
 @click.pass_context
 def end(ctx: click.Context, /, fact_id: int, bank: str, moment: str | None, as_json: bool) -> None:
-    """Note that a fact is no longer true."""
+    """Note that a fact is no longer true, or since when. `resume` undoes it."""
     change(ctx, bank, as_json, lambda memory: memory.end_fact(fact_id, moment))
+
+
+@facts.command()
+@fact_argument
+@bank_option
+@json_option
+@click.pass_context
+def resume(ctx: click.Context, /, fact_id: int, bank: str, as_json: bool) -> None:
+    """Note that a fact that has ended is still true."""
+    change(ctx, bank, as_json, lambda memory: memory.resume_fact(fact_id))
 
 
 @facts.command()

@@ -496,6 +496,10 @@ class Client:
         """Note that a fact is no longer true. Raises the same errors as `Memory.end_fact`."""
         return decode.fact(self._request("POST", "facts", fact_id, "end", body={"moment": moment}))
 
+    def resume_fact(self, fact_id: int) -> Fact:
+        """Note that a fact that has ended is still true. Raises the same errors as `Memory.resume_fact`."""
+        return decode.fact(self._request("POST", "facts", fact_id, "resume"))
+
     def forget_fact(self, fact_id: int, *, with_lines: bool = False) -> list[int]:
         """Delete a fact, and its lines if they are to be forgotten with it; return the numbers of its lines.
 

@@ -8,7 +8,7 @@ as long as its lines.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -135,14 +135,15 @@ class BankFacts:
         return self._state(fact_id, lambda statement: replace(statement, value=text), superseding=True)
 
     def end_fact(self, fact_id: int, moment: str | None = None) -> Fact:
-        """Note that a fact is no longer true; return it as it is now.
+        """Note that a fact is no longer true, or since when, if it has ended; return it as it is now.
 
         Args:
             fact_id: the fact.
             moment: the year, month or day at which it ended ("2024-05"); None: now.
 
         Raises:
-            BadInput: the moment is invalid.
+            BadInput: the moment is invalid, or the fact has ended without a statement of its own that says so: another
+                value took its place, or it is a memory of the past.
             NotFound: there is no such fact.
         """
         if moment is not None:
@@ -152,7 +153,34 @@ class BankFacts:
             at = max(now().astimezone(statement.said_at.tzinfo), statement.said_at)
             return replace(statement, ends=True, moment=moment, said_at=at, is_undated=False)
 
-        return self._state(fact_id, end, superseding=False)
+        def end_then(statement: Statement) -> Statement:
+            today = now().astimezone(statement.said_at.tzinfo).date().isoformat()
+            return replace(statement, moment=moment or today)
+
+        if self._read_known().find_fact(fact_id).holds:
+            return self._state(fact_id, end, superseding=False)
+        return self._restate_end(fact_id, end_then)
+
+    def resume_fact(self, fact_id: int) -> Fact:
+        """Note that a fact that has ended is still true; return it as it is now. `end_fact` undoes it.
+
+        Args:
+            fact_id: the fact; one that holds stays as it is.
+
+        Raises:
+            BadInput: the fact has ended without a statement of its own that says so, as in `end_fact`.
+            NotFound: there is no such fact.
+        """
+        known = self._read_known()
+        fact = known.find_fact(fact_id)
+        stated = {each.seqs: each for each, _ in known.statements_of(fact)}
+
+        def resume(end: Statement) -> Statement:
+            """Return that it was true when its lines were said, so that what others said since still counts."""
+            line = stated.get(end.seqs, end)
+            return replace(end, ends=False, moment=line.moment, said_at=line.said_at, is_undated=line.is_undated)
+
+        return fact if fact.holds else self._restate_end(fact_id, resume)
 
     def forget_fact(self, fact_id: int, *, with_lines: bool = False) -> list[int]:
         """Delete a fact, and what lines state of the same value at other times.
@@ -256,12 +284,39 @@ class BankFacts:
         for known, before in self._try_change():
             fact = known.find_fact(fact_id)
             pairs = [*known.statements_of(fact), *(known.endings_of(fact) if superseding else ())]
-            changed = [change(statement) for statement, _ in pairs]
-            new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
-            superseded = [number for _, number in pairs] if superseding else []
-            if storage.add_statements(self.store, self.bank, new, before, superseded):
+            if self._restate(pairs, change, before, superseding=superseding):
                 return self._read_known().find_fact(pairs[0][0].id)
         raise _not_changed(fact_id)
+
+    def _restate_end(self, fact_id: int, change: Callable[[Statement], Statement]) -> Fact:
+        """Put statements of the person's in the place of those that say that a fact has ended; return the fact."""
+        for known, before in self._try_change():
+            fact = known.find_fact(fact_id)
+            own = [pair for pair in known.statements_of(fact) if pair[0].ends]
+            pairs = [*own, *known.endings_of(fact)]
+            if not pairs:
+                raise BadInput(
+                    f"the end of fact {fact_id} can't be changed: no statement of this value alone says that it has "
+                    f"ended{f', but {fact.replaced_by!r} took its place' if fact.replaced_by else ''}; correct or "
+                    "forget the fact that took its place, or the line that ends it, instead"
+                )
+            if self._restate(pairs, change, before, superseding=True):
+                return self._read_known().find_fact(fact_id)
+        raise _not_changed(fact_id)
+
+    def _restate(
+        self,
+        pairs: Sequence[tuple[Statement, int]],
+        change: Callable[[Statement], Statement],
+        before: JSONValue | None,
+        *,
+        superseding: bool,
+    ) -> bool:
+        """Store changed statements as the person's, in the place of the others or beside them; False if that failed."""
+        changed = [change(statement) for statement, _ in pairs]
+        new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
+        superseded = [number for _, number in pairs] if superseding else []
+        return storage.add_statements(self.store, self.bank, new, before, superseded)
 
     def _try_change(self) -> Iterator[tuple[FactIndex, JSONValue | None]]:
         """Yield what is known, and the setting with which it may be changed, for each of the tries to do so."""

@@ -73,6 +73,7 @@ def test_a_fact_is_confirmed_corrected_ended_and_forgotten(run: Run) -> None:
     assert "confirmed" in run("facts", "confirm", str(number["peanuts"])).stdout
     assert "Mia lives in Lisbon" in run("facts", "correct", str(number["Porto"]), "Lisbon").stdout
     assert "until " in run("facts", "end", str(number["York"])).stdout
+    assert "until " not in run("facts", "resume", str(number["York"])).stdout
     assert run("facts", "forget", str(number["peanuts"])).exit_code == 2, "there is no terminal for the question"
     assert run("facts", "forget", str(number["peanuts"]), "--yes").exit_code == 0
     left = numbers(run("facts", "list", "--ended", "--json"))

@@ -238,6 +238,7 @@ def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.confirm_fact(99)
     yield lambda: bank.correct_fact(99, "x")
     yield lambda: bank.end_fact(99, "2024")
+    yield lambda: bank.resume_fact(99)
     yield lambda: bank.forget_fact(99)
     yield lambda: bank.merge_entities("nobody", "no one")
     yield lambda: bank.split_entity("nobody", [1])
@@ -264,6 +265,8 @@ def test_client_and_memory_return_and_change_the_same_facts(client: Client, stor
     assert client.profile("Alice's sister") == memory.profile("Mia")
     assert client.correct_fact(home.id, "Porto") == memory.get_fact(home.id)
     assert client.confirm_fact(home.id).is_confirmed
+    assert client.end_fact(home.id, "2024-09").until_stated == "2024-09"
+    assert client.resume_fact(home.id).holds
     assert client.end_fact(home.id, "2024-09").until_stated == "2024-09"
     assert client.facts(as_of=DAY) == memory.facts(as_of=DAY)
     assert client.facts("Mia", "home", include_ended=True) == memory.facts("Mia", "home", include_ended=True)

@@ -377,13 +377,55 @@ def test_a_fact_ended_by_hand_stays_ended_while_any_of_its_lines_remains(memory:
     assert memory.facts(include_ended=True) == []
 
 
+def test_ending_a_fact_again_corrects_the_moment(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I own the bike.", "I like jazz.", "I no longer like jazz.", "I sold the boat.")
+    bike, jazz, boat = memory.facts(include_ended=True)
+    memory.end_fact(bike.id)
+    for fact in (bike, jazz, boat):
+        for moment in ("2024-06", "2024-05-04"):
+            ended = memory.end_fact(fact.id, moment)
+            assert (ended.id, ended.value, ended.until_stated) == (fact.id, fact.value, moment)
+    assert memory.end_fact(bike.id).until_stated == f"{datetime.now(UTC):%Y-%m-%d}"
+    assert len(memory.units("fact", only_current=True)) == 7
+    assert memory.facts() == []
+
+
+def test_a_corrected_end_does_not_end_what_began_again(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I sold the bike.", "I own the bike.")
+    first, second = memory.facts(include_ended=True)
+    memory.end_fact(first.id)
+    assert only(memory) == second
+
+
+def test_an_end_is_undone(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I own the bike.", "I like jazz.", "I no longer like jazz.", "I sold the boat.")
+    bike, jazz, boat = memory.facts(include_ended=True)
+    memory.end_fact(bike.id, "2024-05")
+    for fact in (bike, jazz, boat, bike):
+        resumed = memory.resume_fact(fact.id)
+        assert (resumed.id, resumed.value, resumed.seqs[0], resumed.until) == (fact.id, fact.value, fact.seqs[0], None)
+        assert resumed.is_confirmed
+    assert [fact.value for fact in memory.facts()] == ["bike", "jazz", "boat"]
+    assert memory.facts()[0].since == bike.since
+    assert memory.end_fact(bike.id, "2024-07").until_stated == "2024-07"
+
+
+@pytest.mark.parametrize("act", [Memory.end_fact, Memory.resume_fact])
+def test_the_end_of_a_fact_that_was_replaced_is_not_changed(memory: Memory, act: Callable[[Memory, int], Fact]) -> None:
+    tell(memory, "I live in Leeds.", "I live in York.")
+    leeds, york = memory.facts(include_ended=True)
+    with pytest.raises(BadInput, match=f"the end of fact {leeds.id} can't be changed: .* but 'York' took its place"):
+        act(memory, leeds.id)
+    assert memory.facts(include_ended=True) == [leeds, york]
+
+
 def test_an_invalid_moment_is_refused(memory: Memory) -> None:
     tell(memory, "I own the bike.")
     with pytest.raises(BadInput, match="invalid moment: got 'May'"):
         memory.end_fact(only(memory).id, "May")
 
 
-@pytest.mark.parametrize("act", ["confirm_fact", "end_fact", "forget_fact"])
+@pytest.mark.parametrize("act", ["confirm_fact", "end_fact", "resume_fact", "forget_fact"])
 def test_an_unknown_fact_is_not_found(memory: Memory, act: str) -> None:
     with pytest.raises(NotFound, match="there is no fact 9"):
         getattr(memory, act)(9)

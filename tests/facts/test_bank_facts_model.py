@@ -193,6 +193,13 @@ class FactMachine(RuleBasedStateMachine):
             assert not self.memory.end_fact(fact.id).holds
             self.model.end(fact)
 
+    @rule(number=PICKS)
+    def end_fact_and_resume_it(self, number: int) -> None:
+        if fact := self.pick_fact(number):
+            self.memory.end_fact(fact.id)
+            assert self.memory.end_fact(fact.id, "2024-01-01").until_stated == "2024-01-01"
+            assert self.memory.resume_fact(fact.id).holds
+
     @rule(number=PICKS, with_lines=st.booleans())
     def forget_fact(self, number: int, with_lines: bool) -> None:
         if fact := self.pick_fact(number):

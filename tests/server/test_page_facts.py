@@ -57,7 +57,7 @@ def test_facts_are_grouped_by_their_subject_and_lead_to_their_message(page: Page
     expect(page.locator(".line.target")).to_contain_text("My sister Mia lives in Porto.")
 
 
-def test_a_fact_is_confirmed_corrected_and_ended(page: Page, url: str) -> None:
+def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -> None:
     visit_nora(page, url, "facts-changed")
     act(page, "peanuts", "That's right")
     expect(fact(page, "peanuts")).to_contain_text("confirmed by you")
@@ -68,8 +68,12 @@ def test_a_fact_is_confirmed_corrected_and_ended(page: Page, url: str) -> None:
     act(page, "Lives in York", "No longer true")
     page.get_by_role("dialog").get_by_role("button", name="No longer true").click()
     expect(page.get_by_text("2 facts that no longer hold")).to_be_visible()
-    facts = web.get(f"{url}/api/v1/banks/facts-changed/facts").json()["items"]
-    assert [each["value"] for each in facts] == ["Mia", "Lisbon", "peanuts"]
+    facts = f"{url}/api/v1/banks/facts-changed/facts"
+    assert [each["value"] for each in web.get(facts).json()["items"]] == ["Mia", "Lisbon", "peanuts"]
+    page.get_by_text("2 facts that no longer hold").click()
+    fact(page, "Lives in York").get_by_role("button", name="Still true").click()  # it is still unfolded
+    expect(page.get_by_text("1 fact that no longer holds")).to_be_visible()
+    assert [each["value"] for each in web.get(facts).json()["items"]] == ["Mia", "Lisbon", "peanuts", "York"]
 
 
 def test_a_fact_is_forgotten_alone_or_with_its_message(page: Page, url: str) -> None:

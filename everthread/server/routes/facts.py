@@ -93,8 +93,14 @@ def correct_fact(memory: WriteMemory, idempotency: Idempotency, id: Id, body: Fa
 
 @router.post("/facts/{id}/end", response_model=FactView)
 def end_fact(memory: WriteMemory, idempotency: Idempotency, id: Id, body: FactEndBody) -> Fact:
-    """Note that a fact is no longer true."""
+    """Note that a fact is no longer true, or since when."""
     return idempotency.run_once(lambda: memory.end_fact(id, body.moment), _number, memory.get_fact)
+
+
+@router.post("/facts/{id}/resume", response_model=FactView)
+def resume_fact(memory: WriteMemory, idempotency: Idempotency, id: Id) -> Fact:
+    """Note that a fact that has ended is still true."""
+    return idempotency.run_once(lambda: memory.resume_fact(id), _number, memory.get_fact)
 
 
 def _number(fact: Fact) -> int:

@@ -78,6 +78,8 @@ def test_a_fact_is_confirmed_corrected_and_ended_once(bank: TestClient) -> None:
     assert bank.get(f"{BANK}/facts/{known['York']['id']}").json() == ended
     blank = bank.patch(f"{BANK}/facts/{known['Porto']['id']}", json={"value": " "})
     assert kind(blank, 422) == "bad-input"
+    resumed = bank.post(f"{BANK}/facts/{known['York']['id']}/resume").json()
+    assert (resumed["until"], resumed["writers"]) == (None, ["rules", "person"])
     missing = bank.post(f"{BANK}/facts/99/end", json={"moment": "2024"})
     assert kind(missing, 404) == "not-found"
     no_moment = bank.post(f"{BANK}/facts/{known['Porto']['id']}/end", json={"moment": "soon"})
