@@ -16,6 +16,7 @@ from everthread.common.keys import META_NEEDS_CONSENT, SESSION_FACTS_TO
 from everthread.errors import NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import is_known, is_single
+from everthread.facts.entities import Entities
 from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Statement
@@ -90,12 +91,13 @@ class SessionFacts:
         sentences: list[NewUnit] = []
         known = [term_set(unit.text) for unit in self.memory.units(storage.FACT)]
         excluded = storage.ReadingState.parse(before).excluded
+        stated = _Stated(self.memory.read_known(limit=0).entities)
         for fact in self.listed:
             if not fact.seqs or not excluded.isdisjoint(fact.seqs):
                 self.dropped[EXCLUDED if fact.seqs else NO_LINE] += 1
             elif _is_statement(fact):
                 statement = self._state(fact, [*stored, *statements])
-                if statement is not None and not _is_stated(statement, [*stored, *statements]):
+                if statement is not None and not stated.includes(statement, [*stored, *statements]):
                     statements.append(statement)
             elif (unit := self._phrase(fact, known, excluded)) is not None:
                 sentences.append(unit)
@@ -158,21 +160,44 @@ class SessionFacts:
         )
 
 
+@dataclass(slots=True)
+class _Stated:
+    """Compares a model's statements with those that were made of the same lines."""
+
+    entities: Entities
+    names: dict[str, str] = field(default_factory=dict)  # of entities, by what a statement calls them
+
+    def includes(self, statement: Statement, others: Iterable[Statement]) -> bool:
+        """Return whether others say the same as a statement, or another value of an attribute that has one.
+
+        Of a line of which the person has confirmed, corrected or ended a fact, no model says more of its attribute:
+        what was corrected would come back.
+        """
+        subject = self._name(statement.subject)
+        return any(
+            each.attribute == statement.attribute
+            and not set(each.seqs).isdisjoint(statement.seqs)
+            and self._name(each.subject) == subject
+            and (each.writer == "person" or (each.ends == statement.ends and _is_same_value(each, statement)))
+            for each in others
+        )
+
+    def _name(self, subject: str) -> str:
+        """Return the name of the entity that a subject means."""
+        if subject not in self.names:
+            found = self.entities.find(subject)
+            self.names[subject] = found[0].name if len(found) == 1 else subject.casefold()
+        return self.names[subject]
+
+
+def _is_same_value(one: Statement, other: Statement) -> bool:
+    return is_single(one.attribute) or value_key(one.value) == value_key(other.value)
+
+
 def _is_statement(fact: ListedFact) -> bool:
     """Return whether a fact can be stated. A model can't give names, by which people would be taken for others."""
     is_named = fact.subject.casefold() not in PRONOUNS | {""}
     return is_named and is_known(fact.attribute) and fact.attribute != "name" and bool(fact.value or fact.ends)
-
-
-def _is_stated(statement: Statement, known: Iterable[Statement]) -> bool:
-    """Return whether the rules, the person or the model have said the same, or another value, of one of these lines."""
-    about = statement.subject.casefold(), statement.attribute, statement.ends
-    return any(
-        not set(each.seqs).isdisjoint(statement.seqs)
-        and (each.subject.casefold(), each.attribute, each.ends) == about
-        and (is_single(each.attribute) or value_key(each.value) == value_key(statement.value))
-        for each in known
-    )
 
 
 def _index_terms(lines: Sequence[Line]) -> dict[str, list[int]]:

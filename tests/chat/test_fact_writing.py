@@ -220,6 +220,33 @@ def test_a_line_whose_fact_was_forgotten_states_nothing_again(talk: Memory) -> N
     assert talk.stats().dropped_facts == {"forgotten before": 1}
 
 
+@pytest.mark.parametrize("value", ["chess", "playing chess"])
+def test_what_the_person_has_corrected_does_not_come_back(talk: Memory, value: str) -> None:
+    line = talk.observe("I like playing chess.", speaker="Nora", session="one", said_at=NOON)
+    chess = next(fact for fact in talk.facts("Nora", "likes") if "chess" in fact.value)
+    talk.correct_fact(chess.id, "go")
+    assert write(talk, ScriptedLLM([answer(stated("Nora likes chess.", line.seq, "Nora", "likes", value))])) == 0
+    assert [fact.value for fact in talk.facts("Nora", "likes")] == ["go"]
+
+
+def test_what_the_person_has_corrected_of_someone_does_not_come_back_by_another_name(talk: Memory) -> None:
+    line = talk.observe("My sister Mia has a dog called Rex.", speaker="Nora", session="one", said_at=NOON)
+    rex = next(fact for fact in talk.facts("Mia") if fact.value == "Rex")
+    talk.correct_fact(rex.id, "Max")
+    item = stated("Mia has a dog called Rex.", line.seq, "Nora's sister", "pet", "Rex")
+    assert write(talk, ScriptedLLM([answer(item)])) == 0
+    assert [fact.value for fact in talk.facts("Mia", "pet")] == ["Max"]
+
+
+def test_what_the_person_has_resumed_is_not_ended_again(talk: Memory) -> None:
+    line = talk.observe("I sold my bike.", speaker="Nora", session="one", said_at=NOON)
+    bike = next(fact for fact in talk.facts("Nora", "owns", include_ended=True) if fact.value == "bike")
+    talk.resume_fact(bike.id)
+    item = {**stated("Nora sold her bike.", line.seq, "Nora", "owns", "bike"), "ends": True}
+    assert write(talk, ScriptedLLM([answer(item)])) == 0
+    assert talk.get_fact(bike.id).holds
+
+
 def test_of_two_workers_that_read_a_session_at_once_one_stores_its_facts(
     talk: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
