@@ -187,6 +187,8 @@ class _Clusters:
         self._owned: dict[tuple[_Cluster, str], _Cluster] = {}  # by its owner and what it is: "sister", "bike"
         self._merged: dict[_Cluster, _Cluster] = {}
         self._of: dict[Mention, _Cluster] = {}
+        self._applied: dict[int, set[Mention]] = defaultdict(set)  # mentions of each edit that were moved, by its place
+        self._apart: dict[int, _Cluster] = {}  # the cluster of each split, by its place
 
     def all(self) -> Iterator[_Cluster]:
         """Yield all clusters once."""
@@ -324,13 +326,22 @@ class _Clusters:
             known.append(cluster)
 
     def apply(self, edits: Sequence[EntityEdit]) -> None:
-        """Merge and split clusters. Mentions of statements that are gone, or are not read yet, are left out."""
-        for edit in edits:
-            mentions = [mention for mention in edit.mentions if mention in self._of]
+        """Merge and split clusters. Mentions of statements that are gone, or are not read yet, are left out.
+
+        After more statements were read, apply the same edits again: only the mentions in these are then moved, since
+        what was moved before may have been moved again by a later edit, or have got mentions without being named.
+        """
+        for number, edit in enumerate(edits):
+            new = [each for each in edit.mentions if each in self._of and each not in self._applied[number]]
+            if not new:
+                continue
             if edit.kind == "same":
-                self._merge([self._of[mention] for mention in mentions])
-            elif mentions:
-                self._separate(mentions)
+                split_later = {each for later in edits[number + 1 :] if later.kind == "apart" for each in later.mentions}
+                same = [each for each in edit.mentions if each in new or (each in self._of and each not in split_later)]
+                self._merge([self._of[mention] for mention in same])
+            else:
+                self._apart[number] = self._separate(new, self._apart.get(number))
+            self._applied[number].update(new)
         if edits:
             self._note_all_relations()
 
@@ -362,10 +373,18 @@ class _Clusters:
         for same in owned.values():
             self._merge(same)
 
-    def _separate(self, mentions: Sequence[Mention]) -> None:
-        """Move mentions to a cluster of their own, with the names and the relations in their statements."""
+    def _separate(self, mentions: Sequence[Mention], known: _Cluster | None) -> _Cluster:
+        """Move mentions to a cluster of their own, with the names and the relations in their statements.
+
+        Args:
+            mentions: the mentions.
+            known: the cluster to which others were moved in the same split, if any; None: a new one.
+
+        Returns:
+            The cluster.
+        """
         first = self._current(self._of[mentions[0]])
-        new = _Cluster(first.kind)
+        new = _Cluster(first.kind) if known is None else self._current(known)
         statements = {mention: self._current(self._of[mention]).mentions[mention] for mention in mentions}
         for old in dict.fromkeys(self._current(self._of[mention]) for mention in mentions):
             old.remove(statements)
@@ -380,6 +399,7 @@ class _Clusters:
             for (number, part), statement in first.mentions.items()
             if part == VALUE and statement.attribute in RELATIONS and not statement.ends
         }
+        return new
 
 
 def _depth(subject: str) -> int:

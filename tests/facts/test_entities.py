@@ -168,6 +168,17 @@ def test_split_mentions_are_of_another_entity() -> None:
     assert subjects(entities) == ["Nora", "Mia (Nora's friend)", "Mia"]
 
 
+def test_a_relation_in_a_line_of_split_mentions_is_of_the_one_that_was_split_off() -> None:
+    said = say(
+        ("Nora", "sister", "Mia"),
+        ("Nora", "sister", "Mia", 110),
+        ("Nora's sister", "home", "Porto", 110),
+        ("Nora's sister's son", "likes", "figs", 110),
+    )
+    entities = Entities(said, [EntityEdit("apart", ((2, VALUE),))])
+    assert [entity.statements for entity in entities.find("Mia")] == [(1,), (2, 3)]
+
+
 def test_a_merge_undoes_a_split_and_a_split_a_merge() -> None:
     said = say(("Nora", "friend", "Mia"), ("Mia", "home", "Porto"), ("Mia", "home", "Leeds"))
     apart, same = EntityEdit("apart", ((3, SUBJECT),)), EntityEdit("same", ((1, VALUE), (3, SUBJECT)))
