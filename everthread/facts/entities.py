@@ -336,7 +336,9 @@ class _Clusters:
             if not new:
                 continue
             if edit.kind == "same":
-                split_later = {each for later in edits[number + 1 :] if later.kind == "apart" for each in later.mentions}
+                split_later = {
+                    each for later in edits[number + 1 :] if later.kind == "apart" for each in later.mentions
+                }
                 same = [each for each in edit.mentions if each in new or (each in self._of and each not in split_later)]
                 self._merge([self._of[mention] for mention in same])
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -129,9 +130,7 @@ def forget_fact(
 def merge_entities(memory: WriteMemory, idempotency: Idempotency, body: MergeBody) -> Entity:
     """Note that two entities are one. Splitting undoes it."""
     return idempotency.run_once(
-        lambda: memory.merge_entities(body.name, body.other),
-        lambda entity: entity.statements[0],
-        lambda number: _find_entity(memory, number),
+        lambda: memory.merge_entities(body.name, body.other), _list_statements, partial(_find_entity, memory)
     )
 
 
@@ -139,15 +138,23 @@ def merge_entities(memory: WriteMemory, idempotency: Idempotency, body: MergeBod
 def split_entity(memory: WriteMemory, idempotency: Idempotency, body: SplitBody) -> Entity:
     """Note that statements about an entity are about another one. Merging undoes it."""
     return idempotency.run_once(
-        lambda: memory.split_entity(body.name, body.statements),
-        lambda entity: entity.statements[0],
-        lambda number: _find_entity(memory, number),
+        lambda: memory.split_entity(body.name, body.statements), _list_statements, partial(_find_entity, memory)
     )
 
 
-def _find_entity(memory: Memory, statement: int) -> Entity:
-    """Return the first entity that a statement names."""
-    found = next((entity for entity in memory.entities() if statement in entity.statements), None)
-    if found is None:
-        raise NotFound(f"no statement {statement} is left in bank {memory.bank!r}")
+def _list_statements(entity: Entity) -> list[int]:
+    return list(entity.statements)
+
+
+def _find_entity(memory: Memory, statements: list[int]) -> Entity:
+    """Return the entity that has most of these statements, and the fewest others: a statement may name two."""
+    named = set(statements)
+    found = max(memory.entities(), key=lambda each: _overlap(named, each), default=None)
+    if found is None or named.isdisjoint(found.statements):
+        raise NotFound(f"none of the statements {statements} is left in bank {memory.bank!r}")
     return found
+
+
+def _overlap(statements: set[int], entity: Entity) -> float:
+    """Return the Jaccard index of statements and those of an entity."""
+    return len(statements.intersection(entity.statements)) / len(statements.union(entity.statements))

@@ -104,3 +104,18 @@ def test_two_of_one_name_are_split_and_merged(bank: TestClient) -> None:
     joined = bank.post(f"{BANK}/entities/merge", json={"name": "Nora's sister", "other": apart["name"]}).json()
     assert joined["name"] == "Mia"
     assert list(facts(bank, subject="Mia")) == ["Porto"]
+
+
+def test_a_repeated_merge_or_split_returns_the_entity_that_it_returned_first(bank: TestClient) -> None:
+    statement = facts(bank)["Mia"]["statements"]  # which names Nora, too
+    split = {"name": "Mia", "statements": statement}
+    first, repeated = (
+        bank.post(f"{BANK}/entities/split", json=split, headers={"Idempotency-Key": "split"}).json() for _ in range(2)
+    )
+    assert repeated == first
+    merge = {"name": "Nora's sister", "other": facts(bank)["Porto"]["subject"]}
+    first, repeated = (
+        bank.post(f"{BANK}/entities/merge", json=merge, headers={"Idempotency-Key": "merge"}).json() for _ in range(2)
+    )
+    assert repeated == first
+    assert first["name"] == "Mia"
