@@ -22,8 +22,9 @@ from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.facts import storage
 from everthread.facts.asker import find_asker, list_asker_names
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
-from everthread.facts.cache import FactCache, FactIndex, parse_edits
+from everthread.facts.cache import FactCache, FactIndex
 from everthread.facts.entities import Entities, EntityEdit
+from everthread.facts.entity_edits import edit_to_json, parse_edits
 from everthread.facts.history import held_at, read_moment, value_key
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
@@ -334,7 +335,7 @@ class BankFacts:
 
     def _edit_entities(self, edit: EntityEdit) -> Entity:
         def add(value: JSONValue | None) -> JSONValue:
-            return [*map(_to_json, parse_edits(value)), _to_json(edit)]
+            return [*map(edit_to_json, parse_edits(value)), edit_to_json(edit)]
 
         self.store.update_setting(self.bank, SETTING_ENTITIES, add)
         first = edit.mentions[0]
@@ -375,10 +376,6 @@ def _not_changed(fact_id: int) -> NotFound:
 def _list_seqs(pairs: Iterable[tuple[Statement, int]]) -> list[int]:
     """Return the numbers of the lines of statements, ascending."""
     return sorted({seq for statement, _ in pairs for seq in statement.seqs})
-
-
-def _to_json(edit: EntityEdit) -> JSONValue:
-    return [edit.kind, [list(mention) for mention in edit.mentions]]
 
 
 def _find_entity(entities: Entities, name: str) -> Entity:

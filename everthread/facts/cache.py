@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import takewhile
-from typing import cast
 
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import SETTING_ENTITIES, SETTING_FACTS
 from everthread.errors import NotFound
 from everthread.facts import storage
 from everthread.facts.attributes import FAVOURITE
-from everthread.facts.entities import Entities, EntityEdit, Mention
+from everthread.facts.entities import Entities, EntityEdit
+from everthread.facts.entity_edits import follow_versions, parse_edits
 from everthread.facts.history import build_facts, statement_order, value_key
 from everthread.facts.storage import FACT, ReadingState, StatementReader
 from everthread.facts.types import Fact, Statement
@@ -218,24 +218,11 @@ class FactCache:
     def _keep(self, version: _Version, read: Callable[[Store, str], Stored], read_to: int) -> FactIndex:
         """Compute what is known at a version, and keep it unless it is large."""
         _, edits, remembers = version
-        known = FactIndex(read(self._store, self._bank) if remembers else {}, parse_edits(edits))
+        stored = read(self._store, self._bank) if remembers else {}
+        known = FactIndex(stored, follow_versions(self._store, self._bank, parse_edits(edits), stored))
         if len(known.stored) <= MAX_KEPT_STATEMENTS:
             self._kept = _Kept(version, known, read_to)
         return known
-
-
-def parse_edits(value: JSONValue | None) -> list[EntityEdit]:
-    """Parse the setting with the person's merges and splits; leave out invalid ones."""
-    edits = []
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, list) and len(item) == 2 and item[0] in ("same", "apart") and isinstance(item[1], list):
-            mentions = tuple(cast("Mention", tuple(each)) for each in item[1] if _is_mention(each))
-            edits.append(EntityEdit(item[0], mentions))
-    return edits
-
-
-def _is_mention(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(type(number) is int for number in value)
 
 
 def _has_all(seqs: Collection[int], first: int, last: int) -> bool:

@@ -561,6 +561,28 @@ def test_merges_have_no_text_and_outlast_forgotten_lines(memory: Memory) -> None
     assert len(memory.facts("Nora")) == 2
 
 
+def test_merges_and_splits_outlast_the_correction_of_all_lines_that_name_them(memory: Memory, tmp_path: Path) -> None:
+    first, second, third = tell(memory, "I live in Leeds.", "I like jazz.", "I like figs.", speaker="user")
+    (fourth,) = tell(memory, "I like tea.")
+    memory.merge_entities("Nora", "user")
+    memory.split_entity("Nora", memory.facts("Nora", "likes")[1].statements)
+    memory.correct(first, "I live in York.")
+    memory.correct(second, "I like tango.")
+    memory.correct(third, "I like olives.")
+    corrected = memory.correct(fourth, "I like coffee.")
+    wanted = {"York": "Nora", "tango": "Nora", "olives": "user", "coffee": "Nora"}
+    assert {fact.value: fact.subject for fact in memory.facts()} == wanted
+    memory.retract(corrected.seq)
+    assert "coffee" not in {fact.value for fact in memory.facts()}
+    memory.restore(corrected.seq)
+    assert {fact.value: fact.subject for fact in memory.facts()} == wanted
+    file = tmp_path / "bank.jsonl"
+    file.write_text("".join(export(memory, retracted=True)), encoding="utf-8")
+    target = open_memory(tmp_path / "banks")
+    import_lines(target, check_file(file))
+    assert {fact.value: fact.subject for fact in target.facts()} == wanted
+
+
 def test_an_id_is_given_once_so_that_merges_and_splits_stay_what_they_are(memory: Memory) -> None:
     tell(memory, "I live in Leeds.")
     (last,) = tell(memory, "I like jazz.")
