@@ -128,6 +128,7 @@ class SessionFacts:
             last.said_at,
             ends=fact.ends,
             moment=fact.moment if fact.moment and is_moment(fact.moment) else None,
+            is_event=True,  # a model may also give the moment of a memory
             writer="model",
             confidence=MODEL_CONFIDENCE,
             is_undated=last.is_undated,

@@ -4,8 +4,9 @@ Statements are read in the order in which they were said. A new value of an attr
 the place of the old one; values of other attributes are true beside each other until it is said that one ended.
 
 A memory of the past takes the place of no present value: after "I live in Leeds", "I moved to Bonn in 2010" says where
-the speaker lived before. That is what a statement does whose moment is before the value that holds is known to begin,
-and more than a year before it was said. So "We moved in March", said in May, replaces what was said in April. The value
+the speaker lived before. That is what a statement of an event does whose moment is before the value that holds is known
+to begin, and more than a year before it was said. "I've lived in Bonn since 2010" is about the present, whenever it is
+said. So "We moved in March", said in May, replaces what was said in April. The value
 of a memory held until the other one began.
 
 Nothing is stored: if a statement is taken away, the facts are those that the others give.
@@ -203,9 +204,9 @@ class _History:
 
 
 def _is_memory(statement: Statement, until: datetime) -> bool:
-    """Return whether a statement names a year, month or day before a moment, and over a year before it was said."""
+    """Return whether a statement is of an event before a moment, and over a year before it was said."""
     moment = statement.moment
-    if moment is None or statement.is_undated:
+    if moment is None or not statement.is_event or statement.is_undated:
         return False
     said = statement.said_at.date().isoformat()
     year_before = f"{int(said[:4]) - 1:04}{said[4:]}"

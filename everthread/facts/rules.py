@@ -457,13 +457,15 @@ class _Sentence:
         """Yield the statements that a match of a form makes."""
         if pattern.confidence < MIN_CONFIDENCE:
             return
-        moment = None if pattern.anywhere and not pattern.is_event else self._find_moment(pattern, match, start)
+        is_timeless = pattern.anywhere and not pattern.is_event
+        moment, is_event = (None, False) if is_timeless else self._find_moment(pattern, match, start)
         for name, attribute, value in self._list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
                 continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
                 continue
-            yield self._make(name, attribute, value, pattern.confidence, ends=pattern.ends, moment=moment)
+            made = self._make(name, attribute, value, pattern.confidence, ends=pattern.ends)
+            yield replace(made, moment=moment, is_event=is_event)
 
     def _make(
         self,
@@ -473,7 +475,6 @@ class _Sentence:
         confidence: float,
         *,
         ends: bool = False,
-        moment: str | None = None,
     ) -> Statement:
         line = self.line
         return Statement(
@@ -483,7 +484,6 @@ class _Sentence:
             (line.seq,),
             line.said_at,
             ends,
-            moment,
             confidence=confidence,
             is_undated=line.is_undated,
         )
@@ -545,12 +545,13 @@ class _Sentence:
             if value and not self.grammar.never.fullmatch(value):
                 yield value
 
-    def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> str | None:
-        """Return the moment that a clause names after the values, or before the subject."""
-        expressions = (
-            *(() if pattern.ends else self.grammar.since),
-            *(self.grammar.at if pattern.is_event else ()),
-        )
+    def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> tuple[str | None, bool]:
+        """Return the moment that a clause names, after the values or before the subject, and if it is that of an event.
+
+        The other moments are those since when something holds.
+        """
+        since = () if pattern.ends else tuple(self.grammar.since)
+        expressions = (*since, *(self.grammar.at if pattern.is_event else ()))
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
         end = next(later, len(self.text))
         found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
@@ -560,7 +561,9 @@ class _Sentence:
             found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
             if found is not None and self.text[found.end() : start].strip(" ,，"):
                 found = None
-        return None if found is None else read_told_moment(found, self.line.said_at, self.grammar)
+        if found is None:
+            return None, False
+        return read_told_moment(found, self.line.said_at, self.grammar), found.re not in since
 
 
 def _mask(quote: re.Match[str]) -> str:

@@ -25,6 +25,8 @@ class Statement:
         ends: whether it states that this no longer holds ("I sold the bike").
         moment: the year, month or day from which it holds, or at which it ended, if the lines say so: "2019",
             "2019-05" or "2019-05-04".
+        is_event: whether something happened at the moment, such as a move, so that it may be a memory of what is over
+            ("I moved to Bonn in 2010"). Otherwise it holds since then ("I've lived here since 2010").
         writer: who read it from the lines.
         confidence: how sure the writer is, from 0 to 1.
         is_undated: whether said_at is only the time at which the lines were stored.
@@ -40,6 +42,7 @@ class Statement:
     said_at: datetime
     ends: bool = False
     moment: str | None = None
+    is_event: bool = False
     writer: Writer = "rules"
     confidence: float = 1.0
     is_undated: bool = False

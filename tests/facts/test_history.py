@@ -127,7 +127,7 @@ def test_nothing_ends_before_it_began() -> None:
 
 @pytest.mark.parametrize("moment", ["2010", "2010-06", "2022", "2023-01-05"])
 def test_a_memory_of_the_past_does_not_replace_the_present(moment: str) -> None:
-    leeds, bonn = build_facts([state(1, "home", "Leeds"), state(5, "home", "Bonn", moment=moment)])
+    leeds, bonn = build_facts([state(1, "home", "Leeds"), state(5, "home", "Bonn", moment=moment, is_event=True)])
     assert (leeds.holds, leeds.replaces, leeds.since) == (True, None, on_day(1))
     assert (bonn.since, bonn.until) == (read_moment(moment, UTC), on_day(1))
     assert (bonn.since_stated, bonn.until_stated, bonn.replaced_by) == (moment, None, None)
@@ -135,25 +135,34 @@ def test_a_memory_of_the_past_does_not_replace_the_present(moment: str) -> None:
 
 @pytest.mark.parametrize("moment", ["2023", "2023-12", "2023-01-06", "2023-01-07"])
 def test_what_began_less_than_a_year_before_it_was_said_replaces_what_was_said_since(moment: str) -> None:
-    facts = build_facts([state(1, "home", "Leeds"), state(5, "home", "Bonn", moment=moment)])
+    facts = build_facts([state(1, "home", "Leeds"), state(5, "home", "Bonn", moment=moment, is_event=True)])
     assert [(fact.value, fact.holds) for fact in facts] == [("Leeds", False), ("Bonn", True)]
 
 
 @pytest.mark.parametrize(("first", "later"), [("2015", "2019"), ("2015", "2015"), ("2015-06", "2015")])
 def test_a_moment_that_is_not_before_the_present_value_began_replaces_it(first: str, later: str) -> None:
-    facts = build_facts([state(1, "home", "Leeds", moment=first), state(5, "home", "Bonn", moment=later)])
+    said = [state(1, "home", "Leeds", moment=first), state(5, "home", "Bonn", moment=later, is_event=True)]
+    facts = build_facts(said)
     assert [(fact.value, fact.holds) for fact in facts] == [("Leeds", False), ("Bonn", True)]
 
 
+def test_what_holds_since_a_moment_is_no_memory() -> None:
+    york, leeds = build_facts([state(1, "home", "York"), state(5, "home", "Leeds", moment="2020")])
+    assert (york.holds, york.replaced_by, york.until) == (False, "Leeds", on_day(1))
+    assert (leeds.holds, leeds.since_stated, leeds.replaces) == (True, "2020", "York")
+
+
 def test_a_repeated_memory_is_one_fact() -> None:
-    said = [state(5, "home", "Bonn", moment="2010"), state(6, "home", "bonn", moment="2011")]
+    said = [
+        state(number, "home", "Bonn", moment=moment, is_event=True) for number, moment in ((5, "2010"), (6, "2011"))
+    ]
     leeds, bonn = build_facts([state(1, "home", "Leeds"), *said])
     assert (bonn.seqs, bonn.since_stated, bonn.until) == ((5, 6), "2011", leeds.since)
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_without_a_time_no_line_is_a_memory(number: int) -> None:
-    said = [state(1, "home", "Leeds"), state(5, "home", "Bonn", moment="2010")]
+    said = [state(1, "home", "Leeds"), state(5, "home", "Bonn", moment="2010", is_event=True)]
     said[number] = replace(said[number], is_undated=True)
     assert [(fact.value, fact.holds) for fact in build_facts(said)] == [("Leeds", False), ("Bonn", True)]
 

@@ -361,3 +361,24 @@ def test_an_answer_names_the_one_whose_name_was_asked_for() -> None:
 def test_a_switch_states_a_new_value_of_what_is_known_only() -> None:
     assert [show(each) for each in read("I'm a geology student", "Switched to botany")][1:] == ["Nora | field | botany"]
     assert read("Switched to botany") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_event"),
+    [
+        ("I moved to Bonn in 2010.", True),
+        ("In 2010 I moved to Bonn.", True),
+        ("I've lived in Bonn since 2010.", False),
+        ("I've lived in Bonn for ten years.", False),
+        ("Ich wohne seit 2010 in Bonn.", False),
+        ("Ich bin 2010 nach Bonn gezogen.", True),
+        ("Vivo en Bonn desde 2010.", False),
+        ("我从2010年起住在上海。", False),
+        ("我2010年搬到上海了。", True),
+    ],
+)
+def test_the_moment_of_an_event_x_from_one_since_when_something_holds(text: str, is_event: bool) -> None:
+    line = Line(1, "s", "user", "Nora", text, datetime(2024, 5, 1, tzinfo=UTC))
+    (statement,) = read_statements([line])
+    assert statement.moment is not None
+    assert statement.is_event == is_event
