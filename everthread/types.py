@@ -126,8 +126,8 @@ class Session:
 class NewUnit:
     """A memory unit before it is stored: a text derived from lines, such as a summary, a note or a fact.
 
-    It derives from the lines first_seq to last_seq, and is retracted or forgotten when any of them is. A unit from 0 to
-    0 derives from no line.
+    It derives from the lines first_seq to last_seq, and is retracted or forgotten when any of them is. A fact may list
+    its lines as `lines` of its metadata: others between them don't matter. A unit from 0 to 0 derives from no line.
     """
 
     kind: str

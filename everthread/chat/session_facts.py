@@ -156,7 +156,12 @@ class SessionFacts:
             first_seq=said[0].seq,
             last_seq=said[-1].seq,
             said_at=said[-1].said_at,
-            metadata={"session": self.session.id, "scribe": self.scribe_name, **mark_undated(said)},
+            metadata={
+                "session": self.session.id,
+                "scribe": self.scribe_name,
+                "lines": [*seqs],
+                **mark_undated(said),
+            },
             sources=tuple(line.seq for line in said),
         )
 

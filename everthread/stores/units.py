@@ -23,7 +23,9 @@ from everthread.types import NewUnit, ScribeJob, Unit, Vectors
 
 UNIT_COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance,
     category, metadata, retracted_at, supersedes"""
-UNIT_REF_COLUMNS = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
+# The metadata of a fact list its lines, which matters if there may be others between them.
+UNIT_REF_COLUMNS = """kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL,
+    CASE WHEN kind = 'fact' AND last_seq - first_seq > 1 THEN metadata END"""
 # They change with the units of a kind: ids may be used again, but not at the same microsecond. Of the
 # times only the low bits are summed, since the sum of many would be too large.
 VERSION_COLUMNS = """count(*), coalesce(max(unit_id), 0), coalesce(sum(unit_id), 0), coalesce(max(valid_from), 0),
@@ -170,7 +172,7 @@ def vectors_by_key(change: UnitReplacement, first_id: int) -> dict[UnitKey, Vect
 
 @dataclass(frozen=True, slots=True)
 class UnitRef:
-    """A unit without its text: its key, the span of lines from which it derives, and the unit that it supersedes."""
+    """A unit without its text: its key, the lines from which it derives, and the unit that it supersedes."""
 
     kind: str
     id: int
@@ -178,6 +180,13 @@ class UnitRef:
     last_seq: int
     supersedes: int | None
     is_live: bool  # not retracted
+    lines: frozenset[int] | None = None  # those of the span from which it derives; None: all
+
+    def find_earliest(self, times: Mapping[int, int]) -> int:
+        """Return the earliest of the times of lines, by number, of those from which the unit derives."""
+        derived = range(self.first_seq, self.last_seq + 1) if self.lines is None else self.lines
+        few, many = (times, derived) if len(times) < len(derived) else (derived, times)
+        return min(times[seq] for seq in few if seq in many)
 
     @property
     def key(self) -> UnitKey:
@@ -189,12 +198,23 @@ class UnitRef:
         return None if self.supersedes is None else (self.kind, self.supersedes)
 
 
+def parse_unit_ref(row: tuple[Any, ...]) -> UnitRef:
+    """Build the reference to a unit from a row of `UNIT_REF_COLUMNS`."""
+    kind, number, first, last, supersedes, is_live, metadata = row
+    lines = [] if metadata is None else json.loads(metadata).get("lines")
+    is_list = isinstance(lines, list) and all(type(seq) is int and first <= seq <= last for seq in lines)
+    listed = frozenset(lines) if is_list and first in lines and last in lines else None
+    return UnitRef(kind, number, first, last, supersedes, bool(is_live), listed)
+
+
 def find_affected(refs: Sequence[UnitRef], seqs: Sequence[int]) -> list[UnitRef]:
     """Return the units that derive from any of these lines (ascending)."""
     spans = np.array([(ref.first_seq, ref.last_seq) for ref in refs], np.int64).reshape(-1, 2)
     lines = np.asarray(seqs, np.int64)
     is_affected = np.searchsorted(lines, spans[:, 0]) < np.searchsorted(lines, spans[:, 1], "right")
-    return list(compress(refs, is_affected.tolist()))
+    wanted = frozenset(seqs)
+    affected = compress(refs, is_affected.tolist())
+    return [ref for ref in affected if ref.lines is None or not ref.lines.isdisjoint(wanted)]
 
 
 def plan_unlinking(

@@ -88,6 +88,28 @@ def test_facts_are_current_after_each_way_to_change_lines(memory: Memory) -> Non
     assert shown(memory) == ["Nora lives in Rome"]
 
 
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_fact_outlasts_a_line_between_its_lines_but_none_of_them(memory: Memory, forgets: bool) -> None:
+    first, between, last = tell(memory, "My sister is here.", "It rains.", "She lives in Porto.")
+    remove = (lambda seq: memory.forget(seq=seq)) if forgets else memory.retract
+    memory.statement_reader = lambda lines, _: [
+        Statement("Nora's sister", "home", "Porto", (first, last), line.said_at) for line in lines if line.seq == last
+    ]
+    memory.correct_fact(only(memory).id, "Lisbon")
+    remove(between)
+    assert only(memory).value == "Lisbon"
+    remove(first)
+    assert memory.facts(include_ended=True) == []
+
+
+def test_lines_that_a_fact_does_not_have_are_ignored(memory: Memory) -> None:
+    first, between, last = tell(memory, "Hello.", "It rains.", "Well.")
+    for lines in ([first], [first, 99], "all"):
+        memory.add_unit(NewUnit("fact", "It rains on Nora.", first, last, BEGUN, metadata={"lines": lines}))
+    memory.forget(seq=between)
+    assert memory.units("fact") == []
+
+
 def test_a_corrected_line_keeps_its_place_among_lines_of_the_same_time(memory: Memory) -> None:
     said = ["I live in Leeds.", "I live in York."]
     first, _ = memory.observe_many([NewLine(text, "Nora", said_at=BEGUN, session="s") for text in said])

@@ -31,6 +31,7 @@ from everthread.stores.units import (
     job_key,
     job_row,
     parse_unit,
+    parse_unit_ref,
     plan_unlinking,
     source_seqs,
     summary_session,
@@ -247,9 +248,9 @@ def read_refs(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> l
     """
     query = f"SELECT {UNIT_REF_COLUMNS} FROM everthread.unit WHERE bank_id = %s"
     if seqs is None:
-        return [UnitRef(*row) for row in db.execute(query, (bank,))]
+        return [parse_unit_ref(row) for row in db.execute(query, (bank,))]
     overlap = " AND (supersedes IS NOT NULL OR (first_seq <= %s AND last_seq >= %s))"
-    return [UnitRef(*row) for row in db.execute(query + overlap, (bank, seqs[-1], seqs[0]))]
+    return [parse_unit_ref(row) for row in db.execute(query + overlap, (bank, seqs[-1], seqs[0]))]
 
 
 def retract(db: Connection, bank: str, seqs: Sequence[int], at: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
@@ -25,6 +24,7 @@ from everthread.stores.units import (
     job_key,
     job_row,
     parse_unit,
+    parse_unit_ref,
     plan_unlinking,
     source_seqs,
     summary_session,
@@ -120,10 +120,7 @@ def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) 
 
 def _read_refs(db: sqlite3.Connection, condition: str, values: Sequence[object]) -> list[UnitRef]:
     rows = db.execute(f"SELECT {UNIT_REF_COLUMNS} FROM unit WHERE {condition}", values)
-    return [
-        UnitRef(kind, number, first, last, supersedes, bool(is_live))
-        for kind, number, first, last, supersedes, is_live in rows
-    ]
+    return [parse_unit_ref(row) for row in rows]
 
 
 def _read_refs_around(db: sqlite3.Connection, seqs: Sequence[int]) -> list[UnitRef]:
@@ -145,7 +142,7 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
     removed = find_affected([ref for ref in refs if ref.is_live], seqs)
     _unlink(db, refs, removed)
     for ref in removed:
-        at = min(times[seq] for seq in seqs[bisect_left(seqs, ref.first_seq) : bisect_right(seqs, ref.last_seq)])
+        at = ref.find_earliest(times)
         db.execute("DELETE FROM unit_vector WHERE kind = ? AND unit_id = ?", ref.key)
         db.execute("UPDATE unit SET retracted_at = ?, supersedes = NULL WHERE kind = ? AND unit_id = ?", (at, *ref.key))
 
