@@ -7,7 +7,7 @@ builds its chunks at the first query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import islice, takewhile
@@ -15,11 +15,12 @@ from itertools import islice, takewhile
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.sharing import record_sharing
-from everthread.common.keys import META_RECALLED, SETTING_CHUNKS, SETTING_SHARED_WITH
+from everthread.common.keys import META_RECALLED, SETTING_CHUNKS, SETTING_FACTS, SETTING_SHARED_WITH
 from everthread.errors import StoreError
+from everthread.facts.storage import FACT
 from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
-from everthread.stores.base import Scope, ScopeName
+from everthread.stores.base import Scope, ScopeName, UnitKey, UnitReplacement
 from everthread.stores.shared_rows import to_new_line
 from everthread.types import Line, Session, Unit, now
 
@@ -181,9 +182,11 @@ def _copy_units(source: Memory, target: Memory) -> None:
     Raises:
         StoreError: the target has a unit that is not a copy.
     """
-    ours, theirs = ({(unit.kind, unit.id): unit for unit in _list_units(memory)} for memory in (source, target))
-    for key, unit in theirs.items():
-        if key not in ours or _constant_fields(ours[key]) != _constant_fields(unit):
+    ours = {(unit.kind, unit.id): unit for unit in _list_units(source)}
+    _forget_other_facts(target, ours)
+    theirs = {(unit.kind, unit.id): unit for unit in _list_units(target)}
+    for unit in theirs.values():
+        if _differs(unit, ours):
             raise StoreError(_DIFFERS.format(source.bank, f"{unit.kind} {unit.id}"))
     last = _last_seq(target)
     for key, unit in ours.items():
@@ -191,6 +194,22 @@ def _copy_units(source: Memory, target: Memory) -> None:
             if unit.kind == CHUNK:  # may replace a chunk of the target, which then builds its chunks again
                 target.store.set_setting(target.bank, SETTING_CHUNKS, None)
             _write_unit(target, unit)
+
+
+def _forget_other_facts(target: Memory, ours: Mapping[UnitKey, Unit]) -> None:
+    """Forget facts that the target has read from its lines itself, or that the source has forgotten since."""
+    facts = target.store.units(target.bank, (FACT,), include_retracted=True)
+    others = [unit.id for unit in facts if "attribute" in unit.metadata and _differs(unit, ours)]
+    basis = SETTING_FACTS, target.settings().get(SETTING_FACTS)
+    change = UnitReplacement(FACT, others, (), (), 0, *basis, lambda _: basis[1], forgets=True)
+    if others and not target.store.replace_units(target.bank, change, target.embedder.name, now()):
+        raise StoreError(_DIFFERS.format(target.bank, f"fact {others[0]}"))
+
+
+def _differs(unit: Unit, ours: Mapping[UnitKey, Unit]) -> bool:
+    """Return whether a unit of the target is no copy of one of the source's."""
+    own = ours.get((unit.kind, unit.id))
+    return own is None or _constant_fields(own) != _constant_fields(unit)
 
 
 def _write_lines(target: Memory, lines: Sequence[Line]) -> None:

@@ -285,6 +285,23 @@ def cli(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["--embedder", "hash", *map(str, arguments)])
 
 
+def test_facts_that_the_target_has_read_or_the_source_has_forgotten_give_way_to_those_of_the_source(
+    tmp_path: Path,
+) -> None:
+    source, target = open_bank(tmp_path / "old"), open_bank(tmp_path / "new")
+    source.observe("I live in Leeds. I like jazz.", speaker="Nora")
+    copy_bank(source, target)
+    assert len(target.facts()) == 2
+    leeds, jazz = source.facts()
+    source.correct_fact(leeds.id, "York")
+    source.end_fact(jazz.id)
+    copy_bank(source, target)
+    assert target.facts(include_ended=True) == source.facts(include_ended=True)
+    source.forget_fact(jazz.id)
+    copy_bank(source, target)
+    assert [fact.value for fact in target.facts(include_ended=True)] == ["York"]
+
+
 def test_the_command_moves_every_bank_or_those_named(tmp_path: Path, url: str) -> None:
     for bank in ("alice", "bob", "carl"):
         with open_bank(tmp_path / "old", bank) as memory:
