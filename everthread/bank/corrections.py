@@ -6,6 +6,7 @@ Nothing is overwritten: a corrected line is retracted and replaced by another, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from everthread.bank.line_versions import get_recorded
@@ -68,12 +69,20 @@ def build_edit(store: UnitStore, bank: str, kind: str, number: int, text: str) -
     """Build the unit that replaces a current one with a new text.
 
     Raises:
+        BadInput: it is a fact with an attribute, whose text follows from its value.
         NotFound: there is no such current unit.
     """
     units = [unit for unit in store.units(bank, (kind,), only_current=True, ids=[number]) if unit.kind == kind]
     if not units:
         raise NotFound(f"bank {bank!r} has no current {kind} {number} that could be edited; read the current one")
-    return _with_text(units[0], text)
+    if kind == "fact" and units[0].metadata.get("attribute"):
+        raise BadInput(
+            f"the text of fact {number} can't be edited: it follows from the value; correct that with correct_fact, "
+            "`everthread facts correct` or on the page"
+        )
+    edited = _with_text(units[0], text)
+    is_corrected = kind == "fact" and "value" in edited.metadata  # by correct_fact, which says so there
+    return replace(edited, metadata={**edited.metadata, "value": text}) if is_corrected else edited
 
 
 def build_note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]:

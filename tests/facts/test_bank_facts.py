@@ -258,6 +258,19 @@ def test_sentences_of_a_model_are_facts_without_a_subject(memory: Memory) -> Non
     assert shown(memory) == ["Nora swims every evening"]
 
 
+def test_a_sentence_is_edited_as_a_unit_and_a_statement_is_not(memory: Memory) -> None:
+    (seq,) = tell(memory, "I live in Leeds.")
+    memory.add_unit(NewUnit("fact", "Nora swims every morning.", seq, seq, BEGUN))
+    sentence, home = sorted(memory.facts(), key=lambda fact: fact.attribute)
+    memory.correct_fact(sentence.id, "Nora swims every noon.")
+    unit = next(unit for unit in memory.units("fact", only_current=True) if "noon" in unit.text)
+    memory.edit_unit("fact", unit.id, "Nora swims every evening.")
+    assert memory.get_fact(sentence.id).value == "Nora swims every evening."
+    with pytest.raises(BadInput, match=f"the text of fact {home.id} can't be edited: it follows from the value"):
+        memory.edit_unit("fact", home.id, "Nora lives in York.")
+    assert memory.get_fact(home.id).value == "Leeds"
+
+
 # ------------------------------------------------------------------ asking
 
 
