@@ -16,6 +16,7 @@ from everthread.facts.types import Fact, Statement
 from everthread.text.word_lists import load_word_lists
 
 DEFAULT_LANGUAGE = "en"
+UNNAMED = "user"  # the speaker of lines by a person without a name
 _SENTENCES = load_word_lists(__file__)
 _NEEDS_ARTICLE = re.compile(r"(?!(?:an?|the|my|our|his|her|their|some|one|two|three|four|five|six|seven) )[a-z]")
 _PLURAL = re.compile(r"(?<![siu])s(?: (?:at|of|in|for|with) .*)?$")
@@ -89,7 +90,12 @@ def _clause(item: Statement | Fact, words: Mapping[str, Any], reader: str | None
         "{the value}": f"the {item.value}" if _NEEDS_ARTICLE.match(item.value) else item.value,
     }
     form = "you" if is_reader else "ended" if is_ended else "holds"
-    clause = re.sub(r"\{[a-z ]+\}", lambda match: forms[match[0]], _find_template(item.attribute, words, form))
+    template = _find_template(item.attribute, words, form)
+    clause = re.sub(r"\{[a-z ]+\}", lambda match: forms[match[0]], template)
+    for long, short in words["contractions"]:
+        clause = clause.replace(long, short)
+    if template.startswith("{subject}") and forms["{subject}"] != item.subject:
+        clause = clause[:1].upper() + clause[1:]
     return str(words["you_ended"]).format(clause=clause) if is_reader and is_ended else clause
 
 
@@ -109,12 +115,17 @@ def _find_template(attribute: str, words: Mapping[str, Any], form: str) -> str:
 
 def translate_name(name: str, words: Mapping[str, Any], reader: str | None = None) -> str:
     """Return a name, or a relation such as "Nora's sister" in the language of the words; "your sister" to its owner."""
+    if name == UNNAMED:
+        return str(words["user"])
     owner, separator, relation = name.rpartition("'s ")
     noun = words["relations"].get(relation)
     if separator and owner == reader:
         return str(words["of_you"]).format(relation=noun or relation)
-    if not separator or noun is None:
+    if not separator:
         return name
+    if noun is None:
+        return f"{translate_name(owner, words, reader)}{separator}{relation}"
+    noun = words["definite"].get(relation, noun)
     return str(words["of"]).format(owner=translate_name(owner, words, reader), relation=noun)
 
 

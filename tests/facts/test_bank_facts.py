@@ -582,7 +582,7 @@ def test_entities_are_merged_and_split_by_hand(memory: Memory) -> None:
     home = only(memory, attribute="home")
     assert memory.split_entity("user", home.statements).name == "user"
     assert shown(memory, subject="Nora") == ["Nora likes jazz"]
-    assert shown(memory, subject="user") == ["user lives in Leeds"]
+    assert shown(memory, subject="user") == ["The user lives in Leeds"]
     memory.merge_entities("user", "Nora")
     assert len(memory.facts("user")) == 2
 

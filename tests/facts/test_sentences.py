@@ -55,7 +55,7 @@ def test_a_statement_is_a_sentence(statement: Statement, sentence: str) -> None:
     [
         ("en", "Nora lives in Porto (since March 2024; before: Leeds).", "Nora's sister likes figs."),
         ("de", "Nora wohnt in Porto (seit März 2024; davor: Leeds).", "Schwester von Nora mag figs."),
-        ("es", "Nora vive en Porto (desde marzo de 2024; antes: Leeds).", "A hermana de Nora le gusta: figs."),
+        ("es", "Nora vive en Porto (desde marzo de 2024; antes: Leeds).", "A la hermana de Nora le gusta: figs."),
         ("zh", "Nora住在Porto（从2024年3月起；之前：Leeds）。", "Nora的姐妹喜欢figs。"),
         ("fr", "Nora lives in Porto (since March 2024; before: Leeds).", "Nora's sister likes figs."),
     ],
@@ -64,6 +64,25 @@ def test_facts_are_written_in_the_language_of_the_talk(language: str, home: str,
     leeds = state("home", "Leeds", said_at=datetime(2023, 1, 1, tzinfo=UTC))
     facts = build_facts([leeds, state("home", "Porto", id=2), state("likes", "figs", "Nora's sister", id=3)])
     assert [describe_fact(fact, language) for fact in facts[1:]] == [home, relation]
+
+
+@pytest.mark.parametrize(
+    ("language", "subject", "sentence"),
+    [
+        ("en", "user", "The user lives in Porto."),
+        ("en", "user's sister", "The user's sister lives in Porto."),
+        ("de", "user", "Die Person wohnt in Porto."),
+        ("de", "user's sister", "Schwester von der Person wohnt in Porto."),
+        ("es", "user", "La persona vive en Porto."),
+        ("es", "Nora's brother's sister", "La hermana del hermano de Nora vive en Porto."),
+        ("es", "vera", "vera vive en Porto."),
+        ("zh", "user", "用户住在Porto。"),
+    ],
+)
+def test_a_subject_that_is_no_name_has_an_article_and_none_is_called_user(
+    language: str, subject: str, sentence: str
+) -> None:
+    assert describe_statement(state("home", "Porto", subject), language) == sentence
 
 
 def test_what_was_replaced_names_the_next_value() -> None:
