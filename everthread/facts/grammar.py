@@ -40,7 +40,7 @@ CLAUSES = (
     "asks_name",
     "named",
 )
-BLOCKS = ("line", "sentence", "before", "after")
+BLOCKS = ("line", "story", "sentence", "before", "after")
 
 Gender = Literal["f", "m", "n", ""]
 
@@ -107,6 +107,8 @@ class Pattern:
         joins: whether they may go on with the subject of the clause before: "and love hiking".
         reported: whether they may be in reported speech: "she says it's asthma and put me on salbutamol".
         of_known: whether they only end what is known to hold.
+        of_speaker: whether the value is the speaker's name: "I'm Nora", said by Nora.
+        presupposed: whether they hold in questions and conditions too: "if my sister Mia comes".
         answers: what the question must have that the line answers; such a pattern needs no subject.
         replaces: whether they only state a new value of an attribute that has one: "switched to geology".
         context: what must be somewhere in the line, if not nothing.
@@ -126,6 +128,8 @@ class Pattern:
     joins: bool = True
     reported: bool = False
     of_known: bool = False
+    of_speaker: bool = False
+    presupposed: bool = False
     answers: re.Pattern[str] | None = None
     replaces: bool = False
     context: re.Pattern[str] | None = None
@@ -165,7 +169,8 @@ class Grammar:
             is who or what the next clauses are about: "we adopted a dog, it's called …".
         persons: mentions of people, with the same groups.
         line_block: with it in a line, the line states nothing.
-        sentence_block: with it in a sentence, the sentence states nothing.
+        story_block: with it in a sentence, the sentence is about what is made up, and states nothing.
+        sentence_block: with it in a sentence, the sentence states nothing but what it presupposes.
         before_block: with it in a sentence before a clause, the clause states nothing.
         after_block: with it in a sentence after a value, the clause states nothing.
         leading: what is cut off before a value: articles and possessives.
@@ -200,6 +205,7 @@ class Grammar:
     heads: Mapping[str, re.Pattern[str]]
     persons: re.Pattern[str]
     line_block: re.Pattern[str]
+    story_block: re.Pattern[str]
     sentence_block: re.Pattern[str]
     before_block: re.Pattern[str]
     after_block: re.Pattern[str]
@@ -287,7 +293,7 @@ class _Builder:
             has_capital_nouns=bool(table["clauses"].get("has_capital_nouns", False)),
             heads=heads,
             persons=self._compile(self.macros["person"]),
-            **{f"{name}_block": self._compile(table["blocks"][name]) for name in BLOCKS},
+            **{f"{name}_block": self._compile(table["blocks"].get(name, NEVER)) for name in BLOCKS},
             **{name: self._compile(self.macros[name]) for name in ("leading", "never")},
             separators=self._compile(["{last_separator}", "{separator}"]),
             relations=self.relations,

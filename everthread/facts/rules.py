@@ -130,6 +130,7 @@ class _Sentence:
     before: Sequence[_Sentence]  # the sentences before it
     referents: list[Referent] | None = None
     is_blocked: bool | None = None  # whether the sentence states nothing, as a question
+    is_story: bool = False  # whether it is about what is made up
     current: Referent | None = None  # what a clause without a subject is about
     is_lost: bool = False  # whether such a clause is about one that isn't known
     last_subject: Referent | None = None  # of its last clause that has one
@@ -190,6 +191,8 @@ class _Sentence:
         return []
 
     def _identify_mention(self, match: re.Match[str]) -> Referent | None:
+        if human := match.groupdict().get("human"):
+            return self._find_named(human, match.end())
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
@@ -362,7 +365,11 @@ class _Sentence:
 
     def _is_blocked(self, pattern: Pattern, start: int, end: int) -> bool:
         if self.is_blocked is None:
-            self.is_blocked = self.grammar.sentence_block.search(self.text) is not None or is_question_only(self.text)
+            self.is_story = self.grammar.story_block.search(self.text) is not None
+            is_question = self.grammar.sentence_block.search(self.text) is not None or is_question_only(self.text)
+            self.is_blocked = self.is_story or is_question
+        if pattern.presupposed:
+            return self.is_story
         if self.is_blocked:
             return True
         if not pattern.reported and self.grammar.before_block.search(self.text, 0, start) is not None:
@@ -384,7 +391,8 @@ class _Sentence:
         if groups.get("pronoun"):
             return self._find_antecedent(self.grammar.pronouns[groups["pronoun"].lower()], match.start())
         if groups.get("relative"):
-            return self._find_adjacent(match.start())
+            adjacent = self._find_adjacent(match.start())
+            return adjacent if adjacent and (adjacent.relation or adjacent.name != adjacent.name.lower()) else None
         if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
             known = self.names.spelling.get(name.lower(), name)
             return Referent(known, self.names.genders.get(known, ""), end=match.end())
@@ -439,11 +447,16 @@ class _Sentence:
             if referent.gender in (gender, "") or not gender
         }
         if len(found) != 1:
-            return None
+            return None if here else self._find_last_subject(found)
         referent = next(iter(found.values()))
         if not (referent.is_certain or self.names.is_known(referent.name)):
             return None
         return replace(referent, name=self.names.aliases.get(referent.name, referent.name))
+
+    def _find_last_subject(self, found: Mapping[str, Referent]) -> Referent | None:
+        """Return the subject of the sentence before in the line, if it is one of those found."""
+        subject = self.before[-1].last_subject if self._goes_on_in_line() else None
+        return found.get(subject.name) if subject is not None else None
 
     def _find_adjacent(self, start: int) -> Referent | None:
         """Return the one whose mention ends where a relative clause begins."""
@@ -461,6 +474,8 @@ class _Sentence:
         moment, is_event = (None, False) if is_timeless else self._find_moment(pattern, match, start)
         for name, attribute, value in self._list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
+                continue
+            if pattern.of_speaker and value.split()[0].lower() != self.line.speaker.split()[0].lower():
                 continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
                 continue
@@ -502,6 +517,9 @@ class _Sentence:
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
             yield from self._list_relatives(groups["kin"] or "", names, subject)
+        if (role := groups.get("role")) and not subject.is_speaker and subject.relation is None:
+            attribute = self.grammar.relations[" ".join(role.lower().split())].attribute
+            yield self.line.speaker, attribute, subject.name
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, self._favourite(groups["favourite_kind"]), value
