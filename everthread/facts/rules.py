@@ -193,6 +193,8 @@ class _Sentence:
     def _identify_mention(self, match: re.Match[str]) -> Referent | None:
         if human := match.groupdict().get("human"):
             return self._find_named(human, match.end())
+        if match.groupdict().get("betrothed"):
+            return self._identify_relative(match, {"relation": "partner"}, self._identify_betrothed(match))
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
@@ -204,6 +206,10 @@ class _Sentence:
         if not name or not (match["other"] or is_name):
             return None
         return Referent(name, is_certain=is_alone, end=match.end())
+
+    def _identify_betrothed(self, match: re.Match[str]) -> Referent:
+        name = match["betrothed_name"]
+        return self._speaker() if name is None else self._find_named(name, match.end())
 
     # -------------------------------------------------------------- clauses
 
