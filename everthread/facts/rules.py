@@ -436,6 +436,7 @@ class _Sentence:
         relation = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())]
         name = (
             groups.get("relation_name")
+            or groups.get("relation_small")
             or self.names.find_relative(owner.name, relation)
             or f"{owner.name}{POSSESSIVE}{relation.noun}"
         )
@@ -461,7 +462,8 @@ class _Sentence:
 
     def _find_last_subject(self, found: Mapping[str, Referent]) -> Referent | None:
         """Return the subject of the sentence before in the line, if it is one of those found."""
-        subject = self.before[-1].last_subject if self._goes_on_in_line() else None
+        has_strangers = any(not (each.is_certain or self.names.is_known(each.name)) for each in found.values())
+        subject = self.before[-1].last_subject if self._goes_on_in_line() and not has_strangers else None
         return found.get(subject.name) if subject is not None else None
 
     def _find_adjacent(self, start: int) -> Referent | None:
