@@ -191,9 +191,10 @@ class _Sentence:
         return []
 
     def _identify_mention(self, match: re.Match[str]) -> Referent | None:
-        if human := match.groupdict().get("human"):
+        groups = match.groupdict()
+        if human := groups.get("human") or groups.get("titled") or groups.get("human_subject"):
             return self._find_named(human, match.end())
-        if match.groupdict().get("betrothed"):
+        if groups.get("betrothed"):
             return self._identify_relative(match, {"relation": "partner"}, self._identify_betrothed(match))
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
