@@ -107,7 +107,6 @@ class Pattern:
         joins: whether they may go on with the subject of the clause before: "and love hiking".
         reported: whether they may be in reported speech: "she says it's asthma and put me on salbutamol".
         of_known: whether they only end what is known to hold.
-        of_speaker: whether the value is the speaker's name: "I'm Nora", said by Nora.
         presupposed: whether they hold in questions and conditions too: "if my sister Mia comes".
         answers: what the question must have that the line answers; such a pattern needs no subject.
         replaces: whether they only state a new value of an attribute that has one: "switched to geology".
@@ -128,7 +127,6 @@ class Pattern:
     joins: bool = True
     reported: bool = False
     of_known: bool = False
-    of_speaker: bool = False
     presupposed: bool = False
     answers: re.Pattern[str] | None = None
     replaces: bool = False

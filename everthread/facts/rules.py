@@ -484,8 +484,6 @@ class _Sentence:
         for name, attribute, value in self._list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
                 continue
-            if pattern.of_speaker and value.split()[0].lower() != self.line.speaker.split()[0].lower():
-                continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
                 continue
             made = self._make(name, attribute, value, pattern.confidence, ends=pattern.ends)
