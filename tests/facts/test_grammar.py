@@ -9,9 +9,9 @@ from everthread.facts.grammar import FOLDER, Grammar, load_grammar
 
 LANGUAGES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 GROUPS = {
-    *("speaker", "relation", "relation_name", "name", "pronoun", "relative", "other", "acquaintance"),
+    *("speaker", "relation", "relation_name", "relation_small", "name", "pronoun", "relative", "other", "acquaintance"),
     *("possessor_speaker", "possessor_pronoun", "possessor_name"),
-    *("kin", "names", "names_too", "favourite", "favourite_kind", "count"),
+    *("kin", "role", "names", "names_too", "favourite", "favourite_kind", "count"),
 }
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread.facts.attributes import is_known
+from everthread.facts.attributes import RELATIONS, is_known
 from everthread.facts.rules import MAX_CHARS, read_statements
 from everthread.facts.types import Statement
 from everthread.types import Line, Role
@@ -34,7 +34,11 @@ STATED = {
     "originally from Tallinn": "Nora | origin | Tallinn",
     "I'm a weaver, 52": "Nora | occupation | weaver; Nora | age | 52",
     "Our lodger Casper lives in Delft": "Casper | home | Delft",
-    "My brother's wife Ylva is a potter": "Ylva | occupation | potter",
+    "My brother's wife Ylva is a potter": "Nora's brother | partner | Ylva; Ylva | occupation | potter",
+    "She lives in Hull, where my aunt Ida works": "Nora | aunt | Ida",
+    "A friend of mine, Sunita, is vegan": "Nora | friend | Sunita; Sunita | diet | vegan",
+    "I've worked for First Bus for ten years": "Nora | employer | First Bus | 2014",
+    "My wife's a nurse. Her name's Ada": "Ada | occupation | nurse; Nora | partner | Ada",
     # schools and fields
     "I'm a botany student": "Nora | field | botany",
     "I'm at Ashdown uni studying geology": "Nora | school | Ashdown uni; Nora | field | geology",
@@ -267,7 +271,18 @@ def test_a_line_without_facts_states_nothing(text: str) -> None:
 def test_a_frame_takes_the_facts_of_a_sentence_away(frame: str) -> None:
     for text in STATED:
         if ". " not in text and "!" not in text and "?" not in text:
-            assert list(map(show, read(frame.format(text.rstrip("."))))) == []
+            found = read(frame.format(text.rstrip(".")))
+            assert [show(each) for each in found if each.attribute not in RELATIONS | {"kind"}] == []
+
+
+@pytest.mark.parametrize("text", ["Should I tell my sister Mia?", "If my sister Mia comes, we dance"])
+def test_a_question_and_a_condition_say_who_a_relative_is(text: str) -> None:
+    assert list(map(show, read(text))) == ["Nora | sister | Mia"]
+
+
+@pytest.mark.parametrize("text", ["She said: 'my sister Mia sings'", "Imagine my sister Mia as a pirate"])
+def test_a_quote_and_a_story_do_not_say_who_a_relative_is(text: str) -> None:
+    assert read(text) == []
 
 
 def test_values_are_words_of_the_line_and_attributes_are_known() -> None:
