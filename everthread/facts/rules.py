@@ -195,7 +195,9 @@ class _Sentence:
         if human := groups.get("human") or groups.get("titled") or groups.get("human_subject"):
             return self._find_named(human, match.end())
         if groups.get("betrothed"):
-            return self._identify_relative(match, {"relation": "partner"}, self._identify_betrothed(match))
+            owner = groups["betrothed_name"]
+            found = self._speaker() if owner is None else self._find_named(owner, match.end())
+            return self._identify_relative(match, {"relation": "partner"}, found)
         name = match["other"] or match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
@@ -207,10 +209,6 @@ class _Sentence:
         if not name or not (match["other"] or is_name):
             return None
         return Referent(name, is_certain=is_alone, end=match.end())
-
-    def _identify_betrothed(self, match: re.Match[str]) -> Referent:
-        name = match["betrothed_name"]
-        return self._speaker() if name is None else self._find_named(name, match.end())
 
     # -------------------------------------------------------------- clauses
 
@@ -413,8 +411,6 @@ class _Sentence:
 
     def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> Referent | None:
         """Return who "my", "Mia's" or "her" means."""
-        if groups.get("possessor_speaker"):
-            return self._speaker()
         if pronoun := groups.get("possessor_pronoun"):
             return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
         if name := groups.get("possessor_name"):
@@ -435,12 +431,8 @@ class _Sentence:
         if owner is None:
             return None
         relation = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())]
-        name = (
-            groups.get("relation_name")
-            or groups.get("relation_small")
-            or self.names.find_relative(owner.name, relation)
-            or f"{owner.name}{POSSESSIVE}{relation.noun}"
-        )
+        given = groups.get("relation_name") or groups.get("relation_small")
+        name = given or self.names.find_relative(owner.name, relation) or f"{owner.name}{POSSESSIVE}{relation.noun}"
         self.names.genders.setdefault(name, relation.gender)
         return Referent(name, relation.gender, (owner.name, relation.attribute), end=match.end())
 
