@@ -264,15 +264,17 @@ def fit(
 ) -> None:
     """Fit the weights and the gate on a DATASET, and report them on conversations left out.
 
-    Each conversation is measured with weights fitted on all the others; the weights printed are fitted on all.
+    Each conversation is measured with weights fitted on all the others; the weights printed are fitted on all. English
+    conversations are fitted together with the development part of our own, in `bench corpus`.
     For madial this is the Chinese part, with the Chinese first facts in two banks.
     """
     mixed = datasets.locomo(mix) if mix else []
     chinese = dataset == "madial"
     conversations = select_conversations(_load_chinese(path), only) if chinese else LOADERS[dataset](path, only)
-    result = cross_validate(
-        conversations, ctx.find_root().obj["embedder"], mixed, language="zh" if chinese else "en", by_words=words
-    )
+    talk: corpus.Talk = "assistant" if any(map(corpus.has_bot, conversations)) else "people"
+    ours = [] if chinese else corpus.load_corpus("development", talk=talk)
+    language: Any = "zh" if chinese else "en"
+    result = cross_validate(conversations, ctx.find_root().obj["embedder"], mixed, ours, language, words)
     show(result.json(), result.text(), as_json)
 
 

@@ -1,4 +1,4 @@
-"""Loads a corpus of long conversations with questions, written for this project; its README tells more.
+"""Loads a corpus of long conversations with questions, written for this project; more is in its README.
 
 A third of it, `held_out`, is neither trained on nor looked at while recall is developed.
 """

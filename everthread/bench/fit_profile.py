@@ -37,10 +37,11 @@ SMALL_BANK_LINES = (3, 10, 30, 100)  # lines of the small banks, in turn
 # In a small bank, rejecting foreign questions matters more than accepting own ones: the weight of own questions
 # relative to foreign ones.
 SMALL_BANK_ODDS = 0.3
-MIXED_WEIGHT = 0.4  # share of the total weight given to mixed-in questions
+MIXED_WEIGHT = 0.2  # share of the total weight given to mixed-in questions
 FRIEND_SIGNALS = (
     "cosine",
     "cosine_near",
+    "cosine_window",
     "cosine_session",
     "bm25_window",
     "bm25_session",
@@ -57,20 +58,23 @@ FRIEND_SIGNALS = (
     "experience",
     "token_match",
 )
-ASSISTANT_SIGNALS = (
+MESSAGE_SIGNALS = (  # those that have other weights for a long message
     "cosine",
     "cosine_near",
+    "cosine_window",
     "cosine_session",
     "bm25_window",
     "bm25_session",
     "asks",
     "length",
     "person",
-    "day",
-    "near_day",
-    "month",
-    "time",
+    "answers",
+    "first_person",
+    "experience",
+    "token_match",
 )
+ASSISTANT_SIGNALS = (*MESSAGE_SIGNALS, "day", "near_day", "month", "time")
+MESSAGE = "message "  # before the name of a signal: what it weighs more for a message
 WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # signals for an embedder that can't read the question
 GLOSS_SIGNALS = ("cosine", *WORD_SIGNALS)  # for one that reads only the question's gloss
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
@@ -81,7 +85,8 @@ ONLY_SOME = ("uncovered", "unmatched", "query_length")
 EVIDENCE = tuple(name for name in relevance.EVIDENCE_NAMES if name not in ONLY_SOME)
 
 Floats = npt.NDArray[np.float64]
-SOURCE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # of questions put to each kind of bank, in fitting the gate
+# Of the questions put to each kind of bank, in fitting the gate; the first two also in fitting the weights.
+SOURCE_WEIGHTS = {"full": 1.0, "corpus": 0.4, "small": 0.5, "first": 1.0}
 KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 
 
@@ -108,7 +113,12 @@ AMONG_FRIENDS = FitSettings(
     order_only=FRIENDS_ORDER_ONLY,
     small_bank_odds=0.38,  # keeps as many questions about first facts as 0.3 did without unmatched words
 )
-WITH_ASSISTANT = FitSettings(ASSISTANT_SIGNALS, ridge=0.1, evidence=(*EVIDENCE, "uncovered"))
+WITH_ASSISTANT = FitSettings(
+    (*ASSISTANT_SIGNALS, *(MESSAGE + name for name in MESSAGE_SIGNALS)),
+    ridge=0.1,
+    evidence=(*EVIDENCE, "uncovered", "unmatched"),
+    order_only=frozenset(MESSAGE + name for name in MESSAGE_SIGNALS),
+)
 # With words alone, a gate that accepts nearly all own questions accepts nearly all foreign ones too, so the share of
 # foreign questions sets the threshold. In small banks few of those are accepted anyway.
 BY_WORDS = FitSettings(
@@ -132,7 +142,9 @@ class Trial:
     asker: str  # the conversation that the question is from
     bank: str
     kind: str  # own, unchanged or mapped; the last two are foreign questions
-    source: str  # of the bank: full or small (a whole conversation, or part of one), or first (one of `first_facts`)
+    # Of the bank: full or small (a whole conversation, or part of one), corpus (a whole one of our corpus), or first
+    # (one of `first_facts`).
+    source: str
     gold: int  # number of lines that answer it, candidates or not
     example: Example
     evidence: Mapping[str, float]
@@ -158,12 +170,14 @@ class FitResult:
     """The weights fitted on all conversations, and the results on held-out conversations."""
 
     weights: Mapping[str, float]
+    message_weights: Mapping[str, float]
     query_model: Mapping[str, float]
     hit_model: Mapping[str, float]
     threshold: float
     questions: int
     recall: Mapping[int, float]  # k -> share
     curve: Sequence[GateRates]
+    corpus: tuple[Mapping[int, float], Sequence[GateRates]] | None  # recall and curve, if it was given
     small: Mapping[str, GateRates]  # at the threshold, in small banks
     banks: Mapping[str, tuple[Mapping[int, float], GateRates]]  # by conversation: recall, and gate at the threshold
 
@@ -173,6 +187,9 @@ class FitResult:
                 "questions": self.questions,
                 "recall": _percents(self.recall),
                 "gate": [point.json() for point in self.curve],
+                "corpus": None
+                if self.corpus is None
+                else {"recall": _percents(self.corpus[0]), "gate": [point.json() for point in self.corpus[1]]},
                 "gate_in_small_banks": {name: point.json() for name, point in self.small.items()},
                 "banks": {
                     name: {"recall": _percents(recall), "gate": point.json()}
@@ -181,6 +198,7 @@ class FitResult:
             },
             "head": {
                 "weights": self.weights,
+                "message_weights": self.message_weights,
                 "whole": self.query_model,
                 "hit": self.hit_model,
                 "threshold": self.threshold,
@@ -192,6 +210,7 @@ class FitResult:
             [
                 f"each conversation left out in turn, {self.questions} questions: {_format_recall(self.recall)}",
                 *(f"  gate {point.text()}" for point in self.curve),
+                *self._corpus_text(),
                 *(f"  in {name}, at the threshold: {point.text()}" for name, point in self.small.items()),
                 *(
                     f"  {name}: {_format_recall(recall)}, gate {point.text()}"
@@ -202,11 +221,18 @@ class FitResult:
             ]
         )
 
+    def _corpus_text(self) -> list[str]:
+        if self.corpus is None:
+            return []
+        recall, curve = self.corpus
+        return [f"  the corpus: {_format_recall(recall)}", *(f"    gate {point.text()}" for point in curve)]
+
 
 def cross_validate(
     conversations: Sequence[AnnotatedConversation],
     embedder: Embedder | str | None = None,
     mixed: Sequence[AnnotatedConversation] = (),
+    corpus: Sequence[AnnotatedConversation] = (),
     language: Language = "en",
     by_words: bool = False,
 ) -> FitResult:
@@ -216,6 +242,7 @@ def cross_validate(
         conversations: with their questions.
         embedder: default: the configured one.
         mixed: conversations whose questions affect the weights only, with MIXED_WEIGHT of the weight.
+        corpus: further conversations, each left out in turn as well, with a weight of their own (SOURCE_WEIGHTS).
         language: of the conversations; an embedder that reads only English gets glosses of Chinese ones.
         by_words: without the cosine of the gloss, as for a language without glosses; in Chinese.
 
@@ -234,11 +261,13 @@ def cross_validate(
     if language == "zh" and model.multilingual:
         raise BadInput(f"{model.name} reads Chinese; fit on glosses and words with minilm or hash")
     trials = list(_ask_all(conversations, model, kind.names))
+    for trial in _ask_all(corpus, model, kind.names):
+        trials.append(replace(trial, source="corpus") if trial.source == "full" else trial)
     first_trials = list(_ask_first_facts(model, kind.names, assistant, language))
     extra = [trial.example for trial in _ask_all(mixed, model, kind.names, foreign=False)]
     held_out = {
         conversation.id: _fit_profile(leave_out(trials, conversation.id) + first_trials, extra, kind)
-        for conversation in conversations
+        for conversation in (*conversations, *corpus)
     }
     final = _fit_profile(trials + first_trials, extra, kind)
     for name in {trial.bank for trial in first_trials}:  # these affect only the curve, not the weights
@@ -257,7 +286,10 @@ def _measure_fit(
 ) -> FitResult:
     """Return the final numbers, and the results of each bank with the numbers that were fitted without it."""
     kind = final.kind
-    own = [trial for trial in trials if trial.kind == "own" and trial.source == "full"]
+    own = {
+        source: [trial for trial in trials if (trial.kind, trial.source) == ("own", source)]
+        for source in ("full", "corpus")
+    }
     probabilities = {
         source: _compute_probabilities(
             [trial for trial in (*trials, *first_trials) if trial.source == source], held_out
@@ -265,29 +297,33 @@ def _measure_fit(
         for source in SOURCE_WEIGHTS
     }
     threshold = _choose_threshold(probabilities["full"], kind)
+    weights = dict(zip(kind.names, _round(final.weights), strict=True))
+    at_threshold = {
+        f"parts of {' to '.join(map(str, SMALL_BANK_LINES[:: len(SMALL_BANK_LINES) - 1]))} lines": "small",
+        "the first things people tell a bot": "first",
+        **({"the corpus": "corpus"} if own["corpus"] else {}),
+    }
     return FitResult(
-        weights=dict(zip(kind.names, _round(final.weights), strict=True)),
+        weights={name: weight for name, weight in weights.items() if not name.startswith(MESSAGE)},
+        message_weights={
+            name.removeprefix(MESSAGE): weight for name, weight in weights.items() if name.startswith(MESSAGE)
+        },
         query_model=dict(zip(("bias", *kind.evidence), _round(final.query_model), strict=True)),
         hit_model=dict(zip(("bias", "score_share"), _round(final.hit_model), strict=True)),
         threshold=round(threshold, 3),
-        questions=len(own),
-        recall=_compute_recall(own, held_out),
-        curve=[
-            _gate_rates(probabilities["full"], float(np.quantile(probabilities["full"]["own"], 1 - kept)))
-            for kept in kind.kept_shares
-        ],
+        questions=len(own["full"]),
+        recall=_compute_recall(own["full"], held_out),
+        curve=_gate_curve(probabilities["full"], kind),
+        corpus=(_compute_recall(own["corpus"], held_out), _gate_curve(probabilities["corpus"], kind))
+        if own["corpus"]
+        else None,
         banks={
             conversation.id: _measure_bank(
                 [trial for trial in trials if trial.bank == conversation.id], held_out, threshold
             )
             for conversation in conversations
         },
-        small={
-            f"parts of {' to '.join(map(str, SMALL_BANK_LINES[:: len(SMALL_BANK_LINES) - 1]))} lines": _gate_rates(
-                probabilities["small"], threshold
-            ),
-            "the first things people tell a bot": _gate_rates(probabilities["first"], threshold),
-        },
+        small={name: _gate_rates(probabilities[source], threshold) for name, source in at_threshold.items()},
     )
 
 
@@ -395,6 +431,8 @@ def _foreign_texts(
 def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     candidates, signals = bank.reader.measure_candidates(Query(text))
     signals, unmatched = bank.reader.measure_best(candidates, signals, names)
+    share = candidates.parsed.message_share
+    signals |= {MESSAGE + name: share * values for name, values in signals.items()}
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
     evidence = relevance.collect_evidence(candidates, signals, np.zeros(len(matrix), np.float32), unmatched)
@@ -421,18 +459,23 @@ def leave_out(trials: Sequence[Trial], name: str) -> list[Trial]:
 
 
 def _fit_profile(trials: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) -> _FittedProfile:
-    """Fit the weights on the questions to full banks and the extra ones, and the curves on these trials."""
-    examples = [
-        trial.example for trial in trials if trial.kind == "own" and trial.source == "full" and len(trial.example.gold)
-    ]
-    importance = MIXED_WEIGHT / (1 - MIXED_WEIGHT) * len(examples) / max(len(extra), 1)
+    """Fit the weights on the questions to whole banks and the extra ones, and the curves on these trials."""
+    examples = [example for source in ("full", "corpus") for example in _weigh_examples(trials, source)]
+    importance = MIXED_WEIGHT / (1 - MIXED_WEIGHT) * sum(each.importance for each in examples) / max(len(extra), 1)
     mixed = [replace(example, importance=importance) for example in extra if len(example.gold)]
     fitted = fit(examples + mixed, kind.ridge)
     weights = np.array([kind.given.get(name, weight) for name, weight in zip(kind.names, fitted, strict=True)])
     shares = np.concatenate([relevance.log_softmax(example.signals @ weights) for example in examples])
     gold = np.concatenate([_is_gold(example) for example in examples])
-    bias, slope = logistic(shares[:, None], gold, np.ones(len(shares)))
+    importances = np.concatenate([np.full(len(example.signals), example.importance) for example in examples])
+    bias, slope = logistic(shares[:, None], gold, importances)
     return _FittedProfile(kind, weights, _fit_gate(trials, weights, kind), np.array([bias, *slope]))
+
+
+def _weigh_examples(trials: Sequence[Trial], source: str) -> list[Example]:
+    """Return the own questions to one kind of bank whose gold is among the candidates, with its weight in all."""
+    own = [each.example for each in trials if (each.kind, each.source) == ("own", source) and len(each.example.gold)]
+    return [replace(example, importance=SOURCE_WEIGHTS[source] / len(own)) for example in own]
 
 
 def _fit_gate(trials: Sequence[Trial], weights: Floats, kind: FitSettings) -> Floats:
@@ -507,6 +550,10 @@ def _compute_probabilities(trials: Sequence[Trial], held_out: Mapping[str, _Fitt
         for kind in ("own", "unchanged", "mapped")
     )
     return {"own": own, "unchanged": unchanged, "mapped": mapped if len(mapped) else unchanged}
+
+
+def _gate_curve(probabilities: Mapping[str, Floats], kind: FitSettings) -> list[GateRates]:
+    return [_gate_rates(probabilities, float(np.quantile(probabilities["own"], 1 - kept))) for kept in kind.kept_shares]
 
 
 def _gate_rates(probabilities: Mapping[str, Floats], threshold: float) -> GateRates:

@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float32]
 MAX_DIET_LINES = 60  # that are read for a request about food
 NO_SEQS = np.empty(0, np.int64)
 MAX_EXHAUSTIVE_LINES = 1200  # up to this size of a bank, every line is a candidate
-DENSE_CANDIDATES = 400  # nearest in meaning; more if more hits are wanted
+DENSE_CANDIDATES = 440  # nearest in meaning; more if more hits are wanted
 LEXICAL_CANDIDATES = 400  # found by terms; likewise
 MAX_TERMS = 24  # the rarest terms of a long query; values from 12 to 40 changed only the time
 # A Chinese word of two characters has three terms; on Chinese dialogues, recall at 10 was 9 points lower with 24.
@@ -191,13 +191,16 @@ def _read_cosines(
     is_candidate: npt.NDArray[np.bool_],
     exclude: Seqs | None,
 ) -> Floats:
-    """Read (R,) the cosines of candidates and adjacent rows to a query; NaN for other rows, which no signal needs, for
-    excluded lines and for those without a vector."""
+    """Read (R,) the cosines to a query of candidates, the two rows before each and the one after it.
+
+    NaN for other rows, which no signal needs, for excluded lines and for those without a vector.
+    """
     cosine = np.full(len(seqs), np.nan, np.float32)
     if vector is not None:
         is_needed = is_candidate.copy()
         is_needed[1:] |= is_candidate[:-1]
         is_needed[:-1] |= is_candidate[1:]
+        is_needed[:-2] |= is_candidate[2:]
         if exclude is not None:
             is_needed &= ~is_member(seqs, exclude)
         cosine[is_needed] = store.cosines(bank, model, vector, seqs[is_needed])

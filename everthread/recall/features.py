@@ -1,4 +1,4 @@
-"""The features of candidate lines: seventeen signals, and their weighted sum, the score. Pure.
+"""The features of candidate lines: eighteen signals, and their weighted sum, the score. Pure.
 
 `statements` has three more, which are read from the texts of the best candidates, and `token_match` one, from the codes
 of their words.
@@ -34,6 +34,7 @@ Signals = dict[str, Floats]  # name -> (C,)
 SIGNALS = (
     "cosine",  # of the query to the nearest piece of the line
     "cosine_near",  # mean over the line and its two neighbours in the session
+    "cosine_window",  # mean over the line and its neighbours (WINDOW_WEIGHTS): short messages live from those before
     "cosine_session",  # of the best candidate in the session
     "bm25_window",  # over the line and its neighbours (WINDOW_WEIGHTS), divided by the root of the query's idf mass
     "bm25_session",  # over the whole session, divided likewise
@@ -69,10 +70,12 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
     echoes = _find_echoes(candidates, adjacent)
     cosine = np.where(np.isnan(candidates.cosine), UNKNOWN_COSINE, candidates.cosine)
     without_echoes = np.where(echoes, UNKNOWN_COSINE, cosine)
+    near = cosine[row_indexes] + adjacent.values(without_echoes, -1) + adjacent.values(without_echoes, 1)
+    near_lines = 1 + adjacent.exists(-1) + adjacent.exists(1)
     return {
         "cosine": cosine[row_indexes],
-        "cosine_near": (cosine[row_indexes] + adjacent.values(without_echoes, -1) + adjacent.values(without_echoes, 1))
-        / (1 + adjacent.exists(-1) + adjacent.exists(1)),
+        "cosine_near": near / near_lines,
+        "cosine_window": (near + adjacent.values(without_echoes, -2)) / (near_lines + adjacent.exists(-2)),
         "cosine_session": _best_in_session(lines["session"], without_echoes[row_indexes]),
         **_lexical_signals(candidates, adjacent, echoes),
         "empty": ((lines["flags"] & UNINFORMATIVE) > 0).astype(np.float32),

@@ -12,6 +12,7 @@ The English lists of words are in `query_words.toml`, those of the other languag
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ from everthread.text.lexicon import ENGLISH, LEXICONS
 from everthread.text.line_features import SMALL_TALK, is_small_talk
 from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
 
+QUESTION_TERMS, MESSAGE_TERMS = 6, 20  # distinct terms up to which a query is a question, and from which a message
 MAX_QUERY_CHARS = 20_000  # a longer query is a document; the rest of it is ignored
 
 _WORDS = tomllib.loads(Path(__file__).with_name("query_words.toml").read_text(encoding="utf-8"))["en"]
@@ -97,6 +99,17 @@ class ParsedQuery:
     quoted_speakers: frozenset[str]
     request: Request
     is_broad: bool
+
+    @property
+    def message_share(self) -> float:
+        """How far the query is a long message, which lines match in other ways than a question: from 0 to 1."""
+        return message_share(len(self.terms))
+
+
+def message_share(terms: int) -> float:
+    """Return how far a query of this many distinct terms is a message, rather than a question: from 0 to 1."""
+    fewest, most = map(math.log1p, (QUESTION_TERMS, MESSAGE_TERMS))
+    return min(1.0, max(0.0, (math.log1p(terms) - fewest) / (most - fewest)))
 
 
 def parse_query(

@@ -21,6 +21,7 @@ from everthread.bench.fit_profile import (
     EVIDENCE,
     FRIEND_SIGNALS,
     KEPT_SHARES,
+    MESSAGE_SIGNALS,
     WORD_SIGNALS,
     FitResult,
     Trial,
@@ -104,7 +105,7 @@ def test_a_gate_that_keeps_less_lets_in_less(fitted: FitResult) -> None:
 
 def test_the_figures_come_as_json_and_as_text(fitted: FitResult) -> None:
     figures = fitted.json()
-    assert set(figures["head"]) == {"weights", "whole", "hit", "threshold"}
+    assert set(figures["head"]) == {"weights", "message_weights", "whole", "hit", "threshold"}
     assert figures["left_out"]["questions"] == 24
     assert list(figures["left_out"]["recall"]) == [str(k) for k in KS]
     assert set(figures["left_out"]["banks"]) == {each.id for each in FRIENDLY}
@@ -118,9 +119,25 @@ def test_conversations_with_an_assistant_have_other_signals_and_friends_may_be_m
     alone = cross_validate(ASSISTED, "hash")
     mixed = cross_validate(ASSISTED, "hash", FRIENDLY[3:])
     assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT_SIGNALS
-    assert tuple(alone.query_model) == ("bias", *EVIDENCE, "uncovered")
+    assert tuple(alone.query_model) == ("bias", *EVIDENCE, "uncovered", "unmatched")
+    assert tuple(alone.message_weights) == tuple(mixed.message_weights) == MESSAGE_SIGNALS
     assert alone.weights != mixed.weights
     assert alone.questions == mixed.questions == 18
+
+
+def test_our_own_conversations_are_fitted_as_well_and_each_is_measured_left_out() -> None:
+    fitted = cross_validate(FRIENDLY[:3], "hash", corpus=[FRIENDLY[3], replace(FRIENDLY[0], id="corpus")])
+    alone = cross_validate(FRIENDLY[:3], "hash")
+    assert fitted.questions == alone.questions == 18
+    assert fitted.weights != alone.weights
+    assert fitted.corpus is not None
+    assert alone.corpus is None
+    recall, curve = fitted.corpus
+    assert recall[50] == 1
+    assert len(curve) == len(KEPT_SHARES)
+    assert set(fitted.small) - set(alone.small) == {"the corpus"}
+    assert set(fitted.banks) == {each.id for each in FRIENDLY[:3]}
+    assert "  the corpus: R@1 " in fitted.text()
 
 
 def test_foreign_questions_are_asked_while_a_bank_grows_not_only_at_its_end() -> None:

@@ -70,11 +70,10 @@ class Naive:
 
     def signals(self, line: Line) -> dict[str, float]:
         previous = self.neighbour(line, -1)
-        around = [self.neighbour_cosine(other) for step in (-1, 1) if (other := self.neighbour(line, step))]
-        cosines = [self.cosine(line), *around]
         return {
             "cosine": self.cosine(line),
-            "cosine_near": sum(cosines) / len(cosines),
+            "cosine_near": self.mean_cosine(line, -1, 1),
+            "cosine_window": self.mean_cosine(line, -2, -1, 1),
             "cosine_session": max(
                 self.neighbour_cosine(other) for other in self.lines if other.session == line.session
             ),
@@ -96,6 +95,10 @@ class Naive:
             "first_person": self.speaks_as(line, Person.FIRST) * self.speaker(line),
             "experience": float(self.query.asks_what_happened and self.speaks_as(line, Person.EXPERIENCE)),
         }
+
+    def mean_cosine(self, line: Line, *steps: int) -> float:
+        around = [self.neighbour_cosine(other) for step in steps if (other := self.neighbour(line, step))]
+        return (self.cosine(line) + sum(around)) / (1 + len(around))
 
     def speaks_as(self, line: Line, least: Person) -> bool:
         return line.role != "assistant" and find_person(line.text) >= least

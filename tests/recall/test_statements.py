@@ -64,8 +64,8 @@ def test_only_the_best_lines_of_people_are_read_and_only_if_the_query_needs_them
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_texts_are_read_among_friends_only(tmp_path: Path, role: Role) -> None:
-    lines = [NewLine("Kites are fun.", "Bob"), NewLine("I flew a kite.", "Ann"), NewLine("Well done!", "Cy", role)]
+def test_texts_of_people_are_read_among_friends_and_with_a_bot(tmp_path: Path, role: Role) -> None:
+    lines = [NewLine("Kites are fun.", "Bob"), NewLine("I flew a kite.", "Ann"), NewLine("I flew one too!", "Cy", role)]
     with open_filled(tmp_path, lines) as memory:
-        hits = memory.recall("Where did Ann fly a kite?")
-        assert all(("experience" in hit.signals) == (role == "user") for hit in hits)
+        found = {hit.line.speaker: hit.signals["experience"] for hit in memory.recall("Where did Ann fly a kite?")}
+        assert found == {"Bob": 0, "Ann": 1, "Cy": float(role == "user")}

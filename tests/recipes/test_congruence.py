@@ -83,7 +83,7 @@ def texts(result: dict[str, Any]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("embedder", [HashEmbedder(512), Several(512)], ids=["a vector a text", "several vectors"])
+@pytest.mark.parametrize("embedder", [HashEmbedder(512), Several(384)], ids=["a vector a text", "several vectors"])
 @pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY)
 def test_both_stores_hold_the_same_and_nothing_of_removed_lines(
     recipe: Recipe, embedder: HashEmbedder, tmp_path: Path, database: str

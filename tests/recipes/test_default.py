@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall import statements
 from everthread.recall.features import SIGNALS
+from everthread.recall.query_parsing import MESSAGE_TERMS, QUESTION_TERMS, parse_query
 from everthread.recall.relevance import EVIDENCE_NAMES
 from everthread.recall.types import Query
 from everthread.recipes.default import Default, ScoringProfile
@@ -33,7 +37,12 @@ PROFILES = {
 def test_a_profile_has_finite_weights_of_known_signals_and_evidence(profile: ScoringProfile) -> None:
     assert set(profile.weights) <= {*SIGNALS, *statements.SIGNALS, "token_match"}
     assert set(profile.query_model.weights) <= set(EVIDENCE_NAMES)
-    numbers = [*profile.weights.values(), *profile.query_model.weights.values(), *profile.hit_model.weights.values()]
+    numbers = [
+        *profile.weights.values(),
+        *profile.message_weights.values(),
+        *profile.query_model.weights.values(),
+        *profile.hit_model.weights.values(),
+    ]
     assert all(map(math.isfinite, [*numbers, profile.query_model.bias, profile.hit_model.bias]))
     assert 0 < profile.threshold < 1
 
@@ -44,6 +53,24 @@ def test_meaning_and_words_both_raise_a_score(profile: ScoringProfile) -> None:
     assert profile.weights["bm25_window"] > 0
     assert profile.query_model.weights["cosine"] > 0
     assert profile.query_model.weights["best_score"] > 0
+
+
+def test_a_question_and_a_long_message_are_weighed_differently_and_what_is_between_in_proportion() -> None:
+    profile = replace(Default().assistant, weights={"cosine": 2.0, "day": 1.0}, message_weights={"cosine": 3.0})
+
+    def weigh(words: int) -> Mapping[str, float]:
+        text = " ".join(f"thing{number}" for number in range(words))
+        return profile.weigh(parse_query(text, (), datetime(2024, 5, 1, tzinfo=UTC)))
+
+    assert weigh(1) == weigh(QUESTION_TERMS) == {"cosine": 2.0, "day": 1.0}
+    assert weigh(MESSAGE_TERMS) == weigh(2 * MESSAGE_TERMS) == {"cosine": 5.0, "day": 1.0}
+    between = [weigh(words)["cosine"] for words in range(QUESTION_TERMS, MESSAGE_TERMS + 1)]
+    assert between == sorted(set(between))
+
+
+def test_only_with_an_assistant_are_messages_weighed_differently() -> None:
+    assert set(Default().assistant.message_weights) <= set(Default().assistant.weights)
+    assert [bool(profile.message_weights) for profile in PROFILES.values()] == [False, True, False, False]
 
 
 def test_a_context_considers_more_hits_than_stay_in_view() -> None:
@@ -80,8 +107,8 @@ def test_a_question_with_one_answer_gets_half_of_a_small_bank(tmp_path: Path) ->
     with Memory.open("nora", store=tmp_path, embedder=OnnxEmbedder(), recipe="default") as memory:
         importing.import_lines(memory, talk)
         context = memory.context("Where does Mia work?")
-        assert len(context.lines) == 11
-        assert context.tokens == 251
+        assert len(context.lines) == 10
+        assert context.tokens == 220
         assert "museum" in context.lines[2].text
         assert memory.stats().lines == 21
 

@@ -32,7 +32,7 @@ BEGUN = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=2)))
 WORDS = "fern garden the lighthouse ferry yesterday we 蕨类植物 May kite? running Ann's bread-knife".split()
 NAMES = count()
 SIGNAL_TOLERANCE = 5e-4
-COSINES = ("cosine", "cosine_near", "cosine_session")
+COSINES = ("cosine", "cosine_near", "cosine_window", "cosine_session")
 SCORE_TOLERANCE = SIGNAL_TOLERANCE * sum(Default().friends.weights[name] for name in COSINES)
 
 
