@@ -27,7 +27,7 @@ from everthread.stores.json_text import canonical_json
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import JSONValue, Metadata
 
-SURE_RELEVANCE = 0.25  # from here on a line that answers without a model is stated as a memory (docs/relevance.md)
+SURE_RELEVANCE = 0.3  # from here on a line that answers without a model is stated as a memory (docs/relevance.md)
 
 
 def get_record(metadata: Metadata) -> Mapping[str, Any] | None:
