@@ -2,7 +2,7 @@
 
 A file is TOML. `lines` is a text of rows "Name: text" below the date of their session, and `bot` the name of the
 speaker who is a bot, if there is one. `questions` and `broad` are questions, each with a part or several parts of the
-lines that answer it; `untold` are questions that no line answers. `language` is "en" unless it is given.
+lines that answer it; `untold` are questions that no line answers.
 """
 
 from __future__ import annotations
@@ -40,11 +40,6 @@ def read_bank(folder: Traversable, name: str, category: str) -> AnnotatedConvers
     ids = tuple(str(line.key) for line in lines)
     speakers = tuple(dict.fromkeys(line.speaker for line in lines))
     return AnnotatedConversation(name, lines, ids, questions, speakers, unrelated=tuple(bank["untold"]))
-
-
-def read_language(folder: Traversable, name: str) -> str:
-    """Return the language of one bank, as its code."""
-    return str(tomllib.loads(folder.joinpath(f"{name}.toml").read_text("utf-8")).get("language", "en"))
 
 
 def _read_lines(name: str, text: str, bot: str) -> Iterator[NewLine]:

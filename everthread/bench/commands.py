@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from itertools import cycle
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any
 
 import click
 
 from everthread import factory
 from everthread.bench import (
+    bank_commands,
     chat,
     comparison,
     corpus,
     datasets,
-    everyday,
     fact_command,
     goodai,
     goodai_datasets,
@@ -35,22 +34,26 @@ from everthread.bench import (
     store_parity,
     style,
     style_talk,
-    untold,
 )
 from everthread.bench.console import progress_bar, show, show_step
 from everthread.bench.dense import measure_dense
-from everthread.bench.first_facts import hide_among, load_first_facts, load_requests, merge
+from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit_profile import cross_validate
 from everthread.bench.madial import KS as MADIAL_KS
-from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation
 from everthread.bench.report import check_plot_path
-from everthread.bench.run import rename_accounts, rename_in_questions, run_benchmark
+from everthread.bench.report_commands import (
+    Command,
+    only_option,
+    report_options,
+    run_and_show,
+    select_conversations,
+)
+from everthread.bench.run import rename_accounts, rename_in_questions
 from everthread.cli.common import json_option
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 
-Command = TypeVar("Command", bound=Callable[..., None])
 LOADERS: dict[str, Callable[[Path, Sequence[str]], list[AnnotatedConversation]]] = {
     "locomo": datasets.locomo,
     "realmem": datasets.realmem,
@@ -58,7 +61,6 @@ LOADERS: dict[str, Callable[[Path, Sequence[str]], list[AnnotatedConversation]]]
     "longmemeval": datasets.longmemeval,
 }
 
-only_option = click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
 dataset_argument = click.argument("dataset", type=click.Choice(sorted(LOADERS)))
 path_argument = click.argument("path", type=click.Path(path_type=Path))
 
@@ -69,59 +71,13 @@ def bench() -> None:
 
 
 bench.add_command(fact_command.facts_)
+for own_banks in bank_commands.COMMANDS:
+    bench.add_command(own_banks)
 
 
 def dataset_options(command: Command) -> Command:
     """Add the options that all benchmarks of datasets share."""
     return path_argument(report_options(command))
-
-
-def report_options(command: Command) -> Command:
-    """Add the options of a benchmark that prints a report."""
-    for option in (
-        only_option,
-        json_option,
-        click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the curves (extra: bench)."),
-        click.option("--recipe", metavar="NAME", help="The recipe. Default: the configured one."),
-    ):
-        command = option(command)
-    return command
-
-
-def run_and_show(
-    ctx: click.Context,
-    /,
-    name: str,
-    conversations: list[AnnotatedConversation],
-    recipe: str | None,
-    as_json: bool,
-    plot: Path | None,
-    ks: Sequence[int] = KS,
-) -> None:
-    """Run the benchmark with a progress bar on standard error, and print the results."""
-    if not conversations:
-        raise BadInput(f"{name}: there is no conversation to ask about; check the path and --only")
-    settings = ctx.find_root().obj
-    with progress_bar(name) as show_progress:
-        report = run_benchmark(
-            conversations,
-            dataset=name,
-            recipe=recipe or settings["recipe"],
-            embedder=settings["embedder"],
-            progress=show_progress,
-            ks=ks,
-        )
-    show(report.json(), report.text(), as_json, ensure_ascii=False)
-    if plot is not None:
-        report.plot(plot)
-        click.echo(f"plot: {plot}", err=True)
-
-
-def select_conversations(
-    conversations: Iterable[AnnotatedConversation], only: Collection[str]
-) -> list[AnnotatedConversation]:
-    """Return the conversations with these ids; all of them if none is given."""
-    return [conversation for conversation in conversations if not only or conversation.id in only]
 
 
 def _add_dataset_command(name: str, description: str) -> None:
@@ -157,87 +113,6 @@ _add_dataset_command("locomo", "LoCoMo: two friends over months. PATH is its JSO
 _add_dataset_command("realmem", "RealMem: a person and an assistant. PATH is its folder or one file.")
 _add_dataset_command("realtalk", "REALTALK: two friends, real messages. PATH is its folder or one chat.")
 _add_dataset_command("longmemeval", "LongMemEval: one question to many sessions. PATH is its JSON file.")
-
-
-@bench.command("firsts")
-@report_options
-@click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True)
-@click.pass_context
-def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **options: Any) -> None:
-    """Measure recall of the first things people say to a bot, in small banks that come with Everthread."""
-    name = "firsts" if language == "en" else f"firsts-{language}"
-    run_and_show(ctx, name, select_conversations(load_first_facts(language), only), **options)
-
-
-@bench.command("requests")
-@report_options
-@click.option(
-    "--among", type=click.Path(path_type=Path), metavar="LOCOMO", help="Hide the lines in these conversations."
-)
-@click.pass_context
-def requests_(ctx: click.Context, /, only: tuple[str, ...], among: Path | None, **options: Any) -> None:
-    """Measure whether lasting facts are found for requests that name none of them, in banks that come with
-    Everthread."""
-    banks = select_conversations(load_requests(), only)
-    if among is not None:
-        banks = [hide_among(bank, other) for bank, other in zip(banks, cycle(datasets.locomo(among)), strict=False)]
-    run_and_show(ctx, "requests", banks, **options)
-
-
-@bench.command("corpus")
-@report_options
-@click.option("--part", type=click.Choice(get_args(corpus.Part)), default="development", show_default=True)
-@click.option("--language", default="en", show_default=True, metavar="CODE", help="Of the conversations, or `all`.")
-@click.option("--talk", type=click.Choice(get_args(corpus.Talk)), help="Only with a bot, or only among people.")
-@click.option("--pairs", type=click.Path(path_type=Path), metavar="FILE", help="Write pairs for training instead.")
-@click.pass_context
-def corpus_(
-    ctx: click.Context,
-    /,
-    only: tuple[str, ...],
-    part: corpus.Part,
-    language: str,
-    talk: corpus.Talk | None,
-    pairs: Path | None,
-    **options: Any,
-) -> None:
-    """Measure recall in long conversations that come with Everthread, a third of which is held out."""
-    banks = select_conversations(corpus.load_corpus(part, language, talk), only)
-    if pairs is None:
-        run_and_show(ctx, f"corpus-{part}", banks, **options)
-    else:
-        count = corpus.write_pairs(banks, pairs)
-        click.echo(f"{pairs}: {count} pairs")
-
-
-@bench.command("untold")
-@report_options
-@click.pass_context
-def untold_(ctx: click.Context, /, only: tuple[str, ...], **options: Any) -> None:
-    """Measure what the gate does with questions about what was never said, in banks that come with Everthread."""
-    run_and_show(ctx, "untold", select_conversations(untold.load_untold(), only), **options)
-
-
-@bench.command("everyday")
-@click.option("--language", "languages", type=click.Choice(everyday.LANGUAGES), multiple=True, help="Default: all.")
-@only_option
-@json_option
-@click.option("--recipe", metavar="NAME", help="The recipe. Default: the configured one.")
-@click.pass_context
-def everyday_(
-    ctx: click.Context, /, languages: tuple[str, ...], only: tuple[str, ...], as_json: bool, recipe: str | None
-) -> None:
-    """Measure recall and the gate in ten languages, in small banks that come with Everthread."""
-    settings = ctx.find_root().obj
-    with progress_bar("everyday") as show_progress:
-        results = everyday.measure_languages(
-            languages or everyday.LANGUAGES,
-            only,
-            recipe=recipe or settings["recipe"],
-            embedder=settings["embedder"],
-            progress=show_progress,
-        )
-    show([result.json() for result in results], everyday.table(results), as_json)
 
 
 @bench.command()

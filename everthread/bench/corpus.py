@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from everthread.bench.bank_files import list_banks, read_bank, read_language
+from everthread.bench.bank_files import list_banks, read_bank
 from everthread.bench.questions import AnnotatedConversation
 
 FOLDER = files("everthread.bench").joinpath("corpus")
@@ -29,7 +29,7 @@ def load_corpus(part: Part, language: str = "en", talk: Talk | None = None) -> l
         talk: only those with a bot, or only those among people; None: both.
     """
     folder = FOLDER.joinpath(part)
-    names = [name for name in list_banks(folder) if language in ("all", read_language(folder, name))]
+    names = [name for name in list_banks(folder) if language == "all" or name.startswith(f"{language}_")]
     banks = (read_bank(folder, name, "detail") for name in names)
     return [bank for bank in banks if talk is None or (talk == "assistant") == has_bot(bank)]
 

@@ -34,7 +34,7 @@ Signals = dict[str, Floats]  # name -> (C,)
 SIGNALS = (
     "cosine",  # of the query to the nearest piece of the line
     "cosine_near",  # mean over the line and its two neighbours in the session
-    "cosine_window",  # mean over the line and its neighbours (WINDOW_WEIGHTS): short messages live from those before
+    "cosine_window",  # mean over the line and its neighbours (WINDOW_WEIGHTS): a short message depends on others
     "cosine_session",  # of the best candidate in the session
     "bm25_window",  # over the line and its neighbours (WINDOW_WEIGHTS), divided by the root of the query's idf mass
     "bm25_session",  # over the whole session, divided likewise

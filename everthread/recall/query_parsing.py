@@ -102,7 +102,7 @@ class ParsedQuery:
 
     @property
     def message_share(self) -> float:
-        """How far the query is a long message, which lines match in other ways than a question: from 0 to 1."""
+        """The share, from 0 to 1, to which the query is weighed as a message rather than as a question."""
         return message_share(len(self.terms))
 
 

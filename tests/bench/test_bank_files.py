@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.bench.bank_files import list_banks, read_bank, read_language
+from everthread.bench.bank_files import list_banks, read_bank
 
 BANK = '''
 bot = "Fern"
@@ -52,8 +52,7 @@ def test_a_part_must_occur_in_exactly_one_line(tmp_path: Path, part: str) -> Non
         read_bank(tmp_path, "shed", "detail")
 
 
-def test_banks_are_listed_by_name_and_are_english_unless_they_say_otherwise(tmp_path: Path) -> None:
-    (tmp_path / "b.toml").write_text('language = "de"\n' + BANK, "utf-8")
-    (tmp_path / "a.toml").write_text(BANK, "utf-8")
-    (tmp_path / "README.md").write_text("About", "utf-8")
-    assert [(name, read_language(tmp_path, name)) for name in list_banks(tmp_path)] == [("a", "en"), ("b", "de")]
+def test_banks_are_listed_by_name(tmp_path: Path) -> None:
+    for name in ("b.toml", "a.toml", "README.md"):
+        (tmp_path / name).write_text(BANK, "utf-8")
+    assert list_banks(tmp_path) == ["a", "b"]

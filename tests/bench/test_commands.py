@@ -235,6 +235,19 @@ def test_a_sample_of_facts_is_printed_with_a_row_a_statement(locomo: Path) -> No
     assert all(row.startswith("\tconv-1\t") for row in rows)
 
 
+def test_the_corpus_is_measured_or_written_as_pairs(tmp_path: Path) -> None:
+    figures = report(run_bench("corpus", "--language", "zh", "--only", "zh_laofang", "--json"))
+    assert figures["dataset"] == "corpus-development"
+    assert set(figures["categories"]) == {"detail", "broad"}
+    written = run_bench("corpus", "--language", "zh", "--pairs", tmp_path / "pairs.jsonl")
+    assert (
+        written.stdout
+        == f"{tmp_path / 'pairs.jsonl'}: {len((tmp_path / 'pairs.jsonl').read_text().splitlines())} pairs\n"
+    )
+    unknown = run_bench("corpus", "--only", "nobody")
+    assert (unknown.exit_code, "there is no conversation" in unknown.stderr) == (2, True)
+
+
 def test_every_command_has_a_help_text() -> None:
     for name, command in bench.commands.items():
         assert command.help, name

@@ -15,6 +15,7 @@ from everthread.recall.query_parsing import (
     find_mentioned_speakers,
     is_quoted,
     is_topicless,
+    message_share,
     parse_query,
     split_messages,
 )
@@ -338,3 +339,11 @@ def test_a_question_in_another_language_may_ask_only_what_was_said_at_a_time(que
 )
 def test_a_question_whose_answer_is_in_several_sessions_is_broad(question: str, broad: bool) -> None:
     assert parse_query(question, (), datetime(2024, 5, 1, tzinfo=UTC)).is_broad is broad
+
+
+def test_a_query_is_a_question_up_to_six_terms_and_a_message_from_twenty_on() -> None:
+    assert [message_share(terms) for terms in (0, 1, 6)] == [0, 0, 0]
+    assert [message_share(terms) for terms in (20, 21, 500)] == [1, 1, 1]
+    between = [message_share(terms) for terms in range(6, 21)]
+    assert between == sorted(set(between))
+    assert parse("Which dose did the vet say?", ()).message_share == 0
