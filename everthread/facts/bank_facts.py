@@ -8,10 +8,11 @@ as long as its lines.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from everthread.bank import deletion
 from everthread.bank.damage import raises_bank_damaged
@@ -139,7 +140,7 @@ class BankFacts:
         """Note that a fact is no longer true, or since when, if it has ended; return it as it is now.
 
         Args:
-            fact_id: the fact.
+            fact_id: the fact; without a moment, one that has ended stays as it is.
             moment: the year, month or day at which it ended ("2024-05"); None: now.
 
         Raises:
@@ -154,13 +155,18 @@ class BankFacts:
             at = max(now().astimezone(statement.said_at.tzinfo), statement.said_at)
             return replace(statement, ends=True, moment=moment, said_at=at, is_undated=False)
 
-        def end_then(statement: Statement) -> Statement:
-            today = now().astimezone(statement.said_at.tzinfo).date().isoformat()
-            return replace(statement, moment=moment or today)
-
-        if self._read_known().find_fact(fact_id).holds:
-            return self._state(fact_id, end, superseding=False)
-        return self._restate_end(fact_id, end_then)
+        for known, before in self._try_change():
+            fact = known.find_fact(fact_id)
+            if fact.holds:
+                is_changed = self._restate(known.statements_of(fact), end, before, superseding=False)
+            elif moment is None:
+                return fact
+            else:
+                redate = partial(replace, moment=moment)
+                is_changed = self._restate(_find_ends(known, fact), redate, before, superseding=True)
+            if is_changed:
+                return self._read_known().find_fact(fact_id)
+        raise _not_changed(fact_id)
 
     def resume_fact(self, fact_id: int) -> Fact:
         """Note that a fact that has ended is still true; return it as it is now. `end_fact` undoes it.
@@ -172,16 +178,14 @@ class BankFacts:
             BadInput: the fact has ended without a statement of its own that says so, as in `end_fact`.
             NotFound: there is no such fact.
         """
-        known = self._read_known()
-        fact = known.find_fact(fact_id)
-        stated = {each.seqs: each for each, _ in known.statements_of(fact)}
-
-        def resume(end: Statement) -> Statement:
-            """Return that it was true when its lines were said, so that what others said since still counts."""
-            line = stated.get(end.seqs, end)
-            return replace(end, ends=False, moment=line.moment, said_at=line.said_at, is_undated=line.is_undated)
-
-        return fact if fact.holds else self._restate_end(fact_id, resume)
+        for known, before in self._try_change():
+            fact = known.find_fact(fact_id)
+            if fact.holds:
+                return fact
+            stated = {each.seqs: each for each, _ in known.statements_of(fact) if not each.ends}
+            if self._restate(_find_ends(known, fact), partial(_resume, stated), before, superseding=True):
+                return self._read_known().find_fact(fact_id)
+        raise _not_changed(fact_id)
 
     def forget_fact(self, fact_id: int, *, with_lines: bool = False) -> list[int]:
         """Delete a fact, and what lines state of the same value at other times.
@@ -289,22 +293,6 @@ class BankFacts:
                 return self._read_known().find_fact(pairs[0][0].id)
         raise _not_changed(fact_id)
 
-    def _restate_end(self, fact_id: int, change: Callable[[Statement], Statement]) -> Fact:
-        """Put statements of the person's in the place of those that say that a fact has ended; return the fact."""
-        for known, before in self._try_change():
-            fact = known.find_fact(fact_id)
-            own = [pair for pair in known.statements_of(fact) if pair[0].ends]
-            pairs = [*own, *known.endings_of(fact)]
-            if not pairs:
-                raise BadInput(
-                    f"the end of fact {fact_id} can't be changed: no statement of this value alone says that it has "
-                    f"ended{f', but {fact.replaced_by!r} took its place' if fact.replaced_by else ''}; correct or "
-                    "forget the fact that took its place, or the line that ends it, instead"
-                )
-            if self._restate(pairs, change, before, superseding=True):
-                return self._read_known().find_fact(fact_id)
-        raise _not_changed(fact_id)
-
     def _restate(
         self,
         pairs: Sequence[tuple[Statement, int]],
@@ -371,6 +359,29 @@ def _not_changed(fact_id: int) -> NotFound:
         f"fact {fact_id} could not be changed: a line that states it is missing, or others change the bank's facts all "
         "the time. Forget the fact if its lines are gone, else try again"
     )
+
+
+def _find_ends(known: FactIndex, fact: Fact) -> list[tuple[Statement, int]]:
+    """Return the statements that say that a fact has ended. Raises BadInput if something else ended it."""
+    if not fact.can_resume:
+        raise BadInput(
+            f"the end of fact {fact.id} can't be changed: no statement of this value alone says that it has "
+            f"ended{f', but {fact.replaced_by!r} took its place' if fact.replaced_by else ''}; correct or "
+            "forget the fact that took its place, or the line that ends it, instead"
+        )
+    own = [pair for pair in known.statements_of(fact) if pair[0].ends]
+    return [*own, *known.endings_of(fact)]
+
+
+def _resume(stated: Mapping[tuple[int, ...], Statement], end: Statement) -> Statement:
+    """Return that a value was true when the lines of its end were said, so that what others said since still counts.
+
+    Args:
+        stated: what states the value, by its lines.
+        end: what ends it: a statement of the person's about one of these, or of another line.
+    """
+    line = stated.get(end.seqs) or replace(end, moment=None, is_event=False)
+    return replace(line, ends=False, value=end.value, id=end.id)
 
 
 def _list_seqs(pairs: Iterable[tuple[Statement, int]]) -> list[int]:

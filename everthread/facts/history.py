@@ -118,7 +118,7 @@ class _Interval:
 
     def build(self) -> Fact:
         told = [statement.moment for statement in self.statements if statement.moment is not None]
-        last = self.statements[-1]
+        last, by = self.statements[-1], self.ended_by
         return Fact(
             id=self.statements[0].id,
             subject=last.subject,
@@ -130,11 +130,12 @@ class _Interval:
             since=self.since,
             until=self.until,
             since_stated=told[-1] if told else None,
-            until_stated=None if self.ended_by is None else self.ended_by.moment,
+            until_stated=None if by is None else by.moment,
             replaced_by=self.replaced_by,
             replaces=self.replaces,
             confidence=max(statement.confidence for statement in self.statements),
             writers=tuple(dict.fromkeys(statement.writer for statement in self.statements)),
+            can_resume=by is not None and by.ends and value_key(by.value) == self.key,
         )
 
 

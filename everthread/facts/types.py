@@ -72,6 +72,8 @@ class Fact:
         replaces: the value whose place it took, if there was one.
         confidence: how sure its writers were, the surest of them.
         writers: who wrote its statements.
+        can_resume: whether it has ended by a statement of this value, so that the person can undo its end. False if
+            another value took its place, if it is a memory of the past, or if a statement without a value ended it.
     """
 
     id: int
@@ -89,6 +91,7 @@ class Fact:
     replaces: str | None = None
     confidence: float = 1.0
     writers: tuple[Writer, ...] = ("rules",)
+    can_resume: bool = False
 
     @property
     def holds(self) -> bool:

@@ -32,6 +32,7 @@ class FactView(View):
     replaces: str | None
     confidence: float
     writers: list[Writer]
+    can_resume: bool
 
     @computed_field(description="The fact as an English sentence, with since when or until when it holds.")  # type: ignore[prop-decorator]
     @property

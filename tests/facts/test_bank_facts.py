@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -420,9 +420,17 @@ def test_ending_a_fact_again_corrects_the_moment(memory: Memory) -> None:
         for moment in ("2024-06", "2024-05-04"):
             ended = memory.end_fact(fact.id, moment)
             assert (ended.id, ended.value, ended.until_stated) == (fact.id, fact.value, moment)
-    assert memory.end_fact(bike.id).until_stated == f"{datetime.now(UTC):%Y-%m-%d}"
     assert len(memory.units("fact", only_current=True)) == 7
     assert memory.facts() == []
+
+
+def test_ending_a_fact_again_without_a_moment_leaves_its_end(memory: Memory) -> None:
+    tell(memory, "I own the bike.", "I live in Leeds.", "I no longer live in Leeds since 2020.")
+    bike, leeds = memory.facts(include_ended=True)
+    ended = memory.end_fact(bike.id)
+    for fact in (ended, leeds):
+        assert memory.end_fact(fact.id) == fact
+    assert leeds.until_stated == "2020"
 
 
 def test_a_corrected_end_does_not_end_what_began_again(memory: Memory) -> None:
@@ -445,7 +453,29 @@ def test_an_end_is_undone(memory: Memory) -> None:
     assert memory.end_fact(bike.id, "2024-07").until_stated == "2024-07"
 
 
-@pytest.mark.parametrize("act", [Memory.end_fact, Memory.resume_fact])
+@pytest.mark.parametrize("lines", [("I live in Leeds since 2010.",), ()])
+def test_the_moment_of_an_undone_end_is_not_that_of_a_beginning(memory: Memory, lines: Sequence[str]) -> None:
+    seqs = tell(memory, *lines, "I no longer live in Leeds since 2023-03.")
+    (leeds,) = memory.facts(include_ended=True)
+    resumed = memory.resume_fact(leeds.id)
+    assert resumed.since_stated == ("2010" if lines else None)
+    assert resumed.since == (leeds.since or BEGUN + timedelta(days=seqs[-1]))
+    memory.end_fact(leeds.id, "2023")
+    assert memory.resume_fact(leeds.id).since == resumed.since
+
+
+def test_an_undone_end_states_its_line_again_with_its_event(memory: Memory) -> None:
+    (moved,) = tell(memory, "We moved to Leeds in 2010.")
+    memory.statement_reader = lambda lines, _: [
+        Statement("Nora", "home", "Leeds", (moved,), line.said_at, moment="2010", is_event=True) for line in lines
+    ]
+    leeds = only(memory)
+    memory.end_fact(leeds.id, "2023")
+    memory.resume_fact(leeds.id)
+    assert {(each.moment, each.is_event) for each in memory.read_known().entities.statements} == {("2010", True)}
+
+
+@pytest.mark.parametrize("act", [lambda memory, fact: memory.end_fact(fact, "2024"), Memory.resume_fact])
 def test_the_end_of_a_fact_that_was_replaced_is_not_changed(memory: Memory, act: Callable[[Memory, int], Fact]) -> None:
     tell(memory, "I live in Leeds.", "I live in York.")
     leeds, york = memory.facts(include_ended=True)

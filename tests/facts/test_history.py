@@ -120,6 +120,23 @@ def test_a_moment_that_is_given_later_counts() -> None:
     assert (fact.since, fact.since_stated) == (datetime(2020, 5, 4, tzinfo=UTC), "2020-05-04")
 
 
+@pytest.mark.parametrize(
+    ("statements", "can_resume"),
+    [
+        ([state(1, "home", "Leeds")], False),
+        ([state(1, "home", "the Hague"), state(5, "home", "The Hague", ends=True)], True),
+        ([state(5, "home", "Leeds", ends=True)], True),
+        ([state(1, "home", "Leeds"), state(5, "home", "", ends=True)], False),
+        ([state(1, "home", "Leeds"), state(5, "home", "York")], False),
+        ([state(1, "home", "Leeds"), state(5, "home", "York"), state(9, "home", "Leeds", ends=True)], False),
+    ],
+)
+def test_an_end_can_be_undone_if_a_statement_of_the_value_made_it(
+    statements: list[Statement], can_resume: bool
+) -> None:
+    assert build_facts(statements)[0].can_resume is can_resume
+
+
 def test_nothing_ends_before_it_began() -> None:
     leeds, _ = build_facts([state(1, "home", "Leeds"), state(5, "home", "York", moment="2023-10")])
     assert leeds.since == leeds.until == on_day(1)
@@ -131,6 +148,7 @@ def test_a_memory_of_the_past_does_not_replace_the_present(moment: str) -> None:
     assert (leeds.holds, leeds.replaces, leeds.since) == (True, None, on_day(1))
     assert (bonn.since, bonn.until) == (read_moment(moment, UTC), on_day(1))
     assert (bonn.since_stated, bonn.until_stated, bonn.replaced_by) == (moment, None, None)
+    assert not bonn.can_resume
 
 
 @pytest.mark.parametrize("moment", ["2023", "2023-12", "2023-01-06", "2023-01-07"])

@@ -76,6 +76,20 @@ def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -
     assert [each["value"] for each in web.get(facts).json()["items"]] == ["Mia", "Lisbon", "peanuts", "York"]
 
 
+def test_what_ended_without_a_statement_of_its_own_is_not_offered_as_still_true(page: Page, url: str) -> None:
+    bank = f"{url}/api/v1/banks/facts-past"
+    for text in ("I live in Leeds.", "I moved to Bonn in 2010.", "I sold my bike."):
+        web.post(f"{bank}/lines", json={"text": text, "speaker": "Nora"}).raise_for_status()
+    visit(page, url, "facts-past")
+    page.get_by_role("tab", name="Facts").click()
+    page.get_by_text("2 facts that no longer hold").click()
+    for text, count in (("Bonn", 0), ("bike", 1)):
+        row = fact(page, text)
+        row.locator("summary").click()
+        expect(row.get_by_role("button", name="Forget", exact=True)).to_be_visible()
+        expect(row.get_by_role("button", name="Still true")).to_have_count(count)
+
+
 def test_a_fact_is_forgotten_alone_or_with_its_message(page: Page, url: str) -> None:
     visit_nora(page, url, "facts-forgotten")
     act(page, "peanuts", "Forget")

@@ -91,7 +91,7 @@ export class FactsPanel {
       !fact.until && !isConfirmed(fact) && link(t("facts.right"), () => this.change(post(pathOf(fact, "/confirm")))),
       fact.attribute && link(t("memory.correct"), () => this.correct(fact)),
       fact.attribute && !fact.until && link(t("facts.end"), () => this.end(fact)),
-      fact.until && !fact.replaced_by && link(t("facts.still"), () => this.change(post(pathOf(fact, "/resume")))),
+      fact.can_resume && link(t("facts.still"), () => this.change(post(pathOf(fact, "/resume")))),
       link(t("memory.forget"), () => this.forget(fact)),
     ];
   }

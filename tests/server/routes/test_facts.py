@@ -74,12 +74,14 @@ def test_a_fact_is_confirmed_corrected_and_ended_once(bank: TestClient) -> None:
     assert (confirmed["value"], confirmed["confidence"]) == ("peanuts", 1)
     ended = bank.post(f"{BANK}/facts/{known['York']['id']}/end", json={}).json()
     assert ended["until"] is not None
+    assert ended["can_resume"]
     assert list(facts(bank)) == ["Mia", "Lisbon", "peanuts"]
     assert bank.get(f"{BANK}/facts/{known['York']['id']}").json() == ended
     blank = bank.patch(f"{BANK}/facts/{known['Porto']['id']}", json={"value": " "})
     assert kind(blank, 422) == "bad-input"
     resumed = bank.post(f"{BANK}/facts/{known['York']['id']}/resume").json()
     assert (resumed["until"], resumed["writers"]) == (None, ["rules", "person"])
+    assert [each["can_resume"] for each in facts(bank, ended=True).values()] == [False] * 5
     missing = bank.post(f"{BANK}/facts/99/end", json={"moment": "2024"})
     assert kind(missing, 404) == "not-found"
     no_moment = bank.post(f"{BANK}/facts/{known['Porto']['id']}/end", json={"moment": "soon"})
