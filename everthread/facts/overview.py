@@ -111,11 +111,15 @@ def _select_about(
 def _find_change(fact: Fact, known: FactIndex, since: datetime, moment: datetime) -> datetime | None:
     """Return when a fact ended or was learnt, if that was since a moment; None if not.
 
-    A fact that was replaced is left out, as the one that took its place names it.
+    A fact that was replaced is left out, as the one that took its place names it. What ended before that moment may be
+    a memory that was learnt since ("I sold my boat in 2019").
     """
-    if fact.until is not None and fact.until <= moment:
-        return fact.until if fact.replaced_by is None and fact.until >= since else None
-    stated = [each for each, _ in known.statements_of(fact) if not each.ends]
+    if fact.replaced_by is not None and fact.until is not None and fact.until <= moment:
+        return None
+    if fact.until is not None and since <= fact.until <= moment:
+        return fact.until
+    own = [each for each, _ in known.statements_of(fact)]
+    stated = [each for each in own if not each.ends] or own
     learnt = min((each.said_at for each in stated), default=None)
     is_dated = not any(each.is_undated for each in stated)
     return learnt if learnt is not None and is_dated and since <= learnt <= moment else None

@@ -137,6 +137,16 @@ def test_what_has_changed_was_learnt_or_ended_in_that_time(memory: Memory) -> No
     assert ask(memory, "What has changed lately?") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [("I moved to Bonn in 2010.", "Nora home Bonn"), ("I sold my boat in 2019.", "Nora owns boat")],
+)
+def test_a_memory_was_learnt_when_it_was_said(memory: Memory, text: str, fact: str) -> None:
+    memory.observe(text, speaker="Nora", said_at=NOW - timedelta(days=1))
+    assert ask(memory, "What have you learned lately?") == [fact]
+    assert ask(memory, "What has changed lately?", NOW + timedelta(days=60)) == []
+
+
 def test_what_was_said_after_the_moment_of_the_question_is_not_known(memory: Memory) -> None:
     before = FIRST + timedelta(days=40)
     assert ask(memory, "What do you know about me?", before) == ["Nora home Leeds", "Nora likes jazz"]
