@@ -18,6 +18,7 @@ from everthread.text.word_lists import load_word_lists
 DEFAULT_LANGUAGE = "en"
 UNNAMED = "user"  # the speaker of lines by a person without a name
 _SENTENCES = load_word_lists(__file__)
+_INSERTED = re.compile(r"(\{(?:attribute|(?:a |the )?value)\})")
 _NEEDS_ARTICLE = re.compile(r"(?!(?:an?|the|my|our|his|her|their|some|one|two|three|four|five|six|seven) )[a-z]")
 _PLURAL = re.compile(r"(?<![siu])s(?: (?:at|of|in|for|with) .*)?$")
 _VOWEL = re.compile(r"[aeio]|u(?!ni|s[aeiou]|ti)|hour|honest|heir")
@@ -81,22 +82,29 @@ def _clause(item: Statement | Fact, words: Mapping[str, Any], reader: str | None
     if not item.attribute:
         return item.value
     is_reader = reader is not None and item.subject == reader
-    attribute = words["relations"].get(item.attribute, item.attribute)
+    subject = translate_name(item.subject, words, reader)
     forms = {
-        "{subject}": translate_name(item.subject, words, reader),
-        "{attribute}": attribute,
+        "{attribute}": words["relations"].get(item.attribute, item.attribute),
         "{value}": item.value,
         "{a value}": _with_article(item.value),
         "{the value}": f"the {item.value}" if _NEEDS_ARTICLE.match(item.value) else item.value,
     }
     form = "you" if is_reader else "ended" if is_ended else "holds"
     template = _find_template(item.attribute, words, form)
-    clause = re.sub(r"\{[a-z ]+\}", lambda match: forms[match[0]], template)
-    for long, short in words["contractions"]:
-        clause = clause.replace(long, short)
-    if template.startswith("{subject}") and forms["{subject}"] != item.subject:
+    clause = "".join(
+        forms[part] if part in forms else _contract(part.replace("{subject}", subject), words)
+        for part in _INSERTED.split(template)
+    )
+    if template.startswith("{subject}") and subject != item.subject:
         clause = clause[:1].upper() + clause[1:]
     return str(words["you_ended"]).format(clause=clause) if is_reader and is_ended else clause
+
+
+def _contract(text: str, words: Mapping[str, Any]) -> str:
+    """Return a part of a sentence with contractions, such as "del" for "de el". A value is left as it was said."""
+    for long, short in words["contractions"]:
+        text = text.replace(long, short)
+    return text
 
 
 def _find_template(attribute: str, words: Mapping[str, Any], form: str) -> str:

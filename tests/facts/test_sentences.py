@@ -51,6 +51,24 @@ def test_a_statement_is_a_sentence(statement: Statement, sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "statement", "sentence"),
+    [
+        ("de", state("likes", "Lieder von die Ärzte"), "Nora mag Lieder von die Ärzte."),
+        ("de", state("hobby", "Lieder von die Ärzte", "user"), "Hobby von der Person: Lieder von die Ärzte."),
+        ("es", state("owns", "Casa de el Rey"), "Nora tiene: Casa de el Rey."),
+        (
+            "es",
+            state("likes", "la Casa de el Rey", "Nora's brother"),
+            "Al hermano de Nora le gusta: la Casa de el Rey.",
+        ),
+        ("en", state("likes", "{subject}", "{name} {value}"), "{name} {value} likes {subject}."),
+    ],
+)
+def test_a_value_is_never_changed(language: str, statement: Statement, sentence: str) -> None:
+    assert describe_statement(statement, language) == sentence
+
+
+@pytest.mark.parametrize(
     ("language", "home", "relation"),
     [
         ("en", "Nora lives in Porto (since March 2024; before: Leeds).", "Nora's sister likes figs."),
