@@ -176,8 +176,8 @@ class _Stated:
     def includes(self, statement: Statement, others: Iterable[Statement]) -> bool:
         """Return whether others say the same as a statement, or another value of an attribute that has one.
 
-        Of a line of which the person has confirmed, corrected or ended a fact, no model says more of its attribute:
-        what was corrected would come back.
+        If the person has confirmed, corrected or ended a fact of a line, a model adds nothing to that attribute;
+        otherwise the corrected value would return.
         """
         subject = self._name(statement.subject)
         return any(

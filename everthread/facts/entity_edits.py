@@ -1,4 +1,4 @@
-"""Reads the setting with the person's merges and splits of entities, which are lists of mentions without a text.
+"""Reads the setting with the person's merges and splits of entities, which store ids, no text.
 
 A mention names a statement by its id. If a line is corrected or restored, its new version states the same under a new
 id, which is looked up here when the edits are read.

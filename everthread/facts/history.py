@@ -5,9 +5,9 @@ the place of the old one; values of other attributes are true beside each other 
 
 A memory of the past takes the place of no present value: after "I live in Leeds", "I moved to Bonn in 2010" says where
 the speaker lived before. That is what a statement of an event does whose moment is before the value that holds is known
-to begin, and more than a year before it was said. "I've lived in Bonn since 2010" is about the present, whenever it is
-said. So "We moved in March", said in May, replaces what was said in April. The value
-of a memory held until the other one began.
+to begin, and more than a year before it was said. So "We moved in March", said in May, replaces what was said in April.
+The value of a memory held until the other one began. "I've lived in Bonn since 2010" is about the present, whenever it
+is said.
 
 Nothing is stored: if a statement is taken away, the facts are those that the others give.
 """

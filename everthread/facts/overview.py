@@ -111,8 +111,8 @@ def _select_about(
 def _find_change(fact: Fact, known: FactIndex, since: datetime, moment: datetime) -> datetime | None:
     """Return when a fact ended or was learnt, if that was since a moment; None if not.
 
-    A fact that was replaced is left out, as the one that took its place names it. What ended before that moment may be
-    a memory that was learnt since ("I sold my boat in 2019").
+    A fact that was replaced is left out, as the one that took its place names it. A fact that ended
+    before the moment may have been learnt since then ("I sold my boat in 2019").
     """
     if fact.replaced_by is not None and fact.until is not None and fact.until <= moment:
         return None

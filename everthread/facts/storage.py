@@ -177,7 +177,7 @@ def catch_up(
     """Read the lines that were not read yet, store what they state, and return all statements by their ids.
 
     Each batch of lines is stored in one transaction. In a bank that can't be written, their statements are returned
-    without referent stored. A bank that never remembers has none.
+    without being stored. A bank that never remembers has none.
 
     Args:
         store: the store of the bank.
