@@ -68,7 +68,7 @@ def find_known(
     asked = ask_known(question)
     if asked is None or not known.stored:
         return NO_FACTS
-    asker = partial(find_asker, store, bank, known)
+    asker = partial(find_asker, store, bank, known, question.speaker)
     found = [fact for fact in select_overview(asked, known, asker, question.said_at, is_past=True) if fact.seqs]
     shown = [fact for fact in found[:MAX_FACTS] if is_shown(fact.seqs)]
     lines = {line.seq: line for line in store.get(bank, sorted({fact.seqs[-1] for fact in shown}))}

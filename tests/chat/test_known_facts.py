@@ -79,6 +79,17 @@ def test_the_lines_of_the_facts_are_the_evidence(chat: Chat) -> None:
     assert [hit.line.text for hit in chat.memory.evidence(asked.seq).hits] == [TALK[2], TALK[1]]
 
 
+def test_each_person_is_answered_with_their_own_facts(chat: Chat, memory: Memory) -> None:
+    ask(chat, "Hello!")
+    with Chat(memory, Character("Ines", person="Zoe"), llm=None, clock=lambda: NOON) as other:
+        ask(other, "I live in Bath.")
+        own = "You live in Bath."
+        assert ask(other, "What do you know about me?") == [ALL[0], f"- {own} Today you told me: “I live in Bath.”"]
+        answer = read_answers(memory.store, memory.bank, other.lines)[other.lines[-1].seq]
+        assert [fact.text for fact in answer.known.facts] == [own]
+    assert ask(chat, "What do you know about me?") == ALL
+
+
 def test_without_facts_the_answer_quotes_a_line(chat: Chat, memory: Memory) -> None:
     memory.observe("Tom waved at the lake.", speaker="Nora", said_at=FIRST, session="told")
     plain = ask(chat, "Tom waved at the lake?")
