@@ -170,7 +170,7 @@ class _FactReader:
             return None
         shown = {hit.get("seq") for hit in records.list_hits(record)}
         known = find_known(self._store, self._bank, self._known, line, lambda seqs: seqs[-1] in shown)
-        return OfflineAnswer(kind, known=known)
+        return OfflineAnswer(kind, known=replace(known, has_more=record.get("more") is True))
 
 
 def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | None:

@@ -244,7 +244,9 @@ class Responder:
     def _respond_offline(self, newest: Line | None) -> Reply:
         recalled, answer = self._list_known(newest) or self._quote_memory(newest)
         if newest is not None and newest.role == "user":
-            self._conversation.record(newest, evidence.build_metadata(recalled, answer.source, kind=answer.kind))
+            more = answer.known.has_more
+            record = evidence.build_metadata(recalled, answer.source, kind=answer.kind, has_more=more)
+            self._conversation.record(newest, record)
         near = self._find_near_misses(newest) if newest is not None and answer.kind == "nothing" else []
         today = newest.said_at.date() if newest else None
         names = self.person_names

@@ -152,3 +152,17 @@ def test_a_reply_has_room_for_some_facts(chat: Chat, memory: Memory) -> None:
     rows = ask(chat, "What do you know about me?")
     assert len(rows) == MAX_FACTS + 2
     assert rows[-1] == "I know more than this; the list of facts has all of it."
+    shown = [row.removeprefix("- ").partition(" On ")[0] for row in rows[1:-1]]
+    memory.observe("I'm allergic to walnuts.", speaker="Nora", said_at=FIRST, session="told")
+    memory.read_facts()
+    answer = read_answers(memory.store, memory.bank, chat.lines)[chat.lines[-1].seq]
+    assert ([fact.text for fact in answer.known.facts], answer.known.has_more) == (shown, True)
+
+
+def test_facts_that_are_hidden_take_no_room(chat: Chat, memory: Memory) -> None:
+    for number in range(MAX_FACTS):
+        ask(chat, f"I'm allergic to nut{number}.")
+    chat.incognito = True
+    for _ in range(MAX_FACTS):
+        chat.undo()
+    assert ask(chat, "What do you know about me?") == ALL
