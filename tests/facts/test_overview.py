@@ -83,6 +83,9 @@ def test_a_question_for_all_that_is_known_names_people(question: str, names: tup
         ("¿Qué ha cambiado desde la primavera?", SPRING, ()),
         ("¿Qué hay de nuevo desde marzo?", SPRING, ()),
         ("春天以来有什么变化？", SPRING, ()),
+        ("今年春天以来有什么变化？", SPRING, ()),
+        ("去年春天以来有什么变化？", datetime(2025, 3, 1, tzinfo=UTC), ()),
+        ("去年冬天以来有什么变化？", datetime(2025, 12, 1, tzinfo=UTC), ()),
         ("从三月以来我有什么变化？", SPRING, ("我",)),
     ],
 )
