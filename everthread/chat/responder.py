@@ -261,8 +261,7 @@ class Responder:
         if newest is None or known_facts.ask_known(newest) is None:
             return None
         memory, hidden = self._memory, self._conversation.hidden_seqs
-        index = memory.read_known(limit=None)
-        known = known_facts.find_known(memory.store, memory.bank, index, newest, hidden.isdisjoint)
+        known = known_facts.find_known(memory.store, memory.bank, memory.read_known(), newest, hidden.isdisjoint)
         return (known_facts.build_context(known), offline_answer.answer_known(known)) if known.facts else None
 
     def _quote_memory(self, newest: Line | None) -> tuple[Context, OfflineAnswer]:
