@@ -50,7 +50,7 @@ def ask(chat: Chat, question: str) -> list[str]:
 
 def read_again(chat: Chat) -> list[str]:
     """Return the facts of the answer to the first question, as a chat that is opened later has them."""
-    answers = read_answers(chat.memory.store, chat.memory.bank, list(chat.memory.lines()))
+    answers = read_answers(chat.memory, list(chat.memory.lines()))
     return [fact.text for fact in answers[len(TALK) + 1].known.facts]
 
 
@@ -85,7 +85,7 @@ def test_each_person_is_answered_with_their_own_facts(chat: Chat, memory: Memory
         ask(other, "I live in Bath.")
         own = "You live in Bath."
         assert ask(other, "What do you know about me?") == [ALL[0], f"- {own} Today you told me: “I live in Bath.”"]
-        answer = read_answers(memory.store, memory.bank, other.lines)[other.lines[-1].seq]
+        answer = read_answers(memory, other.lines)[other.lines[-1].seq]
         assert [fact.text for fact in answer.known.facts] == [own]
     assert ask(chat, "What do you know about me?") == ALL
 
@@ -141,7 +141,7 @@ def test_an_answer_survives_an_export_and_an_import(chat: Chat, tmp_path: Path) 
     path.write_text("".join(exporting.export(chat.memory)), encoding="utf-8")
     with Memory.open("other", store=chat.memory.store, embedder=HashEmbedder()) as other:
         importing.import_lines(other, importing.check_file(path, "jsonl"))
-        answer = read_answers(other.store, other.bank, list(other.lines()))[len(TALK) + 1]
+        answer = read_answers(other, list(other.lines()))[len(TALK) + 1]
     assert [fact.text for fact in answer.known.facts] == before
 
 
@@ -155,7 +155,7 @@ def test_a_reply_has_room_for_some_facts(chat: Chat, memory: Memory) -> None:
     shown = [row.removeprefix("- ").partition(" On ")[0] for row in rows[1:-1]]
     memory.observe("I'm allergic to walnuts.", speaker="Nora", said_at=FIRST, session="told")
     memory.read_facts()
-    answer = read_answers(memory.store, memory.bank, chat.lines)[chat.lines[-1].seq]
+    answer = read_answers(memory, chat.lines)[chat.lines[-1].seq]
     assert ([fact.text for fact in answer.known.facts], answer.known.has_more) == (shown, True)
 
 
