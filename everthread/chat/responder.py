@@ -315,7 +315,8 @@ class Responder:
             return ""
         lines = [*window, *([newest] if newest else [])]
         language = detect_language("\n".join(line.text for line in lines if line.role == "user"))
-        return self._profile.choose([line.seq for line in lines], self._conversation.hidden_seqs, language)
+        seqs, hidden = [line.seq for line in lines], self._conversation.hidden_seqs
+        return self._profile.choose(seqs, hidden, language, self._character.person)
 
     def _find_lore(self, lines: list[Line]) -> str:
         """Return the entries of the card's lorebook that apply to the newest lines."""
