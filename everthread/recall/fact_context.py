@@ -74,7 +74,7 @@ def add_facts(
 
 def ask_overview(query: Query) -> OverviewQuestion | None:
     """Return what a query asks for an overview of; None if it asks for something else."""
-    return parse_overview(query.text, query.as_of or now()) if isinstance(query.text, str) else None
+    return parse_overview(query.text, query.as_of or now())
 
 
 def find_overview(asked: OverviewQuestion | None, query: Query, facts: FactSource) -> list[Fact]:
