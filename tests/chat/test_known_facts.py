@@ -145,7 +145,7 @@ def test_an_answer_survives_an_export_and_an_import(chat: Chat, tmp_path: Path) 
     assert [fact.text for fact in answer.known.facts] == before
 
 
-def test_a_reply_has_room_for_some_facts(chat: Chat, memory: Memory) -> None:
+def test_a_reply_has_room_for_some_facts(chat: Chat, memory: Memory, tmp_path: Path) -> None:
     foods = ("tea", "figs", "cheese", "soup", "rice", "bread", "honey", "plums", "pears", "beans", "corn", "nuts")
     for food in foods:
         memory.observe_many(NewLine(f"I love {kind}{food}.", "Nora", said_at=FIRST) for kind in ("", "green "))
@@ -157,6 +157,12 @@ def test_a_reply_has_room_for_some_facts(chat: Chat, memory: Memory) -> None:
     memory.read_facts()
     answer = read_answers(memory, chat.lines)[chat.lines[-1].seq]
     assert ([fact.text for fact in answer.known.facts], answer.known.has_more) == (shown, True)
+    path = tmp_path / "bank.jsonl"
+    path.write_text("".join(exporting.export(memory)), encoding="utf-8")
+    with Memory.open("other", store=memory.store, embedder=HashEmbedder()) as other:
+        importing.import_lines(other, importing.check_file(path, "jsonl"))
+        (copied,) = read_answers(other, list(other.lines())).values()
+    assert copied.known.has_more
 
 
 def test_facts_that_are_hidden_take_no_room(chat: Chat, memory: Memory) -> None:
