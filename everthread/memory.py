@@ -52,6 +52,7 @@ from everthread.bank.text_search import TextSearch
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.facts import storage
+from everthread.facts.asker import find_asker
 from everthread.facts.bank_facts import MAX_LINES_READ, BankFacts
 from everthread.facts.cache import FactCache
 from everthread.facts.rules import read_statements
@@ -369,7 +370,7 @@ class Memory(TextSearch, BankFacts):
     def _read_facts(self, limit: int, query: Query) -> FactSource:
         """Read what is known for a query, with the facts of at most `limit` lines that were not read for facts yet."""
         known = self.read_known(limit, query.exclude)
-        return FactSource(known, partial(self.find_asker, known))
+        return FactSource(known, partial(find_asker, self.store, self.bank, known))
 
     # ------------------------------------------------------- lines and sessions
 

@@ -25,7 +25,12 @@ DECIMALS = 4  # of a measurement; the page shows three
 
 
 def build_metadata(
-    context: Context, answer: Line | FoundUnit | None = None, prompt: JSONValue = None, kind: str | None = None
+    context: Context,
+    answer: Line | FoundUnit | None = None,
+    prompt: JSONValue = None,
+    kind: str | None = None,
+    *,
+    has_more: bool = False,
 ) -> dict[str, JSONValue]:
     """Build the metadata of a reply that was given this context.
 
@@ -34,6 +39,7 @@ def build_metadata(
         answer: the line that answers without a model; the metadata are then those of the user's line.
         prompt: the record of the whole prompt (`chat.prompt_record`).
         kind: what the answer says (`chat.offline_answer`).
+        has_more: whether the answer has no room for some of the facts.
     """
     shown = {line.seq for hit in context.hits for line in hit.passage}
     optional: dict[str, JSONValue] = {
@@ -41,6 +47,7 @@ def build_metadata(
         "kept": [line.seq for line in context.lines if line.seq > 0 and line.seq not in shown],
         "answer": answer.seq if isinstance(answer, Line) and _is_own(context, answer) else None,
         "kind": kind,
+        "more": has_more,
         "others": {other.bank: len(other.hits) for other in context.others if other.hits},
         "shared": {other.bank: _record_lines(other.lines) for other in context.others if other.lines},
         "prompt": prompt,

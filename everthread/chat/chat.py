@@ -298,7 +298,7 @@ class Chat:
 
     def offline_answers(self) -> dict[int, OfflineAnswer]:
         """Return how the user's lines were answered without a model, by their numbers."""
-        return read_answers(self.memory.store, self.memory.bank, self.lines)
+        return read_answers(self.memory, self.lines)
 
     def alternatives(self) -> list[Line]:
         """Return all versions of the last reply, oldest first, including the current one; `branch` goes back to one of

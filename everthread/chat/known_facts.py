@@ -68,9 +68,10 @@ def find_known(
     asked = ask_known(question)
     if asked is None or not known.stored:
         return NO_FACTS
-    asker = partial(find_asker, store, bank, known)
-    found = [fact for fact in select_overview(asked, known, asker, question.said_at, is_past=True) if fact.seqs]
-    shown = [fact for fact in found[:MAX_FACTS] if is_shown(fact.seqs)]
+    asker = partial(find_asker, store, bank, known, question.speaker)
+    found = select_overview(asked, known, asker, question.said_at, is_past=True)
+    allowed = [fact for fact in found if fact.seqs and is_shown(fact.seqs)]
+    shown = allowed[:MAX_FACTS]
     lines = {line.seq: line for line in store.get(bank, sorted({fact.seqs[-1] for fact in shown}))}
     reader = asker() or ""
     facts = (
@@ -78,7 +79,7 @@ def find_known(
         for fact in shown
         if fact.seqs[-1] in lines
     )
-    return KnownFacts(tuple(facts), asked.since, len(found) > MAX_FACTS)
+    return KnownFacts(tuple(facts), asked.since, len(allowed) > MAX_FACTS)
 
 
 def build_context(known: KnownFacts) -> Context:

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.chat.goodbye import is_goodbye
 from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
 from everthread.common.keys import META_CORRECTS
-from everthread.facts.cache import FactCache, FactIndex
-from everthread.facts.rules import read_statements
+from everthread.memory import Memory
 from everthread.recall.context_packing import identify_source
 from everthread.stores import evidence as records
 from everthread.stores.base import Store
@@ -132,12 +130,11 @@ def is_sure(context: Context, source: Line | FoundUnit) -> bool:
     return records.is_sure(hit.relevance for hit in hits if source == hit.source or source in hit.passage)
 
 
-def read_answers(store: Store, bank: str, lines: Iterable[Line]) -> dict[int, OfflineAnswer]:
+def read_answers(memory: Memory, lines: Iterable[Line]) -> dict[int, OfflineAnswer]:
     """Read how lines were answered without a model.
 
     Args:
-        store: the store of the bank.
-        bank: its id.
+        memory: the bank.
         lines: the lines.
 
     Returns:
@@ -145,32 +142,21 @@ def read_answers(store: Store, bank: str, lines: Iterable[Line]) -> dict[int, Of
     """
     recorded = [line for line in lines if line.role == "user" and records.get_record(line.metadata) is not None]
     seqs = {seq for line in recorded if (seq := records.get_answer(line.metadata)) is not None}
-    sources = {line.seq: line for line in store.get(bank, sorted(seqs))}
-    sources |= _find_versions(store, bank, seqs - sources.keys())
-    facts = _FactReader(store, bank)
-    answers = ((line.seq, facts.read(line) or _read_answer(line, sources)) for line in recorded)
+    sources = {line.seq: line for line in memory.store.get(memory.bank, sorted(seqs))}
+    sources |= _find_versions(memory.store, memory.bank, seqs - sources.keys())
+    answers = ((line.seq, _read_known(memory, line) or _read_answer(line, sources)) for line in recorded)
     return {seq: answer for seq, answer in answers if answer is not None}
 
 
-class _FactReader:
-    """Reads the answers that list facts; the facts of the bank are read once."""
-
-    def __init__(self, store: Store, bank: str) -> None:
-        self._store, self._bank = store, bank
-
-    @cached_property
-    def _known(self) -> FactIndex:
-        return FactCache(self._store, self._bank).read(read_statements, limit=0)
-
-    def read(self, line: Line) -> OfflineAnswer | None:
-        """Return the answer to a line; None if it lists no facts."""
-        record = records.get_record(line.metadata) or {}
-        kind = record.get("kind")
-        if kind not in ("known", "changed"):
-            return None
-        shown = {hit.get("seq") for hit in records.list_hits(record)}
-        known = find_known(self._store, self._bank, self._known, line, lambda seqs: seqs[-1] in shown)
-        return OfflineAnswer(kind, known=known)
+def _read_known(memory: Memory, line: Line) -> OfflineAnswer | None:
+    """Return the answer to a line; None if it lists no facts."""
+    record = records.get_record(line.metadata) or {}
+    kind = record.get("kind")
+    if kind not in ("known", "changed"):
+        return None
+    shown = {hit.get("seq") for hit in records.list_hits(record)}
+    known = find_known(memory.store, memory.bank, memory.read_known(limit=0), line, lambda seqs: seqs[-1] in shown)
+    return OfflineAnswer(kind, known=replace(known, has_more=record.get("more") is True))
 
 
 def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from everthread.facts.asker import find_asker
 from everthread.facts.attributes import is_single
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Fact
@@ -30,17 +31,18 @@ class PersonProfile:
         self._shown: tuple[Fact, ...] = ()
         self.text = ""  # as it was chosen last
 
-    def choose(self, window: Sequence[int], hidden: Collection[int], language: str) -> str:
+    def choose(self, window: Sequence[int], hidden: Collection[int], language: str, person: str) -> str:
         """Return the profile; empty if nothing is known, or the bank never remembers.
 
         Args:
             window: the numbers of the lines in the window, and of the newest one.
             hidden: lines that count as discarded.
             language: the language of the sentences.
+            person: the name under which the person speaks.
         """
         known = self._memory.read_known(exclude=frozenset(window))
-        person = self._memory.find_asker(known)
-        facts = [] if person is None else known.facts_about(person)
+        asker = find_asker(self._memory.store, self._memory.bank, known, person)
+        facts = [] if asker is None else known.facts_about(asker)
         holding = {fact.id: fact for fact in facts if fact.until is None or fact.until > now()}
         allowed = {number: fact for number, fact in holding.items() if fact.seqs and not set(fact.seqs) & set(hidden)}
         first = window[0] if window else 0

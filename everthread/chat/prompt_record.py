@@ -158,8 +158,9 @@ class _PromptReader:
 
     def _build_profile(self, window: Sequence[Line]) -> str:
         """Return the profile of the person as it would be today."""
-        language = detect_language("\n".join(line.text for line in window if line.role == "user"))
-        return PersonProfile(self._memory, self._memory.count).choose([], (), language)
+        own = [line for line in window if line.role == "user"]
+        language, person = detect_language("\n".join(line.text for line in own)), own[-1].speaker if own else ""
+        return PersonProfile(self._memory, self._memory.count).choose([], (), language, person)
 
     def _read_reminder(self) -> str:
         line = self._read(self._reply.metadata.get(META_OFFERED))

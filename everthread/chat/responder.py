@@ -244,7 +244,9 @@ class Responder:
     def _respond_offline(self, newest: Line | None) -> Reply:
         recalled, answer = self._list_known(newest) or self._quote_memory(newest)
         if newest is not None and newest.role == "user":
-            self._conversation.record(newest, evidence.build_metadata(recalled, answer.source, kind=answer.kind))
+            more = answer.known.has_more
+            record = evidence.build_metadata(recalled, answer.source, kind=answer.kind, has_more=more)
+            self._conversation.record(newest, record)
         near = self._find_near_misses(newest) if newest is not None and answer.kind == "nothing" else []
         today = newest.said_at.date() if newest else None
         names = self.person_names
@@ -259,8 +261,7 @@ class Responder:
         if newest is None or known_facts.ask_known(newest) is None:
             return None
         memory, hidden = self._memory, self._conversation.hidden_seqs
-        index = memory.read_known(limit=None)
-        known = known_facts.find_known(memory.store, memory.bank, index, newest, hidden.isdisjoint)
+        known = known_facts.find_known(memory.store, memory.bank, memory.read_known(), newest, hidden.isdisjoint)
         return (known_facts.build_context(known), offline_answer.answer_known(known)) if known.facts else None
 
     def _quote_memory(self, newest: Line | None) -> tuple[Context, OfflineAnswer]:
@@ -314,7 +315,8 @@ class Responder:
             return ""
         lines = [*window, *([newest] if newest else [])]
         language = detect_language("\n".join(line.text for line in lines if line.role == "user"))
-        return self._profile.choose([line.seq for line in lines], self._conversation.hidden_seqs, language)
+        seqs, hidden = [line.seq for line in lines], self._conversation.hidden_seqs
+        return self._profile.choose(seqs, hidden, language, self._character.person)
 
     def _find_lore(self, lines: list[Line]) -> str:
         """Return the entries of the card's lorebook that apply to the newest lines."""

@@ -166,7 +166,7 @@ def resumed_text(chat: Chat) -> str:
     began = chat.words.moment(chat.lines[0].said_at.astimezone())
     rows = [chat.words("terminal.resuming", moment=began, number=len(chat.lines))]
     shown, names = chat.lines[-RESUMED_LINES:], chat.person_names
-    answers = read_answers(chat.memory.store, chat.memory.bank, shown)
+    answers = read_answers(chat.memory, shown)
     for line, following in zip_longest(shown, shown[1:]):
         rows.append(f"  {line.speaker}: {shorten(line.text, MAX_RESUMED_CHARS)}")
         if line.seq in answers and (following is None or following.role == "user"):

@@ -10,9 +10,18 @@ from everthread.stores.base import Store
 from everthread.stores.name_setting import spoken_names
 
 
-def find_asker(store: Store, bank: str, known: FactIndex) -> str | None:
-    """Return the name of the entity that asks: the person who talks with the character, else the only speaker."""
-    for name in list_asker_names(store, bank):
+def find_asker(store: Store, bank: str, known: FactIndex, speaker: str = "") -> str | None:
+    """Return the name of the entity that asks; None if that is in doubt.
+
+    It is the speaker of the question, else the person who talks with the bank's character, else the only speaker.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        known: what is known.
+        speaker: who said the question; empty if that is unknown.
+    """
+    for name in (speaker, *list_asker_names(store, bank)):
         if found := known.names.get(normalize_name(name)):
             return found[0]
     speakers = {each.name for each in store.corpus_stats(bank).speakers if each.role == "user"}

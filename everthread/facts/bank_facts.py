@@ -21,7 +21,7 @@ from everthread.common.keys import SETTING_ENTITIES
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.facts import storage
-from everthread.facts.asker import find_asker, list_asker_names
+from everthread.facts.asker import list_asker_names
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
 from everthread.facts.cache import FactCache, FactIndex
 from everthread.facts.entities import Entities, EntityEdit
@@ -338,10 +338,6 @@ class BankFacts:
             exclude: lines that are in the prompt already, so that their facts aren't needed.
         """
         return self.fact_cache.read(self.statement_reader, limit, exclude)
-
-    def find_asker(self, known: FactIndex) -> str | None:
-        """Return the name of the entity that asks: the person who talks with the character, else the only speaker."""
-        return find_asker(self.store, self.bank, known)
 
     def _find_person(self, entities: Entities) -> Entity:
         """Return the entity of the person who talks with the bank's character, else of the one most is known of."""

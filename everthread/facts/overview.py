@@ -133,7 +133,8 @@ def _find_start(text: str, language: str, moment: datetime) -> datetime | None:
     season = lists["season"].format(season=f"(?P<season>{'|'.join(lists['seasons'])})")
     if match := re.fullmatch(season, text, re.IGNORECASE):
         month = lists["seasons"][match["season"].lower()]
-        year = moment.year if month <= moment.month else moment.year - 1
+        is_before = match.groupdict().get("last_year") is not None or month > moment.month
+        year = moment.year - is_before
         return datetime(year, month, 1, tzinfo=moment.tzinfo)
     grammar = load_grammar(language)
     if grammar is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from everthread.facts.cache import FactIndex
-from everthread.facts.overview import parse_overview, select_overview
+from everthread.facts.overview import OverviewQuestion, parse_overview, select_overview
 from everthread.facts.selection import FindAsker, select_facts
 from everthread.facts.sentences import describe_end, describe_fact
 from everthread.facts.storage import FACT
@@ -37,7 +37,13 @@ class FactSource:
 
 
 def add_facts(
-    context: Context, query: Query, facts: FactSource, limits: ContextLimits, *, alone: bool = False
+    context: Context,
+    query: Query,
+    facts: FactSource,
+    limits: ContextLimits,
+    asked: OverviewQuestion | None,
+    *,
+    alone: bool = False,
 ) -> Context:
     """Add facts to a context, and notes to its lines.
 
@@ -48,11 +54,12 @@ def add_facts(
         query: the query.
         facts: what is known.
         limits: the limits of the context.
+        asked: what the query asks for an overview of (`ask_overview`).
         alone: whether to add facts to a context without hits.
     """
     if not facts.known.stored or query.where not in (None, Filter()):
         return context
-    overview = find_overview(query, facts)
+    overview = find_overview(asked, query, facts)
     if not (context.hits or overview or alone):
         return context
     noted = _add_notes(context, query, facts.known, limits)
@@ -65,18 +72,17 @@ def add_facts(
     return _fill(noted, [build_unit(fact, facts.known, query.text) for fact in new], limits)
 
 
-def asks_for_overview(query: Query) -> bool:
-    """Return whether a query asks for all that is known of someone, or for what has changed."""
-    return isinstance(query.text, str) and parse_overview(query.text, query.as_of or now()) is not None
+def ask_overview(query: Query) -> OverviewQuestion | None:
+    """Return what a query asks for an overview of; None if it asks for something else."""
+    return parse_overview(query.text, query.as_of or now())
 
 
-def find_overview(query: Query, facts: FactSource) -> list[Fact]:
+def find_overview(asked: OverviewQuestion | None, query: Query, facts: FactSource) -> list[Fact]:
     """Return the facts that answer a question for all that is known of someone, or for what has changed."""
-    moment = query.as_of or now()
-    asked = parse_overview(query.text, moment)
     if asked is None:
         return []
-    return select_overview(asked, facts.known, facts.find_asker, moment, is_past=query.as_of is not None)
+    moment, is_past = query.as_of or now(), query.as_of is not None
+    return select_overview(asked, facts.known, facts.find_asker, moment, is_past=is_past)
 
 
 def _fill(context: Context, units: Sequence[FoundUnit], limits: ContextLimits) -> Context:

@@ -15,12 +15,12 @@ from typing import NamedTuple
 from everthread.facts.attributes import is_single
 from everthread.facts.selection import select_facts
 from everthread.facts.types import Fact
-from everthread.recall.fact_context import FactSource, find_overview
+from everthread.recall.fact_context import FactSource, ask_overview, find_overview
 from everthread.recall.time_overview import OVERVIEW_RELEVANCE
 from everthread.recall.types import Query
 from everthread.types import Filter, FoundUnit, Hit, Line, now
 
-SEARCH_DEPTH = 50  # hits among which the lines of facts are looked for; a context has no more
+SEARCH_DEPTH = 50  # hits among which the lines of facts are looked for
 
 ReadLines = Callable[[Sequence[int]], list[Line]]
 
@@ -58,7 +58,7 @@ def find_answer(query: Query, source: FactSource) -> Answer:
     """
     if not source.known.stored or query.where not in (None, Filter()):
         return Answer()
-    if overview := _without_excluded(find_overview(query, source), query):
+    if overview := _without_excluded(find_overview(ask_overview(query), query, source), query):
         return Answer(overview, is_overview=True)
     moment, is_past = query.as_of or now(), query.as_of is not None
     found = select_facts(query.text, source.known, source.find_asker, moment, is_past=is_past, with_replaced=True)

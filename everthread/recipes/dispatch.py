@@ -8,7 +8,7 @@ from functools import partial
 
 from everthread.bank import validation
 from everthread.recall import fact_hits, multi_bank, unit_search
-from everthread.recall.fact_context import FactSource, add_facts, asks_for_overview, build_unit
+from everthread.recall.fact_context import FactSource, add_facts, ask_overview, build_unit
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
@@ -143,9 +143,12 @@ def _build_bank_context(
         hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
     context = recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
     alone = recipe_used.facts_alone
-    if read_facts is None or reader.bank != own_bank or not (context.hits or alone or asks_for_overview(query)):
+    if read_facts is None or reader.bank != own_bank:
         return context
-    return add_facts(context, query, read_facts(query), limits, alone=alone)
+    asked = ask_overview(query)
+    if not (context.hits or alone or asked):
+        return context
+    return add_facts(context, query, read_facts(query), limits, asked, alone=alone)
 
 
 def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:

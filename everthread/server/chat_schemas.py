@@ -194,7 +194,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool, last: int | None = Non
     return StateView.model_validate(
         {
             "session": chat.session,
-            "lines": build_lines(memory.store, memory.bank, lines, chat.person_names),
+            "lines": build_lines(memory, lines, chat.person_names),
             "earlier": len(chat.lines) - len(lines),
             "repeats": {line.seq: first for line in lines if type(first := line.metadata.get(META_REPEATS)) is int},
             "swipes": [] if replying else chat.alternatives(),

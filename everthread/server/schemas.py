@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validat
 from everthread.chat.offline_answer import AnswerKind, OfflineAnswer, Speech, name_speech, read_answers
 from everthread.common.keys import META_CORRECTS, META_RECALLED, META_UNDATED
 from everthread.errors import BadInput, BadLine
+from everthread.memory import Memory
 from everthread.recall.relevance_buffer import MAX_PASSAGES
-from everthread.stores.base import Store
 from everthread.stores.evidence import count_memories
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import FoundUnit, Line, NewLine, Role
@@ -125,16 +125,15 @@ class AnswerView(View):
         )
 
 
-def build_lines(store: Store, bank: str, lines: Sequence[Line], names: Collection[str]) -> list[LineView]:
+def build_lines(memory: Memory, lines: Sequence[Line], names: Collection[str]) -> list[LineView]:
     """Return the views of lines of a conversation, with the answers that were given without a model.
 
     Args:
-        store: the store of the bank.
-        bank: its id.
+        memory: the bank.
         lines: the lines.
         names: the names under which the lines of the person are stored.
     """
-    answers = read_answers(store, bank, lines)
+    answers = read_answers(memory, lines)
     views = [LineView.model_validate(line) for line in lines]
     for view in views:
         if (answer := answers.get(view.seq)) is not None:

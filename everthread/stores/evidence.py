@@ -8,7 +8,7 @@ It is part of the reply's metadata and contains no text: numbers of lines, ids o
         {"kind": "summary", "id": 4, "written": 1714983600000000, "span": [1, 9], "score": …}]}
 
 A chat without a model records it with the user's line. Then "kind" is what the answer says, and "answer" the number of
-the quoted line, or null once that was forgotten.
+the quoted line, or null once that was forgotten. "more" is true if the answer has no room for some of the facts.
 
 "memories" counts the passages as they were; hits whose passages overlap are one. "forgotten" counts the hits and kept
 lines that were removed since. "shared" has the numbers of other banks' lines with their times, because a bank can be

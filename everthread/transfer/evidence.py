@@ -72,7 +72,7 @@ def _rename(record: Mapping[str, Any], names: Mapping[Any, Any]) -> dict[str, An
     before = record.get("forgotten")
     prompt = records.get_prompt(record)
     parts: dict[str, Any] = {
-        **_select(record, ("memories", "relevance", "tokens", "kind", "others")),
+        **_select(record, ("memories", "relevance", "tokens", "kind", "more", "others")),
         "hits": left,
         "kept": still_kept,
         "forgotten": (before if type(before) is int else 0) + len(hits) - len(left) + len(kept) - len(still_kept),

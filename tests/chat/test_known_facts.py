@@ -50,7 +50,7 @@ def ask(chat: Chat, question: str) -> list[str]:
 
 def read_again(chat: Chat) -> list[str]:
     """Return the facts of the answer to the first question, as a chat that is opened later has them."""
-    answers = read_answers(chat.memory.store, chat.memory.bank, list(chat.memory.lines()))
+    answers = read_answers(chat.memory, list(chat.memory.lines()))
     return [fact.text for fact in answers[len(TALK) + 1].known.facts]
 
 
@@ -77,6 +77,17 @@ def test_the_lines_of_the_facts_are_the_evidence(chat: Chat) -> None:
     assert [hit.seq for hit in reply.context.hits] == [3, 2]
     asked = chat.lines[-1]
     assert [hit.line.text for hit in chat.memory.evidence(asked.seq).hits] == [TALK[2], TALK[1]]
+
+
+def test_each_person_is_answered_with_their_own_facts(chat: Chat, memory: Memory) -> None:
+    ask(chat, "Hello!")
+    with Chat(memory, Character("Ines", person="Zoe"), llm=None, clock=lambda: NOON) as other:
+        ask(other, "I live in Bath.")
+        own = "You live in Bath."
+        assert ask(other, "What do you know about me?") == [ALL[0], f"- {own} Today you told me: “I live in Bath.”"]
+        answer = read_answers(memory, other.lines)[other.lines[-1].seq]
+        assert [fact.text for fact in answer.known.facts] == [own]
+    assert ask(chat, "What do you know about me?") == ALL
 
 
 def test_without_facts_the_answer_quotes_a_line(chat: Chat, memory: Memory) -> None:
@@ -130,14 +141,34 @@ def test_an_answer_survives_an_export_and_an_import(chat: Chat, tmp_path: Path) 
     path.write_text("".join(exporting.export(chat.memory)), encoding="utf-8")
     with Memory.open("other", store=chat.memory.store, embedder=HashEmbedder()) as other:
         importing.import_lines(other, importing.check_file(path, "jsonl"))
-        answer = read_answers(other.store, other.bank, list(other.lines()))[len(TALK) + 1]
+        answer = read_answers(other, list(other.lines()))[len(TALK) + 1]
     assert [fact.text for fact in answer.known.facts] == before
 
 
-def test_a_reply_has_room_for_some_facts(chat: Chat, memory: Memory) -> None:
+def test_a_reply_has_room_for_some_facts(chat: Chat, memory: Memory, tmp_path: Path) -> None:
     foods = ("tea", "figs", "cheese", "soup", "rice", "bread", "honey", "plums", "pears", "beans", "corn", "nuts")
     for food in foods:
         memory.observe_many(NewLine(f"I love {kind}{food}.", "Nora", said_at=FIRST) for kind in ("", "green "))
     rows = ask(chat, "What do you know about me?")
     assert len(rows) == MAX_FACTS + 2
     assert rows[-1] == "I know more than this; the list of facts has all of it."
+    shown = [row.removeprefix("- ").partition(" On ")[0] for row in rows[1:-1]]
+    memory.observe("I'm allergic to walnuts.", speaker="Nora", said_at=FIRST, session="told")
+    memory.read_facts()
+    answer = read_answers(memory, chat.lines)[chat.lines[-1].seq]
+    assert ([fact.text for fact in answer.known.facts], answer.known.has_more) == (shown, True)
+    path = tmp_path / "bank.jsonl"
+    path.write_text("".join(exporting.export(memory)), encoding="utf-8")
+    with Memory.open("other", store=memory.store, embedder=HashEmbedder()) as other:
+        importing.import_lines(other, importing.check_file(path, "jsonl"))
+        (copied,) = read_answers(other, list(other.lines())).values()
+    assert copied.known.has_more
+
+
+def test_facts_that_are_hidden_take_no_room(chat: Chat, memory: Memory) -> None:
+    for number in range(MAX_FACTS):
+        ask(chat, f"I'm allergic to nut{number}.")
+    chat.incognito = True
+    for _ in range(MAX_FACTS):
+        chat.undo()
+    assert ask(chat, "What do you know about me?") == ALL

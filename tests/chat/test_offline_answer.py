@@ -216,5 +216,5 @@ def test_answers_survive_an_export_and_an_import(asked: Chat, tmp_path: Path) ->
             path.write_text("".join(exporting.export(asked.memory)), encoding="utf-8")
             importing.import_lines(other, importing.check_file(path, "jsonl"))
             lines = list(other.lines())
-            answer = read_answers(other.store, other.bank, lines)[lines[-1].seq]
+            answer = read_answers(other, lines)[lines[-1].seq]
             assert (answer.kind, answer.source is None) == ("quote", forgotten)

@@ -28,7 +28,7 @@ def tell(memory: Memory, *texts: str) -> None:
 
 
 def choose(profile: PersonProfile, first: int = 100) -> list[str]:
-    return profile.choose([first], (), "en").splitlines()
+    return profile.choose([first], (), "en", "Nora").splitlines()
 
 
 def test_allergies_come_first_and_the_budget_holds(memory: Memory) -> None:
@@ -58,7 +58,15 @@ def test_a_forgotten_fact_leaves_at_once(memory: Memory) -> None:
 
 def test_discarded_lines_give_no_profile(memory: Memory) -> None:
     tell(memory, "I live in Leeds.")
-    assert PersonProfile(memory, estimate_tokens).choose([100], {1}, "en") == ""
+    assert PersonProfile(memory, estimate_tokens).choose([100], {1}, "en", "Nora") == ""
+
+
+def test_each_person_has_their_own_profile(memory: Memory) -> None:
+    memory.observe_many(
+        NewLine("I live in Leeds." if name == "Nora" else "I live in Bath.", name) for name in ("Nora", "Zoe")
+    )
+    profiles = [PersonProfile(memory, estimate_tokens).choose([100], (), "en", name) for name in ("Nora", "Zoe")]
+    assert profiles == ["Nora lives in Leeds.", "Zoe lives in Bath."]
 
 
 def test_the_profile_is_in_the_first_message_of_a_prompt(memory: Memory) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from everthread.facts import overview
+from everthread.facts.asker import find_asker
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, TOPICS
 from everthread.facts.overview import LATELY, parse_overview, select_overview
 from everthread.memory import Memory
@@ -45,7 +46,7 @@ def ask(memory: Memory, question: str, moment: datetime = NOW) -> list[str]:
     """Return the facts that answer a question, as "subject attribute value"."""
     asked, known = parse_overview(question, moment), memory.read_known()
     assert asked is not None
-    found = select_overview(asked, known, partial(memory.find_asker, known), moment, is_past=True)
+    found = select_overview(asked, known, partial(find_asker, memory.store, memory.bank, known), moment, is_past=True)
     return [f"{fact.subject} {fact.attribute} {fact.value}" for fact in found]
 
 
@@ -83,6 +84,9 @@ def test_a_question_for_all_that_is_known_names_people(question: str, names: tup
         ("¿Qué ha cambiado desde la primavera?", SPRING, ()),
         ("¿Qué hay de nuevo desde marzo?", SPRING, ()),
         ("春天以来有什么变化？", SPRING, ()),
+        ("今年春天以来有什么变化？", SPRING, ()),
+        ("去年春天以来有什么变化？", datetime(2025, 3, 1, tzinfo=UTC), ()),
+        ("去年冬天以来有什么变化？", datetime(2025, 12, 1, tzinfo=UTC), ()),
         ("从三月以来我有什么变化？", SPRING, ("我",)),
     ],
 )

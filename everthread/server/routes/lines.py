@@ -182,7 +182,7 @@ def lines(
 
 
 def _with_answers(memory: Memory, lines: Sequence[Line]) -> list[LineView]:
-    return build_lines(memory.store, memory.bank, lines, person_names(memory.settings()))
+    return build_lines(memory, lines, person_names(memory.settings()))
 
 
 def _as_tuple(given: list[Name] | None) -> tuple[Name, ...] | None:
