@@ -500,6 +500,10 @@ class Client:
         """Note that a fact that has ended is still true. Raises the same errors as `Memory.resume_fact`."""
         return decode.fact(self._request("POST", "facts", fact_id, "resume"))
 
+    def list_fact_lines(self, fact_id: int) -> list[int]:
+        """Return the numbers of the lines that state a fact's value, also at other times. Raises NotFound."""
+        return list(self._request("GET", "facts", fact_id, "lines")["seqs"])
+
     def forget_fact(self, fact_id: int, *, with_lines: bool = False) -> list[int]:
         """Delete a fact, and its lines if they are to be forgotten with it; return the numbers of its lines.
 

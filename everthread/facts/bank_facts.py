@@ -187,6 +187,11 @@ class BankFacts:
                 return self._read_known().find_fact(fact_id)
         raise _not_changed(fact_id)
 
+    def list_fact_lines(self, fact_id: int) -> list[int]:
+        """Return the numbers of the lines that state a fact's value, also at other times. Raises NotFound."""
+        known = self._read_known()
+        return _list_seqs(known.statements_of_value(known.find_fact(fact_id)))
+
     def forget_fact(self, fact_id: int, *, with_lines: bool = False) -> list[int]:
         """Delete a fact, and what lines state of the same value at other times.
 
@@ -197,7 +202,7 @@ class BankFacts:
             with_lines: whether to forget its lines as well, as `Memory.forget` does.
 
         Returns:
-            The numbers of the lines that stated it.
+            The numbers of the lines that stated it, as `list_fact_lines` returns them.
 
         Raises:
             NotFound: there is no such fact.
@@ -205,9 +210,7 @@ class BankFacts:
         """
         if not with_lines:
             return self._forget_value(fact_id)
-        known = self._read_known()
-        seqs = _list_seqs(known.statements_of_value(known.find_fact(fact_id)))
-        if seqs:
+        if seqs := self.list_fact_lines(fact_id):
             deletion.forget(self.store, self.bank, "line", seqs)
         with suppress(NotFound):  # nothing that has no lines states it
             self._forget_value(fact_id)

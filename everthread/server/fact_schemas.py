@@ -87,6 +87,13 @@ class SplitBody(RequestBody):
     statements: Annotated[list[FactNumber], Field(min_length=1, max_length=1000, fail_fast=True)]
 
 
+class FactLinesView(View):
+    """The numbers of the lines that state a fact's value, also at other times."""
+
+    id: int
+    seqs: list[int]
+
+
 class FactReceiptView(View):
     """The receipt of a forgotten fact, and of its lines if they were forgotten with it."""
 

@@ -17,7 +17,9 @@ from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.sharing import record_sharing
 from everthread.common.keys import META_RECALLED, SETTING_CHUNKS, SETTING_FACTS, SETTING_SHARED_WITH
 from everthread.errors import StoreError
-from everthread.facts.storage import FACT
+from everthread.facts.history import value_key
+from everthread.facts.storage import FACT, ReadingState, parse_unit
+from everthread.facts.types import Statement
 from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
 from everthread.stores.base import Scope, ScopeName, UnitKey, UnitReplacement
@@ -183,7 +185,7 @@ def _copy_units(source: Memory, target: Memory) -> None:
         StoreError: the target has a unit that is not a copy.
     """
     ours = {(unit.kind, unit.id): unit for unit in _list_units(source)}
-    _forget_other_facts(target, ours)
+    _forget_other_facts(source, target, ours)
     theirs = {(unit.kind, unit.id): unit for unit in _list_units(target)}
     for unit in theirs.values():
         if _differs(unit, ours):
@@ -196,14 +198,35 @@ def _copy_units(source: Memory, target: Memory) -> None:
             _write_unit(target, unit)
 
 
-def _forget_other_facts(target: Memory, ours: Mapping[UnitKey, Unit]) -> None:
-    """Forget facts that the target has read from its lines itself, or that the source has forgotten since."""
+def _forget_other_facts(source: Memory, target: Memory, ours: Mapping[UnitKey, Unit]) -> None:
+    """Forget facts that the target's rules have read from its lines, or that the source has forgotten since.
+
+    Raises:
+        StoreError: the person or a model has stated another fact in the target, such as a correction.
+    """
     facts = target.store.units(target.bank, (FACT,), include_retracted=True)
-    others = [unit.id for unit in facts if "attribute" in unit.metadata and _differs(unit, ours)]
-    basis = SETTING_FACTS, target.settings().get(SETTING_FACTS)
-    change = UnitReplacement(FACT, others, (), (), 0, *basis, lambda _: basis[1], forgets=True)
-    if others and not target.store.replace_units(target.bank, change, target.embedder.name, now()):
-        raise StoreError(_DIFFERS.format(target.bank, f"fact {others[0]}"))
+    others = [unit for unit in facts if "attribute" in unit.metadata and _differs(unit, ours)]
+    for unit in others:
+        statement = parse_unit(unit)
+        if statement.writer != "rules" and not _has_forgotten(source, statement, ours):
+            raise StoreError(_DIFFERS.format(target.bank, f"fact {unit.id}"))
+    ids, basis = [unit.id for unit in others], (SETTING_FACTS, target.settings().get(SETTING_FACTS))
+    change = UnitReplacement(FACT, ids, (), (), 0, *basis, lambda _: basis[1], forgets=True)
+    if ids and not target.store.replace_units(target.bank, change, target.embedder.name, now()):
+        raise StoreError(_DIFFERS.format(target.bank, f"fact {ids[0]}"))
+
+
+def _has_forgotten(source: Memory, statement: Statement, ours: Mapping[UnitKey, Unit]) -> bool:
+    """Return whether the source has forgotten a fact of a statement's lines, and has nothing left of this one."""
+    seqs = set(statement.seqs)
+    if not seqs or not seqs <= ReadingState.parse(source.settings().get(SETTING_FACTS)).excluded:
+        return False
+    left = [parse_unit(unit) for (kind, _), unit in ours.items() if kind == FACT]
+    value = statement.attribute, value_key(statement.value)
+    return not any(
+        each.id == statement.id or ((each.attribute, value_key(each.value)) == value and not seqs.isdisjoint(each.seqs))
+        for each in left
+    )
 
 
 def _differs(unit: Unit, ours: Mapping[UnitKey, Unit]) -> bool:

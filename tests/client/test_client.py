@@ -239,6 +239,7 @@ def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.correct_fact(99, "x")
     yield lambda: bank.end_fact(99, "2024")
     yield lambda: bank.resume_fact(99)
+    yield lambda: bank.list_fact_lines(99)
     yield lambda: bank.forget_fact(99)
     yield lambda: bank.merge_entities("nobody", "no one")
     yield lambda: bank.split_entity("nobody", [1])
@@ -273,6 +274,7 @@ def test_client_and_memory_return_and_change_the_same_facts(client: Client, stor
     apart = client.split_entity("Mia", home.statements)
     assert client.merge_entities("Alice's sister", apart.name).name == "Mia"
     assert client.get_fact(client.facts()[0].id) == memory.facts()[0]
+    assert client.list_fact_lines(home.id) == memory.list_fact_lines(home.id) == [1]
     assert client.forget_fact(home.id, with_lines=True) == [1]
     assert memory.get(1) is None
 

@@ -512,7 +512,7 @@ def test_a_fact_whose_line_is_missing_is_not_changed_but_can_be_forgotten(memory
 def test_a_fact_forgotten_alone_does_not_come_back(memory: Memory) -> None:
     first, second = tell(memory, "I own the bike. I like jazz.", "I sold the bike.")
     bike = only(memory, attribute="owns", include_ended=True)
-    assert memory.forget_fact(bike.id) == [first, second]
+    assert memory.list_fact_lines(bike.id) == memory.forget_fact(bike.id) == [first, second]
     for _ in range(2):
         assert shown(memory, include_ended=True) == ["Nora likes jazz"]
         tell(memory, "Hello.")

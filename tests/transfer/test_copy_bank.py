@@ -302,6 +302,49 @@ def test_facts_that_the_target_has_read_or_the_source_has_forgotten_give_way_to_
     assert [fact.value for fact in target.facts(include_ended=True)] == ["York"]
 
 
+def change_fact(memory: Memory, change: str) -> None:
+    leeds = next(fact for fact in memory.facts() if fact.value == "Leeds")
+    match change:
+        case "corrected":
+            memory.correct_fact(leeds.id, "York")
+        case "ended":
+            memory.end_fact(leeds.id)
+        case "confirmed":
+            memory.confirm_fact(leeds.id)
+
+
+@pytest.mark.parametrize("change", ["corrected", "ended", "confirmed"])
+@pytest.mark.parametrize("other_is_forgotten", [False, True])
+def test_a_fact_that_was_changed_in_the_target_is_kept_and_reported(
+    tmp_path: Path, change: str, other_is_forgotten: bool
+) -> None:
+    source, target = open_bank(tmp_path / "old"), open_bank(tmp_path / "new")
+    source.observe("I live in Leeds. I like jazz.", speaker="Nora")
+    source.read_facts()
+    copy_bank(source, target)
+    change_fact(target, change)
+    before = target.facts(include_ended=True)
+    if other_is_forgotten:
+        source.forget_fact(next(fact.id for fact in source.facts() if fact.value == "jazz"))
+    with pytest.raises(StoreError, match=r"bank 'alice' differs at fact .* forget the bank there and move it again"):
+        copy_bank(source, target)
+    assert target.facts(include_ended=True) == before
+
+
+@pytest.mark.parametrize("change", ["corrected", "ended", "confirmed"])
+def test_a_changed_fact_that_the_source_forgets_after_a_move_is_forgotten_in_the_target(
+    tmp_path: Path, change: str
+) -> None:
+    source, target = open_bank(tmp_path / "old"), open_bank(tmp_path / "new")
+    source.observe("I live in Leeds. I like jazz.", speaker="Nora")
+    change_fact(source, change)
+    copy_bank(source, target)
+    changed = next(fact for fact in source.facts(include_ended=True) if fact.attribute == "home")
+    source.forget_fact(changed.id)
+    copy_bank(source, target)
+    assert [fact.value for fact in target.facts(include_ended=True)] == ["jazz"]
+
+
 def test_the_command_moves_every_bank_or_those_named(tmp_path: Path, url: str) -> None:
     for bank in ("alice", "bob", "carl"):
         with open_bank(tmp_path / "old", bank) as memory:

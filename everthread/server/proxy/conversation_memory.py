@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from everthread.bank.settings import remember_policy
+from everthread.common.keys import SETTING_ENTITIES
 from everthread.facts.storage import FACT
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.proxy.background_tasks import BackgroundTasks
@@ -27,7 +28,7 @@ from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.reply_index import META_RESPONSE
 from everthread.server.workers.bank_locks import BankLocks
 from everthread.stores.base import UnitVersion
-from everthread.types import Metadata
+from everthread.types import JSONValue, Metadata
 
 DEFAULT_BUDGET_TOKENS = 1000  # of a block
 MAX_QUERY_CHARS = 4000  # of the newest message, from its end, where a question is
@@ -39,6 +40,7 @@ NO_BLOCK = MemoryBlock("", ())
 
 Sources = Collection[tuple[str, int]]  # lines, by an empty kind and number, and units, by kind and id
 Texts = dict[tuple[str, int], str]  # of such sources
+FactVersion = tuple[UnitVersion, JSONValue | None]  # of the units, and what the person has merged and split
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Origin:
     """
 
     texts: Texts
-    facts: UnitVersion | None
+    facts: FactVersion | None
 
 
 class ConversationMemory:
@@ -159,8 +161,7 @@ class ConversationMemory:
             TimeoutError: nothing was found without a model that did not answer in time.
         """
         key, shown = (None, frozenset[int]()) if turn is None else ((bank, turn.line.seq), turn.in_request)
-        facts = self._find_fact_version(bank)
-        block, sources = self._recall(bank, person_turn, key, shown, budget, deadline_s)
+        block, sources, facts = self._recall(bank, person_turn, key, shown, budget, deadline_s)
         if key is not None and sources is not None:
             self._keep_block(key, block, sources, facts)
         return block
@@ -189,7 +190,7 @@ class ConversationMemory:
         shown: Collection[int],
         budget: int | None,
         deadline_s: float | None,
-    ) -> tuple[MemoryBlock, Sources | None]:
+    ) -> tuple[MemoryBlock, Sources | None, FactVersion | None]:
         """Recall for a message.
 
         Args:
@@ -201,14 +202,19 @@ class ConversationMemory:
             deadline_s: as for `recall`.
 
         Returns:
-            The block, and what it was made of; None for a block that is known already.
+            The block, what it was made of, and the version of the bank's facts then; None for a block that is known
+            already.
         """
         if not self._services.store.exists(bank):
             self._drop_blocks(bank)
-            return NO_BLOCK, None
+            return NO_BLOCK, None, None
         if person_turn.continues and (block := self._find_block(key)) is not None:
-            return block, None
-        context = self._services.get_memory(bank).context(
+            return block, None, None
+        memory = self._services.get_memory(bank)
+        if memory.recipe.facts and deadline_s is None:
+            memory.read_known(exclude=shown)  # the context would read these lines, and so change the version
+        facts = self._find_fact_version(bank)
+        context = memory.context(
             person_turn.text[-MAX_QUERY_CHARS:],
             budget or DEFAULT_BUDGET_TOKENS,
             exclude=shown,
@@ -218,7 +224,7 @@ class ConversationMemory:
             raise TimeoutError
         block = MemoryBlock(context.text, tuple(line.seq for line in context.lines)) if context.text else NO_BLOCK
         units = [(found.unit.kind, found.unit.id) for found in (*context.units, *context.facts)]
-        return block, [*(("", line.seq) for line in context.lines), *units]
+        return block, [*(("", line.seq) for line in context.lines), *units], facts
 
     def _add_recalled(self, bank: str, turn: Turn) -> Turn:
         """Add the lines that were recalled for earlier turns: the upstream has them in its history."""
@@ -228,7 +234,7 @@ class ConversationMemory:
         return replace(turn, in_request=turn.in_request.union(*(block.seqs for block in blocks)))
 
     def _keep_block(
-        self, key: tuple[str, int], block: MemoryBlock, sources: Sources, facts: UnitVersion | None
+        self, key: tuple[str, int], block: MemoryBlock, sources: Sources, facts: FactVersion | None
     ) -> None:
         """Keep the block recalled for a line while tools are called, unless one of its sources has already gone.
 
@@ -265,11 +271,12 @@ class ConversationMemory:
             for key in [key for key in self._blocks if key[0] == bank]:
                 del self._blocks[key]
 
-    def _find_fact_version(self, bank: str) -> UnitVersion | None:
+    def _find_fact_version(self, bank: str) -> FactVersion | None:
         """Return the version of a bank's facts; None if blocks have none."""
         if not (self._services.store.exists(bank) and self._services.get_memory(bank).recipe.facts):
             return None
-        return self._services.store.unit_version(bank, FACT)
+        store = self._services.store
+        return store.unit_version(bank, FACT), store.settings(bank).get(SETTING_ENTITIES)
 
     def _read_texts(self, bank: str, sources: Sources) -> Texts:
         """Return the texts that the lines and units have now, without retracted and forgotten ones."""

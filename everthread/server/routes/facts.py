@@ -14,6 +14,7 @@ from everthread.memory import Memory
 from everthread.server.fact_schemas import (
     EntityView,
     FactEndBody,
+    FactLinesView,
     FactReceiptView,
     FactValueBody,
     FactView,
@@ -106,6 +107,12 @@ def resume_fact(memory: WriteMemory, idempotency: Idempotency, id: Id) -> Fact:
 
 def _number(fact: Fact) -> int:
     return fact.id
+
+
+@router.get("/facts/{id}/lines", response_model=FactLinesView)
+def list_fact_lines(memory: ReadMemory, id: Id) -> dict[str, Any]:
+    """List the numbers of the lines that state a fact's value, also at other times: all that go with it."""
+    return {"id": id, "seqs": memory.list_fact_lines(id)}
 
 
 @router.delete("/facts/{id}", response_model=FactReceiptView)

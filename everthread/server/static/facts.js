@@ -3,8 +3,7 @@
 import { bankPath, get, getAll, patch, post, remove } from "./api.js";
 import { longDate, monthName, shortDate } from "./dates.js";
 import { button, fill, h, textElement } from "./dom.js";
-import { emitForgotten, on } from "./events.js";
-import { findCopies } from "./evidence.js";
+import { on } from "./events.js";
 import { showNotice, withErrors } from "./notices.js";
 import { rerender } from "./rerender.js";
 import { navigate, route } from "./router.js";
@@ -116,29 +115,30 @@ export class FactsPanel {
   }
 
   async forget(fact) {
-    const [{ askChoice }, { othersNamed }] = await Promise.all([import("./dialogs.js"), import("./groupcopies.js")]);
-    const copies = (await Promise.all(fact.seqs.map((seq) => findCopies({ seq }).catch(() => [])))).flat();
-    const others = othersNamed(copies);
+    const [{ askChoice }, { findLeft, othersNamed }] = await Promise.all([import("./dialogs.js"), import("./groupcopies.js")]);
+    const { seqs } = await get(pathOf(fact, "/lines")); // all that state it, also at other times
+    const others = othersNamed((await Promise.all(seqs.map((seq) => findLeft(seq)))).flat());
     const answers = [
       [t("facts.forget_alone"), "alone"],
-      fact.seqs.length > 0 && [t("facts.forget_with", { messages: t("count.messages", { count: fact.seqs.length }) }), "with"],
+      seqs.length > 0 && [t("facts.forget_with", { messages: t("count.messages", { count: seqs.length }) }), "with"],
       [t("notes.cancel"), null],
     ].filter(Boolean);
     const effect = [t("facts.forget_effect"), others && t("facts.forget_too", { names: others })].filter(Boolean).join(" ");
     const choice = await askChoice(`${labelOf(fact)}: ${fact.value}`, effect, answers);
     if (!choice) return;
-    const { seqs } = await remove(pathOf(fact)); // of all lines that state it, also at other times
-    if (choice === "with") await this.forgetMessages(seqs);
-    else showNotice(t("facts.forgotten"));
-    await this.read();
+    if (choice === "with") return this.forgetWithLines(fact, seqs);
+    await this.change(remove(pathOf(fact)), t("facts.forgotten"));
   }
 
-  async forgetMessages(seqs) {
+  /** Forget the lines first, so that after an error the fact is still there, from which to try again. */
+  async forgetWithLines(fact, seqs) {
     const [{ showReceipt }, { forgetLines }] = await Promise.all([import("./dialogs.js"), import("./groupcopies.js")]);
     const receipt = await forgetLines(seqs);
-    if (!receipt) return;
-    emitForgotten(receipt);
-    await showReceipt(receipt);
+    const isOf = ({ statements }) => statements.some((id) => fact.statements.includes(id));
+    const left = (await getAll(bankPath("/facts?ended=true"))).find(isOf); // it goes with its last line
+    if (left) await remove(pathOf(left));
+    if (receipt) await showReceipt(receipt);
+    await this.read();
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { bankPath, remove } from "./api.js";
 import { askChoice, confirmForget } from "./dialogs.js";
+import { emitForgotten } from "./events.js";
 import { findCopies } from "./evidence.js";
 import { route } from "./router.js";
 import { joinList, t } from "./words.js";
@@ -20,11 +21,27 @@ export const othersNamed = (copies) => joinList([...new Map(othersIn(copies).map
 export const forgetCopies = (copies) =>
   changeEach(copies, ({ bank, line }) => remove(bankPath(`/lines/${line.seq}`, bank)), FORGETTING);
 
-/** Forget lines with their copies. Resolves to one receipt of the lines of the bank that is shown, or to null. */
+/** The copies of a line; none if it is gone. */
+export const findLeft = (seq, bank) =>
+  findCopies({ seq }, bank).catch((error) => {
+    if (error.status !== 404) throw error;
+    return [];
+  });
+
+/** Forget lines with their copies, and emit "forgotten", also if an error comes in between. Resolves to one receipt of the
+ * lines of the bank that is shown, or to null. */
 export async function forgetLines(seqs) {
   const { bank } = route;
   const receipts = [];
-  for (const seq of seqs) receipts.push((await forgetCopies(await findCopies({ seq }, bank))).get(bank));
+  try {
+    for (const seq of seqs) receipts.push((await forgetCopies(await findLeft(seq, bank))).get(bank));
+  } finally {
+    if (receipts.length) emitForgotten(joinReceipts(receipts));
+  }
+  return joinReceipts(receipts);
+}
+
+function joinReceipts(receipts) {
   const own = receipts.filter(Boolean);
   if (!own.length) return null;
   const lines = own.reduce((sum, receipt) => sum + receipt.lines, 0);
