@@ -319,7 +319,7 @@ def test_the_memories_of_another_character_are_pinned_corrected_and_forgotten_wh
     captain, cook = "kai%2Fcaptain", "kai%2Fcook"
     add_past_lines(url, captain, *(f"Day {number} at sea." for number in range(1, 6)))  # other numbers of lines
     begin_group(url, "kai", "The gold is in the barn.", "bridge")
-    add_past_lines(url, cook, "The gold is a crown.")
+    add_past_lines(url, cook, "The gold is a crown, in the attic.")
     begin_group(url, "kai", "Cook, where is the gold?")
     page.goto(f"{url}/#/{captain}/talk/deck")
     hits = page.locator("#panel .hit")
@@ -328,7 +328,7 @@ def test_the_memories_of_another_character_are_pinned_corrected_and_forgotten_wh
     )
     crown.get_by_role("button", name="Pin", exact=True).click()
     expect(crown.get_by_role("button", name="Pinned")).to_have_attribute("aria-pressed", "true")
-    assert (pins(url, cook), pins(url, captain)) == (["The gold is a crown."], [])
+    assert (pins(url, cook), pins(url, captain)) == (["The gold is a crown, in the attic."], [])
     page.reload()
     crown.get_by_role("button", name="Pinned").click()
     expect(crown.get_by_role("button", name="Pin", exact=True)).to_have_attribute("aria-pressed", "false")

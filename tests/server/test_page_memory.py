@@ -108,7 +108,7 @@ def test_the_percentage_of_a_memory_is_explained(page: Page, url: str, scheme: L
 
 
 def test_memories_that_are_much_less_relevant_than_the_best_one_are_folded(page: Page, url: str) -> None:
-    said = ["My sister Mia moved to Lisbon.", "I have a cat.", "I'm allergic to nuts.", "I like rooibos.", "I ski."]
+    said = ["My sister Mia moved to Lisbon.", "Mia has a cat.", "Mia likes nuts.", "I live on rooibos.", "I ski."]
     for number, text in enumerate(said):
         add_past_lines(url, "folded", text, session=f"session {number}")
     visit(page, url, "folded")
