@@ -1,4 +1,4 @@
-// What is known about the person and those they mention, by name: each fact with its time and the message that says it.
+// What is known about the person and those they mention: each fact with its time and its message.
 
 import { bankPath, get, getAll, patch, post, remove } from "./api.js";
 import { longDate, monthName, shortDate } from "./dates.js";
@@ -109,9 +109,8 @@ export class FactsPanel {
 
   async end(fact) {
     const { askChoice } = await import("./dialogs.js");
-    const question = `${labelOf(fact)}: ${fact.value}`;
     const answers = [[t("facts.end"), true], [t("notes.cancel"), false]];
-    if (await askChoice(question, t("facts.end_effect"), answers)) await this.change(post(pathOf(fact, "/end"), {}));
+    if (await askChoice(`${labelOf(fact)}: ${fact.value}`, t("facts.end_effect"), answers)) await this.change(post(pathOf(fact, "/end"), {}));
   }
 
   async forget(fact) {
@@ -120,14 +119,13 @@ export class FactsPanel {
     const others = othersNamed((await Promise.all(seqs.map((seq) => findLeft(seq)))).flat());
     const answers = [
       [t("facts.forget_alone"), "alone"],
-      seqs.length > 0 && [t("facts.forget_with", { messages: t("count.messages", { count: seqs.length }) }), "with"],
+      seqs.length && [t("facts.forget_with", { messages: t("count.messages", { count: seqs.length }) }), "with"],
       [t("notes.cancel"), null],
     ].filter(Boolean);
     const effect = [t("facts.forget_effect"), others && t("facts.forget_too", { names: others })].filter(Boolean).join(" ");
     const choice = await askChoice(`${labelOf(fact)}: ${fact.value}`, effect, answers);
-    if (!choice) return;
-    if (choice === "with") return this.forgetWithLines(fact, seqs);
-    await this.change(remove(pathOf(fact)), t("facts.forgotten"));
+    if (choice === "with") await this.forgetWithLines(fact, seqs);
+    else if (choice) await this.change(remove(pathOf(fact)), t("facts.forgotten"));
   }
 
   /** Forget the lines first, so that after an error the fact is still there, from which to try again. */
@@ -142,7 +140,7 @@ export class FactsPanel {
   }
 }
 
-/** Group facts by subject: first the person, then the others in the order of their mention. Sentences come last. */
+/** Group facts by subject: the person first; sentences last. */
 function groupFacts(facts, entities, person) {
   const ordered = facts.toSorted((one, other) => rankOf(one) - rankOf(other) || one.attribute.localeCompare(other.attribute));
   const order = [person, ...entities.map(({ name }) => name), ""];
@@ -154,7 +152,7 @@ function groupFacts(facts, entities, person) {
     .filter((subject) => subject.facts.length);
 }
 
-/** The attribute's name as a label, which begins with a capital letter. */
+/** The attribute as a label. */
 function labelOf(fact) {
   const name = attributeName(fact);
   return name.charAt(0).toLocaleUpperCase(locale) + name.slice(1);
@@ -164,7 +162,7 @@ const subjectName = (name) => (name === UNNAMED ? t("line.you") : name);
 
 const rankOf = ({ attribute }) => (FIRST.includes(attribute) ? FIRST.indexOf(attribute) : FIRST.length);
 
-/** The facts that took another's place or ended lately, the latest first. */
+/** The facts that replaced others or ended lately, the latest first. */
 function changedLately(facts) {
   const momentOf = (fact) => Date.parse(fact.until ?? fact.said_at);
   return facts
@@ -178,7 +176,7 @@ function changeItem(fact) {
   return h("li", { class: "small" }, textElement("span", `${subjectName(fact.subject)} · ${attributeName(fact)}: ${fact.value}`), ` (${note})`);
 }
 
-/** Since when and until when it held, what it replaced, and how sure it is. */
+/** When it held, what it replaced, and how sure it is. */
 function notesOf(fact) {
   const { since_stated: since, until, until_stated: end, replaces, replaced_by: next } = fact;
   return [
@@ -207,7 +205,7 @@ function momentName(moment) {
 
 const pathOf = ({ id }, rest = "") => bankPath(`/facts/${id}${rest}`);
 
-/** Opens the chat at the message that says a fact last. */
+/** Opens the chat at the latest message of a fact. */
 function sourceButton({ seqs, said_at }) {
   const open = withErrors(async () => {
     const { bank } = route;

@@ -7,14 +7,14 @@ import { findCopies } from "./evidence.js";
 import { route } from "./router.js";
 import { joinList, t } from "./words.js";
 
-/** The members of a group other than the one whose bank is shown. group: of a state, or of a session's metadata. */
+/** The members of a group other than the one shown. group: of a state, or of a session. */
 export const othersIn = (group) =>
   (Array.isArray(group) ? group : []).filter(({ bank, name }) => bank && name && bank !== route.bank);
 
 /** What a question about forgetting adds. */
 export const alsoForgets = (others) => (others.length ? ` ${t("group.forget_too", { names: namesOf(others) })}` : "");
 
-/** The names of those who have copies of lines, other than the one whose bank is shown. */
+/** The names of others who have copies of lines. */
 export const othersNamed = (copies) => joinList([...new Map(othersIn(copies).map(({ bank, name }) => [bank, name])).values()]);
 
 /** Forget each copy of a line. Resolves to the receipts by bank. */
@@ -28,7 +28,7 @@ export const findLeft = (seq, bank) =>
     return [];
   });
 
-/** Forget lines with their copies, and emit "forgotten", also if an error comes in between. Resolves to one receipt of the
+/** Forget lines with their copies, and emit "forgotten", also after an error. Resolves to one receipt of the
  * lines of the bank that is shown, or to null. */
 export async function forgetLines(seqs) {
   const { bank } = route;
