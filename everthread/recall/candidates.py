@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float32]
 MAX_DIET_LINES = 60  # that are read for a request about food
 NO_SEQS = np.empty(0, np.int64)
 MAX_EXHAUSTIVE_LINES = 1200  # up to this size of a bank, every line is a candidate
-DENSE_CANDIDATES = 440  # nearest in meaning; more if more hits are wanted
+DENSE_CANDIDATES = 400  # nearest in meaning; more if more hits are wanted
 LEXICAL_CANDIDATES = 400  # found by terms; likewise
 MAX_TERMS = 24  # the rarest terms of a long query; values from 12 to 40 changed only the time
 # A Chinese word of two characters has three terms; on Chinese dialogues, recall at 10 was 9 points lower with 24.
@@ -123,8 +123,11 @@ def find_candidates(
     else:
         seqs = union(diet_seqs, find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k)))
         if (vector := embed()) is not None:
-            seqs = union(store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed), seqs)
-    seqs = seqs[seqs <= last]
+            nearest = store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
+            # Lines beside them are near as well, by the cosines around them.
+            around = union(nearest - 1, nearest + 1)
+            seqs = union(nearest, seqs, around if allowed is None else around[is_member(around, allowed)])
+    seqs = seqs[(seqs >= 1) & (seqs <= last)]
     if exclude is not None:
         seqs = seqs[~is_member(seqs, exclude)]
     rows = store.scoring_rows(bank, add_windows(seqs, last), visible)
