@@ -32,6 +32,7 @@ class Proxy:
         self._open: list[socket.socket] = [self._listening]
         self.url = postgres.build_url(server, host=str(self._folder))
         self.fault: Callable[[], bool] | None = None
+        self._faulting = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -90,7 +91,9 @@ class Proxy:
                 writing = "READ ONLY" not in done
             if done == "COMMIT" and writing and self.fault is not None:
                 fault, self.fault = self.fault, None
-                if not fault():
+                with self._faulting:
+                    heard = fault()
+                if not heard:
                     break
                 deaf.set()
             server.sendall(message)
@@ -101,7 +104,8 @@ class Proxy:
         with suppress(OSError):
             while (data := server.recv(65536)) and not deaf.is_set():
                 client.sendall(data)
-        close(client)
+        with self._faulting:  # what a fault does to the server is complete before the client notices and tries again
+            close(client)
 
 
 class Pooler(Proxy):
