@@ -55,6 +55,13 @@ def recall(
     since: Start = None,
     until: End = None,
     speaker: Annotated[str | None, Field(description="Only what this speaker said.")] = None,
+    facts: Annotated[
+        bool,
+        Field(
+            description="Also what is known of those that the query names, as for 'What do you know about me?'. "
+            "Not with since, until or speaker."
+        ),
+    ] = False,
     bank: Bank = None,
 ) -> Annotated[CallToolResult, RecallView]:
     """Recall what was said in earlier conversations: use BEFORE answering anything about the person, earlier talk,
@@ -65,12 +72,13 @@ def recall(
     """
     memory = open_bank(ctx, bank, "read")
     where = Filter(speaker=speaker, since=parse_start("since", since), until=parse_end("until", until))
-    context = memory.context(query, max(MIN_BUDGET, k * TOKENS_PER_HIT), where=where)
+    context = memory.context(query, max(MIN_BUDGET, k * TOKENS_PER_HIT), where=where, facts=facts or None)
     hits = [HitView.of(hit) for hit in context.hits[:k]]
-    view = RecallView(relevance=context.relevance, hits=hits)
+    view = RecallView(relevance=context.relevance, hits=hits, facts=[fact.text for fact in context.facts])
     if not context:
         return _result(view, NOTHING)
-    return _result(view, context.text, f"Found in {', '.join(f'line {hit.seq}' for hit in hits)}.")
+    found = f"Found in {', '.join(f'line {hit.seq}' for hit in hits)}." if hits else ""
+    return _result(view, context.text, *filter(None, [found]))
 
 
 def remember(

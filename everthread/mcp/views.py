@@ -41,6 +41,7 @@ class RecallView(BaseModel):
 
     relevance: Relevance
     hits: list[HitView]
+    facts: list[str] = Field(description="What is known of those that the query names, if that was asked for.")
 
 
 class RememberView(BaseModel):

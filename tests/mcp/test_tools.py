@@ -51,6 +51,14 @@ def test_recall_says_that_nothing_relevant_is_remembered(server: MemoryServer, t
     assert [text_of(result), data_of(result)["hits"]] == [NOTHING, []]
 
 
+def test_recall_with_facts_says_what_is_known_of_the_person(server: MemoryServer, talk_of_may: Memory) -> None:
+    query = "What do you know about me?"
+    assert data_of(call(server, "recall", query=query))["facts"] == []
+    result = call(server, "recall", query=query, facts=True)
+    assert data_of(result)["facts"] == ["Mia is Nora's sister."]
+    assert text_of(result).startswith("[What is known]\nMia is Nora's sister.")
+
+
 def test_recall_finds_at_most_k_lines_of_one_speaker_within_days(server: MemoryServer, memory: Memory) -> None:
     for day in range(6):
         memory.observe(f"My sister Mia cooked dish {day}.", speaker="Nora", said_at=NOON + timedelta(days=day))
