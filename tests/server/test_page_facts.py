@@ -66,6 +66,7 @@ def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(fact(page, "Lives in Lisbon")).to_be_visible()
     act(page, "Lives in York", "No longer true")
+    page.get_by_role("dialog").get_by_label("True until").fill("2024-06-30")
     page.get_by_role("dialog").get_by_role("button", name="No longer true").click()
     expect(page.get_by_text("2 facts that no longer hold")).to_be_visible()
     facts = f"{url}/api/v1/banks/facts-changed/facts"

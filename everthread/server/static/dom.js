@@ -14,7 +14,7 @@ export function svg(tag, props = {}, ...children) {
 function applyProps(element, props, children) {
   for (const [name, value] of Object.entries(props)) {
     if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
-    else if (value === false || value === null || value === undefined) continue;
+    else if (value === false || value == null) continue;
     else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
@@ -23,8 +23,7 @@ function applyProps(element, props, children) {
 }
 
 /** All children in one list, without empty ones. */
-const flatten = (children) =>
-  children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
+const flatten = (children) => children.flat(Infinity).filter((child) => child || child === 0);
 
 export const byId = (id) => document.getElementById(id);
 

@@ -51,8 +51,8 @@ export class FactsPanel {
     rerender(
       panel,
       h("p", { class: "small" }, t("facts.hint")),
-      changed.length > 0 && [h("h2", {}, t("facts.changed")), h("ul", { class: "known" }, changed.map((fact) => changeItem(fact)))],
-      subjects.map((subject) => this.subject(subject)),
+      changed.length > 0 && [h("h2", {}, t("facts.changed")), h("ul", { class: "known" }, changed.map(changeItem))],
+      subjects.map(this.subject, this),
     );
   }
 
@@ -103,41 +103,47 @@ export class FactsPanel {
 
   async correct(fact) {
     const { editText } = await import("./dialogs.js");
-    const value = (await editText(labelOf(fact), { text: fact.value }, t("facts.correct_hint")))?.trim();
+    const value = await editText(labelOf(fact), { text: fact.value }, t("facts.correct_hint"));
     if (value && value !== fact.value) await this.change(patch(pathOf(fact), { value }), t("change.corrected"));
   }
 
   async end(fact) {
-    const { askChoice } = await import("./dialogs.js");
-    const answers = [[t("facts.end"), true], [t("notes.cancel"), false]];
-    if (await askChoice(`${labelOf(fact)}: ${fact.value}`, t("facts.end_effect"), answers)) await this.change(post(pathOf(fact, "/end"), {}));
+    const day = h("input", { type: "date" });
+    const effect = [t("facts.end_effect"), h("label", {}, " ", t("facts.ended_on"), " ", day)];
+    if (await ask(fact, effect, [[t("facts.end"), true]])) {
+      await this.change(post(pathOf(fact, "/end"), { moment: day.value || null }));
+    }
   }
 
   async forget(fact) {
-    const [{ askChoice }, { findLeft, othersNamed }] = await Promise.all([import("./dialogs.js"), import("./groupcopies.js")]);
+    const { findLeft, othersNamed } = await import("./groupcopies.js");
     const { seqs } = await get(pathOf(fact, "/lines")); // all that state it, also at other times
     const others = othersNamed((await Promise.all(seqs.map((seq) => findLeft(seq)))).flat());
-    const answers = [
+    const effect = [t("facts.forget_effect"), " ", others && t("facts.forget_too", { names: others })];
+    const choice = await ask(fact, effect, [
       [t("facts.forget_alone"), "alone"],
       seqs.length && [t("facts.forget_with", { messages: t("count.messages", { count: seqs.length }) }), "with"],
-      [t("notes.cancel"), null],
-    ].filter(Boolean);
-    const effect = [t("facts.forget_effect"), others && t("facts.forget_too", { names: others })].filter(Boolean).join(" ");
-    const choice = await askChoice(`${labelOf(fact)}: ${fact.value}`, effect, answers);
+    ]);
     if (choice === "with") await this.forgetWithLines(fact, seqs);
     else if (choice) await this.change(remove(pathOf(fact)), t("facts.forgotten"));
   }
 
   /** Forget the lines first, so that after an error the fact is still there, from which to try again. */
   async forgetWithLines(fact, seqs) {
-    const [{ showReceipt }, { forgetLines }] = await Promise.all([import("./dialogs.js"), import("./groupcopies.js")]);
+    const { forgetLines } = await import("./groupcopies.js");
     const receipt = await forgetLines(seqs);
     const isOf = ({ statements }) => statements.some((id) => fact.statements.includes(id));
     const left = (await getAll(bankPath("/facts?ended=true"))).find(isOf); // it goes with its last line
     if (left) await remove(pathOf(left));
-    if (receipt) await showReceipt(receipt);
+    if (receipt) await (await import("./dialogs.js")).showReceipt(receipt);
     await this.read();
   }
+}
+
+/** Ask what to do with a fact; null: nothing. */
+async function ask(fact, effect, answers) {
+  const { askChoice } = await import("./dialogs.js");
+  return askChoice(`${labelOf(fact)}: ${fact.value}`, effect, [...answers.filter(Boolean), [t("notes.cancel"), null]]);
 }
 
 /** Group facts by subject: the person first; sentences last. */
@@ -149,7 +155,7 @@ function groupFacts(facts, entities, person) {
   const notes = new Map(entities.map((entity) => [entity.name, noteOf(entity)]));
   return [...new Set(order)]
     .map((name) => ({ name: subjectName(name) || t("facts.others"), note: name !== UNNAMED && notes.get(name), facts: ordered.filter((fact) => fact.subject === name) }))
-    .filter((subject) => subject.facts.length);
+    .filter(({ facts }) => facts.length);
 }
 
 /** The attribute as a label. */
@@ -160,7 +166,7 @@ function labelOf(fact) {
 
 const subjectName = (name) => (name === UNNAMED ? t("line.you") : name);
 
-const rankOf = ({ attribute }) => (FIRST.includes(attribute) ? FIRST.indexOf(attribute) : FIRST.length);
+const rankOf = ({ attribute }) => FIRST.indexOf(attribute) + 1 || FIRST.length + 1;
 
 /** The facts that replaced others or ended lately, the latest first. */
 function changedLately(facts) {
@@ -172,8 +178,9 @@ function changedLately(facts) {
 }
 
 function changeItem(fact) {
-  const note = fact.replaces ? t("facts.before", { value: fact.replaces }) : t("facts.until", { date: longDate(fact.until) });
-  return h("li", { class: "small" }, textElement("span", `${subjectName(fact.subject)} · ${attributeName(fact)}: ${fact.value}`), ` (${note})`);
+  const { subject, value, replaces, until } = fact;
+  const note = replaces ? t("facts.before", { value: replaces }) : t("facts.until", { date: longDate(until) });
+  return h("li", { class: "small" }, textElement("span", `${subjectName(subject)} · ${attributeName(fact)}: ${value}`), ` (${note})`);
 }
 
 /** When it held, what it replaced, and how sure it is. */
