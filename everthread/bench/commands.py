@@ -38,7 +38,7 @@ from everthread.bench import (
 from everthread.bench.console import progress_bar, show, show_step
 from everthread.bench.dense import measure_dense
 from everthread.bench.first_facts import load_first_facts, merge
-from everthread.bench.fit_profile import cross_validate
+from everthread.bench.fit_profile import BY_CHARACTERS, BY_GLOSS, BY_WORDS, cross_validate
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.questions import AnnotatedConversation
 from everthread.bench.report import check_plot_path
@@ -60,6 +60,9 @@ LOADERS: dict[str, Callable[[Path, Sequence[str]], list[AnnotatedConversation]]]
     "realtalk": datasets.realtalk,
     "longmemeval": datasets.longmemeval,
 }
+
+CHINESE_KINDS = {"glosses": BY_GLOSS, "words": BY_WORDS, "characters": BY_CHARACTERS}
+SPACED_LANGUAGES = ("de", "fr", "it", "ko", "pt")  # of our corpus, which the shipped embedder can't read
 
 dataset_argument = click.argument("dataset", type=click.Choice(sorted(LOADERS)))
 path_argument = click.argument("path", type=click.Path(path_type=Path))
@@ -132,24 +135,41 @@ def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: A
 @only_option
 @json_option
 @click.option("--mix", type=click.Path(path_type=Path), metavar="LOCOMO", help="Add the questions of this LoCoMo file.")
-@click.option("--words", is_flag=True, help="For madial: weigh words alone, as in languages without glosses.")
+@click.option(
+    "--by",
+    type=click.Choice(list(CHINESE_KINDS)),
+    default="glosses",
+    show_default=True,
+    help="For madial: what is weighed, beside glosses words or characters alone, for languages without vectors.",
+)
 @click.pass_context
 def fit(
-    ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool, mix: Path | None, words: bool
+    ctx: click.Context,
+    /,
+    dataset: str,
+    path: Path,
+    only: tuple[str, ...],
+    as_json: bool,
+    mix: Path | None,
+    by: str,
 ) -> None:
     """Fit the weights and the gate on a DATASET, and report them on conversations left out.
 
     Each conversation is measured with weights fitted on all the others; the weights printed are fitted on all. English
     conversations are fitted together with the development part of our own, in `bench corpus`.
-    For madial this is the Chinese part, with the Chinese first facts in two banks.
+    For madial this is the Chinese part, with the Chinese first facts in two banks, and for `--by words` with our
+    development part in five languages that have spaces.
     """
     mixed = datasets.locomo(mix) if mix else []
     chinese = dataset == "madial"
     conversations = select_conversations(_load_chinese(path), only) if chinese else LOADERS[dataset](path, only)
     talk: corpus.Talk = "assistant" if any(map(corpus.has_bot, conversations)) else "people"
     ours = [] if chinese else corpus.load_corpus("development", talk=talk)
+    if chinese and by == "words":
+        ours = [each for language in SPACED_LANGUAGES for each in corpus.load_corpus("development", language)]
+    kind = CHINESE_KINDS[by] if chinese else None
     language: Any = "zh" if chinese else "en"
-    result = cross_validate(conversations, ctx.find_root().obj["embedder"], mixed, ours, language, words)
+    result = cross_validate(conversations, ctx.find_root().obj["embedder"], mixed, ours, language, kind)
     show(result.json(), result.text(), as_json)
 
 

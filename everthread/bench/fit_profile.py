@@ -75,8 +75,11 @@ MESSAGE_SIGNALS = (  # those that have other weights for a long message
 )
 ASSISTANT_SIGNALS = (*MESSAGE_SIGNALS, "day", "near_day", "month", "time")
 MESSAGE = "message "  # before the name of a signal: what it weighs more for a message
-WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # signals for an embedder that can't read the question
-GLOSS_SIGNALS = ("cosine", *WORD_SIGNALS)  # for one that reads only the question's gloss
+# For an embedder that can't read the question. Without "length": fitted on long talk it is positive, and in small banks
+# the longest line came first if none shares a word with the question.
+WORD_SIGNALS = ("bm25_window", "bm25_session", "share", "person")
+CHARACTER_SIGNALS = ("bm25_window", "share", "length", "person")  # the same for Chinese and Japanese
+GLOSS_SIGNALS = ("cosine", *CHARACTER_SIGNALS)  # for one that reads only the question's gloss
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
 
 # Among friends, "uncovered" let in more of the questions with other names. Beside "unmatched", "match" has no weight of
@@ -121,8 +124,8 @@ WITH_ASSISTANT = FitSettings(
 )
 # With words alone, a gate that accepts nearly all own questions accepts nearly all foreign ones too, so the share of
 # foreign questions sets the threshold. In small banks few of those are accepted anyway.
-BY_WORDS = FitSettings(
-    names=WORD_SIGNALS,
+BY_CHARACTERS = FitSettings(
+    names=CHARACTER_SIGNALS,
     ridge=0.03,
     evidence=("best_score", "small_bank", "query_length"),
     given={"person": 1.1275},  # as with an assistant; these conversations have no bot
@@ -132,7 +135,10 @@ BY_WORDS = FitSettings(
 )
 # Glosses tell own questions from foreign ones better: with this share, as many first facts pass as by words alone, and
 # fewer of the other questions.
-BY_GLOSS = replace(BY_WORDS, names=GLOSS_SIGNALS, foreign_share=0.15)
+BY_GLOSS = replace(BY_CHARACTERS, names=GLOSS_SIGNALS, foreign_share=0.15)
+# For languages with spaces, fitted on Chinese and on our corpus. With this share the gate keeps as many of the corpus's
+# questions as with the weights for characters.
+BY_WORDS = replace(BY_CHARACTERS, names=WORD_SIGNALS, given={}, foreign_share=0.25)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +158,24 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class GateRates:
-    """The shares of questions that a gate accepts: own ones, and foreign ones without and with the bank's names."""
+    """The shares of questions that a gate accepts: own ones, and foreign ones without and with the bank's names.
+
+    The last two are None if no foreign questions were asked.
+    """
 
     kept: float
-    unchanged: float
-    mapped: float
+    unchanged: float | None
+    mapped: float | None
 
-    def json(self) -> dict[str, float]:
-        return {name: round(100 * getattr(self, name), 1) for name in ("kept", "unchanged", "mapped")}
+    def json(self) -> dict[str, float | None]:
+        shares = {name: getattr(self, name) for name in ("kept", "unchanged", "mapped")}
+        return {name: None if share is None else round(100 * share, 1) for name, share in shares.items()}
 
     def text(self) -> str:
-        return "keeps {kept:.1f}%, lets in {unchanged:.1f}% (names mapped: {mapped:.1f}%)".format(**self.json())
+        form = "keeps {kept:.1f}%"
+        if self.unchanged is not None:
+            form += ", lets in {unchanged:.1f}% (names mapped: {mapped:.1f}%)"
+        return form.format(**self.json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +247,7 @@ def cross_validate(
     mixed: Sequence[AnnotatedConversation] = (),
     corpus: Sequence[AnnotatedConversation] = (),
     language: Language = "en",
-    by_words: bool = False,
+    kind: FitSettings | None = None,
 ) -> FitResult:
     """Fit a profile on these conversations, and measure each of them with a profile fitted on the others.
 
@@ -243,8 +256,9 @@ def cross_validate(
         embedder: default: the configured one.
         mixed: conversations whose questions affect the weights only, with MIXED_WEIGHT of the weight.
         corpus: further conversations, each left out in turn as well, with a weight of their own (SOURCE_WEIGHTS).
+            Beside Chinese ones each is in a language of its own, so that their questions are not foreign ones.
         language: of the conversations; an embedder that reads only English gets glosses of Chinese ones.
-        by_words: without the cosine of the gloss, as for a language without glosses; in Chinese.
+        kind: the settings; default: by the language, and by whether a bot takes part.
 
     Raises:
         BadInput: for fewer than three conversations, or a multilingual embedder and Chinese.
@@ -256,12 +270,11 @@ def cross_validate(
     assistant = any(line.role == "assistant" for conversation in conversations for line in conversation.lines)
     model = factory.open_embedder(embedder)
     in_english = WITH_ASSISTANT if assistant else AMONG_FRIENDS
-    in_chinese = BY_WORDS if by_words else BY_GLOSS
-    kind = in_chinese if language == "zh" else in_english
+    kind = kind or (BY_GLOSS if language == "zh" else in_english)
     if language == "zh" and model.multilingual:
         raise BadInput(f"{model.name} reads Chinese; fit on glosses and words with minilm or hash")
     trials = list(_ask_all(conversations, model, kind.names))
-    for trial in _ask_all(corpus, model, kind.names):
+    for trial in _ask_all(corpus, model, kind.names, foreign=language != "zh"):
         trials.append(replace(trial, source="corpus") if trial.source == "full" else trial)
     first_trials = list(_ask_first_facts(model, kind.names, assistant, language))
     extra = [trial.example for trial in _ask_all(mixed, model, kind.names, foreign=False)]
@@ -553,11 +566,17 @@ def _compute_probabilities(trials: Sequence[Trial], held_out: Mapping[str, _Fitt
 
 
 def _gate_curve(probabilities: Mapping[str, Floats], kind: FitSettings) -> list[GateRates]:
+    if not len(probabilities["unchanged"]):
+        return []
     return [_gate_rates(probabilities, float(np.quantile(probabilities["own"], 1 - kept))) for kept in kind.kept_shares]
 
 
 def _gate_rates(probabilities: Mapping[str, Floats], threshold: float) -> GateRates:
-    return GateRates(*(float((probabilities[kind] >= threshold).mean()) for kind in ("own", "unchanged", "mapped")))
+    kept, unchanged, mapped = (
+        float((probabilities[kind] >= threshold).mean()) if len(probabilities[kind]) else None
+        for kind in ("own", "unchanged", "mapped")
+    )
+    return GateRates(kept or 0.0, unchanged, mapped)
 
 
 def _percents(recall: Mapping[int, float]) -> dict[str, float]:

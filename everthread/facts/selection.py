@@ -19,12 +19,11 @@ from everthread.facts.cache import WORD, FactIndex, normalize_name, normalize_wo
 from everthread.facts.grammar import Relation, load_grammar
 from everthread.facts.history import held_at
 from everthread.facts.types import Fact
-from everthread.text.analyzer import STOP_WORDS, detect_language, normalize, terms
+from everthread.text.analyzer import STOP_WORDS, UNSPACED_LANGUAGES, detect_language, normalize, terms
 from everthread.text.word_lists import load_word_lists
 
 MAX_CHARS = 500  # of a question that are read; a longer text names many people and asks for none of them
 MAX_NAME_WORDS = 4
-UNSPACED_LANGUAGES = ("zh", "ja")
 DEFAULT_LANGUAGE = "en"
 
 FindAsker = Callable[[], str | None]  # None: it is unknown who asks

@@ -17,6 +17,7 @@ from everthread.recall.rerank.base import Reranker
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recipes.base import FACTS_MEANING, MAX_NEIGHBOURS, Recipe
 from everthread.recipes.options import option
+from everthread.text.analyzer import UNSPACED_LANGUAGES
 from everthread.text.gloss import is_glossed
 from everthread.text.lexicon import ENGLISH
 from everthread.types import Role
@@ -60,6 +61,10 @@ EMPTY_WEIGHT = -10.0
 STANDING_WEIGHT = 4.0
 # Of a request for food, if the bank knows of a diet: with that weight alone small banks kept silent.
 DIET_RELEVANCE = 0.6
+
+# By words alone, set by hand: only the order of lines that share no word with the question depends on it. In a bank of
+# six lines the shorter ones answer more often; with 0, three of 140 everyday questions had another line first.
+LENGTH_TIE_WEIGHT = -0.01
 
 # A good session, or a statement in the first person, is no evidence that a line answers: with these signals in the best
 # score, the gate let in 24.7 instead of 20.8% at 99% kept.
@@ -168,10 +173,10 @@ _ASSISTANT_PROFILE = ScoringProfile(
     threshold=0.251,
 )
 
-# For questions that the embedder can't read: the shipped one reads English, and glosses of Chinese. Fitted on MADial's
-# Chinese dialogues and the Chinese first facts: `everthread bench fit madial PATH --words`. Weights that neither can
-# determine are those of friends without late interaction.
-_WORDS_PROFILE = ScoringProfile(
+# For Japanese questions, and Chinese ones without vectors, whose terms are characters and pairs of them. Fitted on
+# MADial's Chinese dialogues and the Chinese first facts: `everthread bench fit madial PATH --by characters`. Weights
+# that neither can determine are those of friends without late interaction.
+_CHARACTERS_PROFILE = ScoringProfile(
     weights={
         "bm25_window": 1.7058,
         "share": 7.4084,
@@ -189,9 +194,31 @@ _WORDS_PROFILE = ScoringProfile(
     threshold=0.549,
 )
 
-# For questions of which the embedder reads only an English gloss. Fitted likewise, without `--words`.
+# For questions in other languages that the embedder can't read. Fitted on the same and on our corpus in five of them:
+# `everthread bench fit madial PATH --by words`. The remaining weights are those for characters.
+_WORDS_PROFILE = ScoringProfile(
+    weights={
+        **_CHARACTERS_PROFILE.weights,
+        "bm25_window": 1.4517,
+        "bm25_session": 0.3794,
+        "share": 4.4243,
+        "length": LENGTH_TIE_WEIGHT,
+        "person": 1.8034,
+    },
+    query_model=LogisticModel(-1.0972, {"best_score": 0.5379, "small_bank": 0.5243, "query_length": -0.4363}),
+    hit_model=LogisticModel(0.8857, {"score_share": 1.0127}),
+    threshold=0.57,
+)
+
+# For questions of which the embedder reads only an English gloss. Fitted like those for characters, without `--by`.
 _GLOSSES_PROFILE = ScoringProfile(
-    weights={**_WORDS_PROFILE.weights, "cosine": 11.0983, "bm25_window": 1.0632, "share": 3.4338, "length": -0.4727},
+    weights={
+        **_CHARACTERS_PROFILE.weights,
+        "cosine": 11.0983,
+        "bm25_window": 1.0632,
+        "share": 3.4338,
+        "length": -0.4727,
+    },
     query_model=LogisticModel(-3.2306, {"best_score": 0.7414, "small_bank": 2.2892, "query_length": -0.2837}),
     hit_model=LogisticModel(1.24, {"score_share": 1.0919}),
     threshold=0.623,
@@ -208,6 +235,7 @@ class Default(Recipe):
         friends: the profile for people among themselves.
         assistant: the profile for a person with a bot, whose conversations need other weights.
         words: the profile for a question in a language that the embedder can't read, so that only words count.
+        characters: the same for Japanese, and for Chinese without a gloss.
         glosses: the profile for a Chinese question, of which an embedder for English reads a gloss.
     """
 
@@ -217,6 +245,7 @@ class Default(Recipe):
     friends: ScoringProfile = _FRIENDS_PROFILE
     assistant: ScoringProfile = _ASSISTANT_PROFILE
     words: ScoringProfile = _WORDS_PROFILE
+    characters: ScoringProfile = _CHARACTERS_PROFILE
     glosses: ScoringProfile = _GLOSSES_PROFILE
     neighbours: int = option(1, "Lines on either side that are shown with a hit.", low=0, high=MAX_NEIGHBOURS)
     min_gain: float = option(
@@ -247,7 +276,9 @@ class Default(Recipe):
         """Choose the profile by whether the embedder reads the question, and whether a bot is among the speakers."""
         has_cosines = not np.isnan(candidates.cosine).all()
         if candidates.parsed.language != ENGLISH and not (multilingual and has_cosines):
-            return self.glosses if has_cosines and is_glossed(candidates.parsed.text) else self.words
+            if has_cosines and is_glossed(candidates.parsed.text):
+                return self.glosses
+            return self.characters if candidates.parsed.language in UNSPACED_LANGUAGES else self.words
         return self.assistant if candidates.corpus.has_assistant else self.friends
 
     def prepare(self, reader: BankReader, text: str) -> None:

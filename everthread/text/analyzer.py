@@ -40,6 +40,7 @@ _VOWEL_SIGNS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0df
 _LETTER = rf"(?:[^\W_{UNSPACED}]|[{_VOWEL_SIGNS}])"
 _WORD = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:'{_LETTER}+)*")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
+UNSPACED_LANGUAGES = ("zh", "ja")  # without spaces between words
 _PUNCTUATION = re.compile("[\u3000-\u3004\u3007-\u3030]+")  # of CJK, inside the range above
 _ACCENT = re.compile("[\u0300-\u036f]")
 _HANGUL, _KANA, _CYRILLIC = (re.compile(f"[{LEXICONS[language].script}]") for language in ("ko", "ja", "ru"))

@@ -295,14 +295,15 @@ def test_the_firsts_are_asked_in_chinese_as_well(tmp_path: Path) -> None:
     assert (figures["dataset"], figures["questions"]) == ("firsts-zh", 9)
 
 
-@pytest.mark.parametrize("words", [[], ["--words"]], ids=["glosses", "words"])
-def test_glosses_or_words_alone_are_weighed_on_madial_and_the_chinese_firsts(tmp_path: Path, words: list[str]) -> None:
+@pytest.mark.parametrize("by", ["glosses", "words", "characters"])
+def test_glosses_words_or_characters_are_weighed_on_madial_and_the_chinese_firsts(tmp_path: Path, by: str) -> None:
     memories = [{"1": {"user-id": 1, "time": "2023-05-02", "event": "巴特的红帽子被风吹走了。"}}]
     dialogue = ["<BOD>", "<Bart>: 我的帽子不见了！", "<Assistant>: 是红的吗？", "<Assistant>: 跟五月一样。", "<EOD>"]
     dialogues = [{"dialogue": dialogue, "test-turn": [3], "relevant-id": [1], "user-id": 1}]
     for kind, records in (("memory", memories), ("dialogue", dialogues)):
         (tmp_path / f"MADial-Bench-zh-{kind}.json").write_text("\n".join(map(json.dumps, records)))
-    figures = report(run_bench("fit", "madial", tmp_path, "--json", *words))
+    figures = report(run_bench("fit", "madial", tmp_path, "--json", "--by", by))
     assert set(figures["left_out"]["banks"]) == {"madial-zh-1", "firsts-zh-1", "firsts-zh-2"}
     assert figures["left_out"]["questions"] == 127
-    assert ("cosine" in figures["head"]["weights"]) == (not words)
+    assert ("cosine" in figures["head"]["weights"]) == (by == "glosses")
+    assert (figures["left_out"]["corpus"] is not None) == (by == "words")

@@ -12,12 +12,15 @@ from hardship.embedders import Moody
 
 from everthread import factory
 from everthread.bench import fit_profile
+from everthread.bench.corpus import load_corpus
 from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit import Example
 from everthread.bench.fit_profile import (
     AMONG_FRIENDS,
     ASSISTANT_SIGNALS,
+    BY_CHARACTERS,
     BY_WORDS,
+    CHARACTER_SIGNALS,
     EVIDENCE,
     FRIEND_SIGNALS,
     KEPT_SHARES,
@@ -97,10 +100,10 @@ def test_a_gate_that_keeps_less_lets_in_less(fitted: FitResult) -> None:
     assert len(fitted.curve) == len(KEPT_SHARES)
     for laxer, stricter in pairwise(fitted.curve):
         assert laxer.kept >= stricter.kept
-        assert laxer.unchanged >= stricter.unchanged
-        assert laxer.mapped >= stricter.mapped
+        assert (laxer.unchanged or 0) >= (stricter.unchanged or 0)
+        assert (laxer.mapped or 0) >= (stricter.mapped or 0)
     for point in fitted.small.values():
-        assert all(0 <= share <= 1 for share in (point.kept, point.unchanged, point.mapped))
+        assert all(share is not None and 0 <= share <= 1 for share in (point.kept, point.unchanged, point.mapped))
 
 
 def test_the_figures_come_as_json_and_as_text(fitted: FitResult) -> None:
@@ -156,14 +159,28 @@ CHINESE = [merge(load_first_facts("zh")[at::3], f"talk-{at}") for at in range(3)
 
 
 def test_by_words_alone_meaning_has_no_weight_and_the_acceptance_rate_sets_the_threshold() -> None:
-    fitted = cross_validate(CHINESE, "hash", language="zh", by_words=True)
-    assert tuple(fitted.weights) == WORD_SIGNALS
-    assert tuple(fitted.query_model) == ("bias", *BY_WORDS.evidence)
+    fitted = cross_validate(CHINESE, "hash", language="zh", kind=BY_CHARACTERS)
+    assert tuple(fitted.weights) == CHARACTER_SIGNALS
+    assert tuple(fitted.query_model) == ("bias", *BY_CHARACTERS.evidence)
     assert fitted.weights["share"] > 0
-    assert fitted.weights["person"] == BY_WORDS.given["person"]  # with a single speaker it cannot be fitted
-    assert (fitted.questions, len(fitted.curve)) == (126, len(BY_WORDS.kept_shares))
-    foreign_share = np.mean([point.unchanged for _, point in fitted.banks.values()])
-    assert foreign_share == pytest.approx(BY_WORDS.foreign_share, abs=0.02)
+    assert fitted.weights["person"] == BY_CHARACTERS.given["person"]  # with a single speaker it cannot be fitted
+    assert (fitted.questions, len(fitted.curve)) == (126, len(BY_CHARACTERS.kept_shares))
+    foreign_share = np.mean([point.unchanged or 0.0 for _, point in fitted.banks.values()])
+    assert foreign_share == pytest.approx(BY_CHARACTERS.foreign_share, abs=0.02)
+
+
+def test_beside_chinese_our_conversations_in_other_languages_are_asked_no_foreign_questions() -> None:
+    german, french = load_corpus("development", "de"), load_corpus("development", "fr")
+    fitted = cross_validate(CHINESE, "hash", corpus=[*german, *french], language="zh", kind=BY_WORDS)
+    assert tuple(fitted.weights) == WORD_SIGNALS
+    assert fitted.questions == 126
+    assert fitted.corpus is not None
+    recall, curve = fitted.corpus
+    assert 0 < recall[10] < 1
+    assert curve == []
+    kept = fitted.small["the corpus"]
+    assert (kept.unchanged, kept.mapped) == (None, None)
+    assert f"in the corpus, at the threshold: keeps {100 * kept.kept:.1f}%\n" in fitted.text()
 
 
 def test_the_meaning_of_glosses_has_a_weight() -> None:

@@ -29,6 +29,7 @@ PROFILES = {
     "friends": Default().friends,
     "assistant": Default().assistant,
     "words": Default().words,
+    "characters": Default().characters,
     "glosses": Default().glosses,
 }
 
@@ -70,7 +71,7 @@ def test_a_question_and_a_long_message_are_weighed_differently_and_what_is_betwe
 
 def test_only_with_an_assistant_are_messages_weighed_differently() -> None:
     assert set(Default().assistant.message_weights) <= set(Default().assistant.weights)
-    assert [bool(profile.message_weights) for profile in PROFILES.values()] == [False, True, False, False]
+    assert [bool(profile.message_weights) for profile in PROFILES.values()] == [False, True, False, False, False]
 
 
 def test_a_context_considers_more_hits_than_stay_in_view() -> None:
@@ -86,7 +87,8 @@ def test_the_profile_depends_on_whether_a_bot_has_spoken(tmp_path: Path, role: R
         memory.observe("Good morning!", speaker="Someone", role=role)
         assert chosen(memory, "How are you?") is getattr(Default(), expected)
         assert chosen(memory, "你好吗？") is Default().glosses
-        assert chosen(memory, "お元気ですか？") is Default().words
+        assert chosen(memory, "お元気ですか？") is Default().characters
+        assert chosen(memory, "잘 지내요?") is Default().words
         assert chosen(memory, "Wie geht es dir?") is Default().words
 
 
@@ -124,11 +126,11 @@ def test_vectors_count_if_the_embedder_reads_chinese(tmp_path: Path) -> None:
         assert chosen(memory, "你好吗？") is Default().friends
 
 
-def test_an_embedder_that_is_down_leaves_the_words_of_a_chinese_question(tmp_path: Path) -> None:
+def test_an_embedder_that_is_down_leaves_the_characters_of_a_chinese_question(tmp_path: Path) -> None:
     with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
         memory.observe("早上好。")
         memory.reader.encoder.state.retry_at = math.inf
-        assert chosen(memory, "你好吗？") is Default().words
+        assert chosen(memory, "你好吗？") is Default().characters
 
 
 def test_a_chinese_question_finds_a_line_without_a_common_character(tmp_path: Path) -> None:
@@ -138,8 +140,8 @@ def test_a_chinese_question_finds_a_line_without_a_common_character(tmp_path: Pa
         assert memory.recall("喜欢哪种运动？")[0].line.seq == 3
 
 
-def test_vectors_do_not_count_in_the_profile_for_words() -> None:
-    words = Default().words
+@pytest.mark.parametrize("words", [Default().words, Default().characters], ids=["words", "characters"])
+def test_vectors_do_not_count_in_the_profiles_for_words(words: ScoringProfile) -> None:
     assert not any("cosine" in name for name in [*words.weights, *words.query_model.weights])
     assert min(words.weights["bm25_window"], words.weights["share"], words.query_model.weights["best_score"]) > 0
 

@@ -154,7 +154,7 @@ def test_reasons_agree_with_the_weights_of_the_default_recipe(page: Page, url: s
     neutral = dict.fromkeys((*SIGNALS, "standing"), 0.0) | {"cosine": 0.2, "person": 1.0}
     script = "async signals => (await import('/static/relevance.js')).reasonsOf(signals)"
     assert page.evaluate(script, neutral) == {"raised": [], "lowered": []}
-    profiles = (Default().friends, Default().assistant, Default().words)
+    profiles = (Default().friends, Default().assistant, Default().words, Default().characters)
     for signal in ("cosine", "bm25_window", "day", "month", "standing", "asks", "empty", "person"):
         reasons = {change: page.evaluate(script, neutral | {signal: neutral[signal] + change}) for change in (-1, 1)}
         assert any(each["raised"] + each["lowered"] for each in reasons.values()), signal
