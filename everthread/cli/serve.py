@@ -9,6 +9,7 @@ import webbrowser
 from contextlib import closing
 from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -24,6 +25,7 @@ from everthread.server.settings import Settings
 from everthread.server.sms.twilio import get_host
 
 DEFAULT_PORT = 7391
+FIRST_KEY_NAME = "first"
 MESSAGE_SETTINGS = [setting.name for setting in fields(Settings) if setting.name.startswith(("sms_", "telegram_"))]
 UNENCRYPTED = "Passwords and texts are not encrypted on their way: for https, put a reverse proxy in front of it."
 
@@ -53,6 +55,12 @@ UNENCRYPTED = "Passwords and texts are not encrypted on their way: for https, pu
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker processes.")
 @click.option("--require-key", is_flag=True, help="Require an account or a key on this machine, too.")
+@click.option(
+    "--first-key",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="If a key is required and there is neither an account nor a key, create a key for everything in FILE.",
+)
 @click.option("--mem0", is_flag=True, help="Serve the paths of mem0's self-hosted server, such as /memories, too.")
 @click.option(
     "--log-level",
@@ -70,6 +78,7 @@ def serve(
     scribe_model: str | None,
     workers: int,
     require_key: bool,
+    first_key: Path | None,
     mem0: bool,
     log_level: str | None,
 ) -> None:
@@ -77,19 +86,20 @@ def serve(
 
     On this machine neither an account nor a key is needed. At any other address the server starts only if there is one;
     create an account for a person with `everthread accounts add NAME`, a key for a program with `everthread keys new
-    NAME`. Requests are logged to standard error as JSON, without any text of a conversation.
+    NAME`, or let the first start create a key with `--first-key FILE`. Requests are logged to standard error as JSON,
+    without any text of a conversation.
     """
     settings = replace(_build_settings(host, require_key or not runner.is_loopback(host)), serves_mem0=mem0)
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
     app_factory = runner.AppFactory(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1
     )
-    _check_key(app_factory.store, settings)
+    _check_key(app_factory.store, settings, first_key)
     with runner.open_socket(host, port, workers) as listener:
         services = app_factory.build_services()
         with closing(services.store):
             url = runner.local_url(listener)
-            greeting = _greeting(services, settings, url, runner.network_url(listener))
+            greeting = _greeting(services, settings, url, runner.network_url(listener), first_key)
             on_listening = partial(_announce, greeting, url, opens)
             logs.install(level)
             if workers == 1:
@@ -136,18 +146,26 @@ def _parse_choice(setting: str, value: str, yes: str, no: str) -> bool:
     return value == yes
 
 
-def _check_key(location: str | None, settings: Settings) -> None:
-    """Raise ConfigError if other machines can reach the server, and neither a key nor an account exists."""
-    if runner.is_loopback(settings.host) or settings.account_header or settings.openid_issuer:
+def _check_key(location: str | None, settings: Settings, first_key: Path | None) -> None:
+    """Create the first key if it is wanted and needed.
+
+    Raises:
+        ConfigError: if other machines can reach the server, there is neither a key nor an account, and none is created.
+    """
+    is_local, signs_in = runner.is_loopback(settings.host), settings.account_header or settings.openid_issuer
+    if signs_in or (is_local and not (settings.key_required and first_key)):
         return
     with closing(factory.open_store(location)) as store:
         file = server_db.get_path(store)
     with closing(KeyStore(file)) as keys, closing(AccountStore(file)) as accounts:
-        if not keys.list_keys() and not accounts.list_accounts():
+        if keys.list_keys() or accounts.list_accounts():
+            return
+        if first_key is None:
             raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(settings.host))
+        keys.create_in(first_key, FIRST_KEY_NAME)
 
 
-def _greeting(services: Services, settings: Settings, url: str, network_url: str) -> str:
+def _greeting(services: Services, settings: Settings, url: str, network_url: str, first_key: Path | None) -> str:
     llm = services.llm
     if llm is None:
         remedy = f"set by {setting}" if (setting := services.connection.set_by) else "connect one on the page"
@@ -156,6 +174,8 @@ def _greeting(services: Services, settings: Settings, url: str, network_url: str
         model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
     rows = [f"replies by  {model}", f"memories in {services.store.location}"]
     rows.append(f"proxy at    {url}/v1, {_describe_upstream(settings, services)}")
+    if first_key and first_key.exists():
+        rows.append(f"first key   {first_key}")
     if network_url:
         rows.insert(0, f"for others  {network_url}")
     notes = ["Ctrl-C stops it."] if runner.is_loopback(settings.host) else [UNENCRYPTED, "Ctrl-C stops it."]

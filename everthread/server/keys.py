@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, get_args
 
-from everthread.errors import BadInput, NotFound, StoreUnavailable
+from everthread.errors import BadInput, ConfigError, NotFound, StoreUnavailable
 from everthread.server.server_db import ServerDatabase
 from everthread.stores.limits import check_bank_id
 from everthread.types import now
@@ -90,6 +91,22 @@ class KeyStore:
                 raise BadInput(f"there is a key {name!r}; choose another name, or revoke it first")
             db.execute("INSERT INTO key VALUES (?, ?, ?, ?, ?, NULL)", row)
         return secret
+
+    def create_in(self, path: Path, name: str) -> None:
+        """Create a key for everything in a file that only its owner can read.
+
+        Raises:
+            ConfigError: if the file exists or can't be created.
+        """
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except OSError as error:
+            raise ConfigError(
+                f"no key can be created in {path} ({error.strerror}); name another file, or create a key with "
+                "`everthread keys new`"
+            ) from None
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{self.create(name)}\n")
 
     def list_keys(self) -> list[ApiKey]:
         """List the valid keys by name."""

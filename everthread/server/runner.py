@@ -59,7 +59,8 @@ DISTANT_ADDRESSES = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # for documen
 SWITCH_INTERVAL_S = 0.0005
 KEY_REQUIRED_MESSAGE = (
     "{} can be reached from other machines, and there is neither an account nor a key: create one with `everthread "
-    "accounts add` or `everthread keys new`, or serve at 127.0.0.1, where neither is needed"
+    "accounts add` or `everthread keys new`, have a key created with --first-key FILE, or serve at 127.0.0.1, where "
+    "neither is needed"
 )
 
 

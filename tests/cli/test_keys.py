@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from everthread.cli.main import main
+from everthread.errors import ConfigError
 from everthread.server.keys import KeyStore
 
 
@@ -54,6 +55,24 @@ def test_a_revoked_key_is_gone_and_an_unknown_one_is_reported(store: Path) -> No
     again = run(store, "revoke", "phone")
     assert (again.exit_code, again.stdout) == (1, "")
     assert "'phone'" in again.stderr
+
+
+def test_the_first_key_is_in_a_file_that_only_its_owner_can_read_and_permits_everything(tmp_path: Path) -> None:
+    keys, file = KeyStore(tmp_path / "server.sqlite"), tmp_path / "first-key"
+    keys.create_in(file, "first")
+    assert file.stat().st_mode & 0o777 == 0o600
+    key = keys.find(file.read_text().strip())
+    assert key is not None
+    assert (key.name, key.banks, key.verbs) == ("first", ("*",), ("read", "write", "chat", "forget"))
+
+
+def test_no_first_key_is_created_if_its_file_exists(tmp_path: Path) -> None:
+    keys, file = KeyStore(tmp_path / "server.sqlite"), tmp_path / "first-key"
+    file.write_text("something else")
+    with pytest.raises(ConfigError, match="no key can be created in"):
+        keys.create_in(file, "first")
+    assert file.read_text() == "something else"
+    assert not keys.list_keys()
 
 
 def test_an_ambiguous_scope_is_refused(store: Path) -> None:

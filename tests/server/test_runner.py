@@ -107,6 +107,21 @@ def test_a_public_address_without_a_key_is_refused(tmp_path: Path, host: str) ->
     assert host in message
 
 
+def test_the_first_start_at_a_public_address_can_create_a_key_and_the_second_keeps_it(tmp_path: Path) -> None:
+    file = tmp_path / "first-key"
+    arguments = ("serve", "--port", "0", "--host", "0.0.0.0", "--model", "none", "--first-key", str(file))
+    for _ in range(2):
+        with start_command(*COMMAND, str(tmp_path / "banks"), *arguments) as running:
+            assert running.process.stdout is not None
+            assert f"first key   {file}" in [running.process.stdout.readline().strip() for _ in range(5)]
+            line = f"{running.url}/api/v1/banks/alice/lines"
+            assert post(line, json={"text": "hello"}).status_code == 401
+            key = {"Authorization": f"Bearer {file.read_text().strip()}"}
+            assert post(line, json={"text": "hello"}, headers=key).status_code == 201
+            assert running.stop() == 0
+    assert [key.name for key in KeyStore(tmp_path / "banks" / "server.sqlite").list_keys()] == ["first"]
+
+
 def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path) -> None:
     secret = KeyStore(tmp_path / "server.sqlite").create("phone")
     with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", "0.0.0.0") as running:
