@@ -10,6 +10,8 @@ DROPINS := build/dropins
 CHECKS = $(MAKE) --no-print-directory
 STRANDS := build/strands
 TRAIN := build/train
+TOOLS := build/tools
+LOWEST := build/lowest
 
 # Install a package of Debian's, which takes Debian and its root user.
 apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
@@ -20,7 +22,8 @@ apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get
 unit test: export PYTHONDONTWRITEBYTECODE =
 unit test: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo chat serve unit test ready check docs conformance dropins browser system-browsers clients train vendor clean
+.PHONY: demo chat serve unit test ready check docs conformance dropins browser system-browsers clients train vendor \
+  wheel lowest packaging clean
 
 demo: $(VENV)/installed
 	@$(BIN)/everthread demo
@@ -84,6 +87,30 @@ clients: $(VENV)/installed-test $(AI_SDK)/node_modules $(LITELLM)/installed
 # The tests of training and exporting, which need torch, and so an environment of its own.
 train: $(TRAIN)/installed
 	$(TRAIN)/bin/python -m pytest tests/training tests/embedders/test_export.py tests/cli/test_train.py
+
+# Build the distributions into dist/, and check the wheel in a clean environment.
+wheel: $(TOOLS)/installed
+	rm -rf dist
+	$(TOOLS)/bin/python -m build --outdir dist
+	$(TOOLS)/bin/twine check --strict dist/*
+	$(TOOLS)/bin/python tests/check_wheel.py dist/everthread-*.whl
+
+# The tests, except the longest ones, with the lowest versions of all libraries that pyproject.toml allows. The usage texts
+# of an older click differ from those in docs/cli.md.
+lowest: $(LOWEST)/installed
+	$(LOWEST)/bin/pytest -m 'not (browser or fuzzing or hardship or litellm or process or slow)' \
+	  --hypothesis-profile unit --dist worksteal --numprocesses 2 \
+	  --deselect tests/test_docs.py::test_the_reference_of_the_command_line_is_up_to_date
+
+# Check the service of systemd, and build and check the image with podman, Docker or buildah. TOOL chooses one of them,
+# BASE another base.
+packaging:
+	mkdir -p build/unit
+	sed 's|/opt/everthread/bin/everthread|/bin/true|' deploy/everthread.service > build/unit/everthread.service
+	systemd-analyze verify build/unit/everthread.service
+	systemd-analyze security --offline=true --threshold=15 --no-pager build/unit/everthread.service \
+	  > build/unit/security.txt || { cat build/unit/security.txt; exit 1; }
+	$(PYTHON) tests/check_image.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Everthread needs Python 3.11 or later, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11")'
@@ -162,6 +189,16 @@ $(TRAIN)/installed: pyproject.toml
 	$(PYTHON) -m venv $(TRAIN)
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[train]' hypothesis pytest
+	@touch $@
+
+$(TOOLS)/installed: Makefile
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check build twine uv
+	@touch $@
+
+$(LOWEST)/installed: $(TOOLS)/installed pyproject.toml
+	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	$(TOOLS)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[test]'
 	@touch $@
 
 clean:
