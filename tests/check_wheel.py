@@ -24,7 +24,7 @@ WITHOUT_EXTRA = {  # arguments -> the extra that they need
     ("serve",): "server",
     ("mcp",): "mcp",
     ("chat", "--model", "http://127.0.0.1:9/v1#m"): "llm",
-    ("train", "nowhere"): "train",
+    ("train", "out", "--model", "base", "--pairs", "pairs.jsonl"): "train",
     ("--store", "postgresql://127.0.0.1:9/memories", "banks"): "postgres",
 }
 
