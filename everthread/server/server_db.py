@@ -89,7 +89,7 @@ class ServerDatabase:
         if self._db is None:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             create_private(self.file)
-            db = sqlite3.connect(self.file, LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(self.file, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
             db.execute("PRAGMA journal_mode = WAL")  # readers don't wait for writers
             db.executescript(self._schema)
             self._db = db
