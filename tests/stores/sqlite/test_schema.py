@@ -17,8 +17,7 @@ from everthread.types import NewUnit
 NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
 TABLES = {
     "migration": "number applied_at",
-    "bank": "bank_id created_at analyser last_seq lines retracted terms head_terms stamp earlier_last"
-    " earlier_analyser",
+    "bank": "bank_id created_at analyser last_seq lines retracted terms head_terms stamp earlier_last earlier_analyser",
     "session": "number session_id started_at last_at first_seq last_seq lines terms ended_at",
     "session_metadata": "session_id title metadata",
     "buffer": "session_id spans",
