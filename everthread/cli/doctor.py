@@ -128,6 +128,8 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
             outdated = 0 if faults else opened.stats(bank, "").outdated
         except EverthreadError as error:
             faults = [str(error)]
-        sound = f"sound; words of {outdated:,} lines are as an earlier version analysed them: run everthread reindex"
-        yield Finding(f"bank {bank}", not faults, "; ".join(faults) or (sound if outdated else "sound"))
+        hint = (
+            f"; {outdated:,} lines are found by words of an earlier version until they are updated, by use or reindex"
+        )
+        yield Finding(f"bank {bank}", not faults, "; ".join(faults) or f"sound{hint if outdated else ''}")
     opened.close()

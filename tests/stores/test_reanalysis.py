@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYZER_VERSION, count_terms
 from everthread.types import NewUnit
 from stores.aging import age_bank, set_columns
+from stores.sqlite.banks import drop_later_tables
 
 NAMES = count()
 WORDS = "kettles singing ferries lighthouse the and gardens running with bread quickly sisters".split()
@@ -239,6 +241,20 @@ def test_a_further_change_of_the_analyser_begins_again(open_store: OpenStore, ba
     finish(store, bank, 20)
     assert store.check(bank) == []
     assert read_words(store, bank) == words
+
+
+def test_a_file_of_version_0_1_0_opens_and_its_words_are_analysed_again(tmp_path: Path) -> None:
+    memory = write(SQLiteStore(tmp_path), "alice", make_lines(50))
+    words = read_words(memory.store, "alice")
+    age_bank(memory, 3)
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:  # its schema was the third
+        drop_later_tables(db)
+        db.execute("DELETE FROM migration WHERE number >= 4")
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        assert memory.recall("kettles")
+        finish(memory.store, "alice")
+        assert memory.store.check("alice") == []
+        assert read_words(memory.store, "alice") == words
 
 
 def test_several_processes_analyse_and_write_together(open_store: OpenStore, bank: str) -> None:

@@ -214,12 +214,9 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
     Its size in bytes is an estimate. Pending lines are counted individually unless `roles` has every role.
     """
     row = db.execute(
-        f"""SELECT lines, retracted, terms, (SELECT count(*) FROM everthread.line
-           WHERE line.bank_id = %s AND seq <= {EARLIER_LAST} AND gist IS NOT NULL)
-           FROM everthread.bank WHERE bank_id = %s""",
-        (bank, bank),
+        f"SELECT lines, retracted, terms, {EARLIER_LAST} FROM everthread.bank WHERE bank_id = %s", (bank,)
     ).fetchone()
-    lines, retracted, terms, outdated = row or (0, 0, 0, 0)
+    lines, retracted, terms, earlier = row or (0, 0, 0, 0)
     spans = db.execute(
         "SELECT count(*), min(started_at), max(last_at) FROM everthread.session WHERE bank_id = %s", (bank,)
     ).fetchone()
@@ -258,8 +255,16 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
         embedder=model,
         units=dict(units),
         queued=queued[0],
-        outdated=outdated,
+        outdated=_count_live(db, bank, earlier) if earlier else 0,
     )
+
+
+def _count_live(db: Connection, bank: str, last: int) -> int:
+    """Count the lines up to a number that are neither retracted nor wordless."""
+    query = "SELECT count(*) FROM everthread.line WHERE bank_id = %s AND seq <= %s AND gist IS NOT NULL"
+    row = db.execute(query, (bank, last)).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _average_line_bytes(db: Connection, bank: str) -> float:

@@ -13,6 +13,7 @@ from everthread.stores.sqlite.schema import MIGRATIONS, VERSION, migrate, versio
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import NewUnit
+from stores.sqlite.banks import drop_later_tables
 
 NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
 TABLES = {
@@ -44,14 +45,6 @@ TRIGGERS = {"unit_vector_gone"}
 
 def new_file() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", isolation_level=None)
-
-
-def drop_later_tables(db: sqlite3.Connection) -> None:
-    """Drop the tables and columns that the fourth and later schemas added."""
-    for table in ("session_metadata", "token_scheme", "token_code"):
-        db.execute(f"DROP TABLE {table}")
-    for column in ("earlier_last", "earlier_analyser"):
-        db.execute(f"ALTER TABLE bank DROP COLUMN {column}")
 
 
 def digest(path: Path) -> str:
