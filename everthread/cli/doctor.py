@@ -128,8 +128,6 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
             outdated = 0 if faults else opened.stats(bank, "").outdated
         except EverthreadError as error:
             faults = [str(error)]
-        hint = (
-            f"; {outdated:,} lines are found by words of an earlier version until they are updated, by use or reindex"
-        )
+        hint = f"; the words of {outdated:,} lines are of an earlier version: they are updated in use, or by reindex"
         yield Finding(f"bank {bank}", not faults, "; ".join(faults) or f"sound{hint if outdated else ''}")
     opened.close()
