@@ -110,6 +110,7 @@ class Memory(TextSearch, BankFacts):
         self._encoder = Encoder(embedder)
         self._rerankers = RerankerOpener(embedder)
         self.backlog = EmbeddingBacklog(store, bank, self._encoder, recipe.embedded_roles, recipe.token_roles)
+        self.backlog.try_update_words()
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._writer = LineWriter(self.reader, self.backlog)
         self.fact_cache = FactCache(store, bank)
@@ -602,7 +603,8 @@ class Memory(TextSearch, BankFacts):
         """Embed all units and lines without a vector, or without codes of words, of the current model; delete vectors
         of other models.
 
-        Lines of roles that the recipe does not embed are skipped. An interrupted call is continued by the next one.
+        The words of lines that an earlier version analysed are analysed before. Lines of roles that the recipe does not
+        embed are skipped. An interrupted call is continued by the next one.
 
         Args:
             progress: called after each batch with the number of lines embedded so far.

@@ -528,7 +528,11 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Statistics of a bank. pending counts the lines that have no vector of the current model, but should have one."""
+    """Statistics of a bank.
+
+    pending counts the lines that have no vector of the current model, but should have one; outdated those whose words
+    an earlier version analysed.
+    """
 
     bank: str
     lines: int
@@ -545,6 +549,7 @@ class Stats:
     units: Mapping[str, int] = field(default_factory=dict)  # kind -> units that are not retracted
     queued: int = 0  # queued jobs of scribes
     dropped_facts: Mapping[str, int] = field(default_factory=dict)  # reason -> facts of a model that were not stored
+    outdated: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Deferred embedding: pending lines, and reindexing with another model.
+"""Deferred embedding: pending lines, lines of earlier versions, and reindexing with another model.
 
 Deferred lines are stored and found by keyword at once; they are embedded a moment later, so that no reply waits for it.
 Only their numbers are held in memory. If the process ends before they are embedded, the bank still records which
@@ -8,6 +8,7 @@ lines have no vector, and the next process that embeds deferred lines embeds the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from itertools import islice
 
 from everthread.common.fork_safety import Lock
@@ -15,6 +16,7 @@ from everthread.common.keys import META_REWRITTEN
 from everthread.embedders.embedded import EmbeddedText
 from everthread.embedders.encoder import Encoder
 from everthread.embedders.shapes import embed_question
+from everthread.errors import EverthreadError
 from everthread.stores.base import Store
 from everthread.text.analyzer import remove_quotes
 from everthread.text.gloss import is_glossed
@@ -22,6 +24,7 @@ from everthread.types import ROLES, Line, NewUnit, Role, Unit
 
 BATCH_LINES = 512  # embedded at a time by embed_missing
 EARLIER_LINES = 64  # of earlier versions that are embedded at a time, so that a reply waits no longer for the embedder
+REANALYZED_LINES = 512  # of earlier versions whose words are analysed at a time: a few tenths of a second
 MAX_BACKFILL_LINES = 32  # of earlier processes; `reindex` embeds more: the model is new, or was down for a long time
 
 
@@ -49,6 +52,7 @@ class EmbeddingBacklog:
         self._roles, self._token_roles = roles, token_roles if encoder.token_scheme else ()
         self._seqs: set[int] = set()
         self._checked_leftovers = False  # whether lines of earlier processes were embedded
+        self._has_outdated = True  # whether words of lines may be as an earlier version analysed them
         self._last_glossed: int | None = None if encoder.embedder.multilingual else 0  # see `embed_earlier`
         self._last_coded: int | None = 0  # `embed_earlier` goes on after this line; None: no line lacks codes
         self._lock = Lock()
@@ -57,11 +61,6 @@ class EmbeddingBacklog:
 
     def __bool__(self) -> bool:
         return bool(self._seqs)
-
-    @property
-    def has_earlier(self) -> bool:
-        """True if lines of earlier versions may lack what `embed_earlier` stores."""
-        return self._last_glossed is not None or bool(self._token_roles)
 
     def add(self, lines: Iterable[Line]) -> None:
         """Add lines of the embedded roles to the backlog."""
@@ -103,13 +102,16 @@ class EmbeddingBacklog:
     def embed_missing(self, progress: Callable[[int], None] | None = None) -> None:
         """Embed all lines of the bank without a vector, then those without codes of words, in batches.
 
-        If no embedder answers, the others stay without.
+        The words of lines of earlier versions are analysed before. If no embedder answers, the others stay without.
 
         Concurrent callers take turns, and embed each line once.
 
         Args:
             progress: called with the number of lines of each batch.
         """
+        while self.update_words():
+            if progress is not None:
+                progress(0)
         probe = self._encoder.try_embed(["hello"])
         if not probe:
             return
@@ -121,17 +123,32 @@ class EmbeddingBacklog:
         self._fill(read_without_vector, progress)
         self._fill(lambda last: self._read_codeless(BATCH_LINES, last), progress, have_vectors=True)
 
+    def update_words(self) -> bool:
+        """Analyse the words of the next lines of earlier versions; return whether there may be more."""
+        self._has_outdated = self._has_outdated and self._store.reanalyze(self._bank, REANALYZED_LINES)
+        return self._has_outdated
+
+    def try_update_words(self) -> None:
+        """Call `update_words` unless the bank can't be written; it can be read and used all the same."""
+        with suppress(EverthreadError):
+            self.update_words()
+
     def embed_earlier(self, limit: int = EARLIER_LINES) -> bool:
-        """Embed the next lines of earlier versions: Chinese ones, which had no gloss, then those without codes.
+        """Bring the next lines of earlier versions up to date.
+
+        First the words of all are analysed, then Chinese lines are embedded, which had no gloss, then those without
+        codes.
 
         Args:
-            limit: of lines.
+            limit: of lines to embed.
 
         Returns:
             True if there may be more.
         """
         with self._filling:
-            return self._store.exists(self._bank) and (self._embed_glossed(limit) or self._embed_codeless(limit))
+            return self._store.exists(self._bank) and (
+                self.update_words() or self._embed_glossed(limit) or self._embed_codeless(limit)
+            )
 
     def _embed_glossed(self, limit: int) -> bool:
         """Embed the next lines without a vector that are embedded by their gloss; return whether there were any.
@@ -243,6 +260,8 @@ def reindex(
 ) -> int:
     """Embed units and lines without a vector, or codes of words, of this model; delete the vectors of other models.
 
+    The words of lines of earlier versions are analysed before.
+
     Args:
         store: the store of the bank.
         bank: its id.
@@ -258,6 +277,8 @@ def reindex(
     Raises:
         ModelError: the embedder failed; finished batches stay stored.
     """
+    while store.reanalyze(bank, REANALYZED_LINES):
+        pass
     dim = embed_question(encoder.embedder, "hello").shape[-1]
     total = 0
 

@@ -122,9 +122,12 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
         for path in find_orphan_logs(opened.folder):
             yield Finding("log", False, f"{path} belongs to no bank and may hold text of a forgotten one; remove it")
     for bank in names or stored:
+        outdated = 0
         try:
             faults = opened.check(bank)
+            outdated = 0 if faults else opened.stats(bank, "").outdated
         except EverthreadError as error:
             faults = [str(error)]
-        yield Finding(f"bank {bank}", not faults, "; ".join(faults) or "sound")
+        hint = f"; the words of {outdated:,} lines are of an earlier version: they are updated in use, or by reindex"
+        yield Finding(f"bank {bank}", not faults, "; ".join(faults) or f"sound{hint if outdated else ''}")
     opened.close()

@@ -472,7 +472,10 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
 @json_option
 @click.pass_context
 def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """Embed all lines with the current embedder, as far as the recipe needs it. May be stopped and resumed."""
+    """Embed all lines with the current embedder, as far as the recipe needs it. May be stopped and resumed.
+
+    The words of lines of earlier versions are analysed first.
+    """
     with open_memory(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
             count = memory.reindex(lambda embedded: bar.update(embedded - bar.pos))

@@ -81,6 +81,8 @@ class LineWriter:
             written = store.append(bank, entries, encoder.name, replaces=replacing, corrects=positions)
         if defer_embedding:
             self._backlog.add(written)
+        else:
+            self._backlog.try_update_words()
         self.update_units(recipe)
         new_lines = iter(written)
         return [line or next(new_lines) for line in known]

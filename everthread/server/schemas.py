@@ -231,7 +231,8 @@ def corrected_positions(lines: Iterable[Line | LineView]) -> dict[int, int]:
 
 
 class StatsView(View):
-    """Counts of a bank. pending counts lines to be embedded that have no vector of the current model yet."""
+    """Counts of a bank. pending counts lines to be embedded that have no vector of the current model yet; outdated,
+    lines whose words an earlier version analysed."""
 
     bank: str
     lines: int
@@ -248,6 +249,7 @@ class StatsView(View):
     units: dict[str, int]
     queued: int
     dropped_facts: dict[str, int]
+    outdated: int
 
 
 class BankView(View):

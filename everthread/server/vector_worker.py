@@ -1,4 +1,4 @@
-"""VectorWorker: embeds the lines of large imports, and those of earlier versions, in the background.
+"""VectorWorker: embeds the lines of large imports, and brings those of earlier versions up to date, in the background.
 
 It also reads imported lines for facts.
 """
@@ -37,14 +37,13 @@ class VectorWorker:
         self._submit(memory.bank, "facts", lambda: memory.read_facts(self._check_open))
 
     def add_earlier(self, memory: Memory) -> None:
-        """Embed the lines of a bank that an earlier version stored without glosses, or without codes of their words."""
+        """Bring the lines of a bank up to date that an earlier version stored: their words, glosses and codes."""
 
         def embed_all() -> None:
             while memory.backlog.embed_earlier():
                 self._check_open()
 
-        if memory.backlog.has_earlier:
-            self._submit(memory.bank, "earlier", embed_all)
+        self._submit(memory.bank, "earlier", embed_all)
 
     def _submit(self, bank: str, kind: str, task: Callable[[], None]) -> None:
         with self._changed:

@@ -407,6 +407,19 @@ class TermIndex(Protocol):
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         """Return the statistics of the bank, or of the lines in `within` alone; `last_seq` is always the bank's."""
 
+    def reanalyze(self, bank: str, limit: int) -> bool:
+        """Analyse lines whose words an earlier version analysed, the newest first, in one transaction.
+
+        Until then such a line is found by the words of that version, and can be retracted and forgotten.
+
+        Args:
+            bank: the bank.
+            limit: the largest number of lines.
+
+        Returns:
+            True if more are left.
+        """
+
 
 class VectorStore(Protocol):
     """Saves the vectors of lines, by the name of their embedder, and searches them.

@@ -13,6 +13,8 @@ from everthread.stores.arrays import is_member, take_records
 from everthread.text.analyzer import TermCounts, count_terms, remove_quotes_json
 from everthread.types import Seqs
 
+TermRecords = Mapping[str, Sequence[tuple[int, int, int]]]  # term -> (seq, tf, head), as in POSTING_DTYPE
+
 # One record for each line that contains a term.
 POSTING_DTYPE = np.dtype(
     [
@@ -54,6 +56,61 @@ def group_by_term(lines: Iterable[tuple[int, TermCounts]]) -> dict[str, list[tup
         for term, (tf, head) in counts.terms.items():
             records.setdefault(term, []).append((seq, min(tf, MAX_COUNT), min(head, MAX_COUNT)))
     return records
+
+
+def find_records(blocks: Iterable[tuple[str, bytes]], seqs: Seqs) -> dict[str, list[tuple[int, int, int]]]:
+    """Find the records of lines, whatever their terms.
+
+    Args:
+        blocks: the term and the data of each block.
+        seqs: the lines, ascending.
+
+    Returns:
+        term -> (seq, count in the line, count in the line's head).
+    """
+    terms, data = zip(*blocks, strict=True)
+    records = np.frombuffer(b"".join(data), POSTING_DTYPE)
+    positions = np.flatnonzero((records["seq"] >= seqs[0]) & (records["seq"] <= seqs[-1]))
+    found = np.take(records, positions)
+    is_wanted = np.isin(found["seq"], seqs)  # in the order of the terms
+    ends = np.cumsum([len(block) // POSTING_DTYPE.itemsize for block in data])
+    owners = np.searchsorted(ends, positions[is_wanted], "right").tolist()
+    by_term: dict[str, list[tuple[int, int, int]]] = {}
+    for owner, record in zip(owners, found[is_wanted].tolist(), strict=True):
+        by_term.setdefault(terms[owner], []).append(record)
+    return by_term
+
+
+def compare_records(
+    old: TermRecords, new: TermRecords
+) -> tuple[dict[str, list[int]], dict[str, list[tuple[int, int, int]]]]:
+    """Compare the records of lines by term, as `group_by_term` returns them.
+
+    Returns:
+        For each term the lines whose records change or disappear, ascending, and the records that are new or changed.
+    """
+    removed: dict[str, list[int]] = {}
+    added: dict[str, list[tuple[int, int, int]]] = {}
+    for term in old.keys() | new.keys():
+        before, after = set(old.get(term, ())), set(new.get(term, ()))
+        if gone := before - after:
+            removed[term] = sorted(seq for seq, _, _ in gone)
+        if more := after - before:
+            added[term] = sorted(more)
+    return removed, added
+
+
+def merge_blocks(blocks: Iterable[bytes], records: Sequence[tuple[int, int, int]], size: int) -> list[Records]:
+    """Merge records (of other lines) into the blocks of a term; return blocks of about equal size.
+
+    Args:
+        blocks: the data of the blocks.
+        records: the new records.
+        size: the largest number of records in a block.
+    """
+    merged = np.frombuffer(b"".join((*blocks, np.array(records, POSTING_DTYPE).tobytes())), POSTING_DTYPE)
+    ordered = np.take(merged, np.argsort(merged["seq"], kind="stable"))
+    return np.array_split(ordered, -(-len(ordered) // size))
 
 
 @dataclass(slots=True)

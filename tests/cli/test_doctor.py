@@ -64,6 +64,16 @@ def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:
     assert "bank bob" not in findings(tmp_path, "alice")
 
 
+def test_lines_whose_words_an_earlier_version_analysed_are_counted(tmp_path: Path) -> None:
+    create_bank(tmp_path, "alice")
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+        lines = db.execute("SELECT lines FROM bank").fetchone()[0]
+        db.execute("UPDATE bank SET analyser = analyser - 1")
+    finding = findings(tmp_path)["bank alice"]
+    assert finding.ok
+    assert finding.detail.startswith(f"sound; the words of {lines} lines are of an earlier version")
+
+
 def test_an_unknown_bank_is_named(tmp_path: Path) -> None:
     create_bank(tmp_path, "alice")
     finding = findings(tmp_path, "alice", "zoe")["banks"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from hardship import PATIENCE
 
+from everthread.bank import embedding_backlog
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.memory import Memory
 from everthread.recipes.default import Default
@@ -98,3 +100,17 @@ def test_a_bank_that_an_earlier_version_wrote_is_coded_as_soon_as_the_server_ope
         services.get_memory("alice")
         assert services.vectors.join(PATIENCE)
         assert not store.lines_without_tokens("alice", earlier.embedder.name, "signs-128", 10)
+
+
+def test_words_of_an_earlier_analyser_are_analysed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_backlog, "REANALYZED_LINES", 1)
+    with Memory.open("a", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe_many([NewLine(f"Line {n}.") for n in range(5)])
+    with closing(sqlite3.connect(tmp_path / "a.bank")) as db, db:
+        db.execute("UPDATE bank SET analyser = analyser - 1")
+    with Memory.open("a", store=tmp_path, embedder=HashEmbedder()) as memory:
+        assert memory.stats().outdated == 4
+        worker = VectorWorker()
+        worker.add_earlier(memory)
+        assert worker.join(PATIENCE)
+        assert memory.stats().outdated == 0

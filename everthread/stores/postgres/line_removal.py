@@ -21,7 +21,7 @@ from everthread.common.timestamps import from_micros, to_micros
 from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
-from everthread.stores.postgres import evidence, postings, token_codes, units, vector_index
+from everthread.stores.postgres import evidence, postings, reanalysis, token_codes, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array_literal
@@ -222,6 +222,7 @@ def _set_bank(db: Connection, bank: str) -> None:
 
 def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
     """Remove the postings, vectors, codes and counts of lines."""
+    reanalysis.analyze(db, bank, seqs)
     rows = db.execute(
         """SELECT seq, session, text, metadata FROM everthread.line
            WHERE bank_id = %s AND seq = ANY(%s) AND gist IS NOT NULL ORDER BY seq""",

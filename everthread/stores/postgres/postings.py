@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from everthread.stores.arrays import is_member
 from everthread.stores.postgres.bulk_insert import insert, split_by_size
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import (
     POSTING_DTYPE,
     Postings,
     Records,
+    TermRecords,
     choose_terms,
     estimate_df,
+    find_records,
+    merge_blocks,
     order_by_rarity,
     select_records,
 )
@@ -23,7 +27,9 @@ from everthread.types import Seqs
 RECORDS_PER_BLOCK = 192  # a row of more than 2 KB would be moved out of its page
 TERMS_PER_STATEMENT = 1000  # limits the blocks of a large bank that are in memory together
 
-Terms = Mapping[str, Sequence[tuple[int, int, int]]]  # term -> (seq, tf, head), ascending
+_INTO = "posting (bank_id, term, first, before, count, data)"
+_KINDS = ("text", "bigint", "int", "int", "bytea")
+
 Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count of its last block
 
 
@@ -38,7 +44,7 @@ def last_blocks(db: Connection, bank: str, terms: Sequence[str]) -> Blocks:
     return {term: (first, before, count) for term, first, before, count in rows}
 
 
-def add(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
+def add(db: Connection, bank: str, terms: TermRecords, last: Blocks) -> None:
     """Append records (ascending by seq, after the stored ones) to the blocks of each term."""
     grown: list[tuple[str, int, int, bytes]] = []
     full: list[tuple[str, int, int, int, bytes]] = []
@@ -61,8 +67,7 @@ def add(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
             (*map(list, zip(*batch, strict=True)), bank),
         )
     if full:
-        kinds = ("text", "bigint", "int", "int", "bytea")
-        insert(db, bank, "posting (bank_id, term, first, before, count, data)", kinds, full)
+        insert(db, bank, _INTO, _KINDS, full)
 
 
 def remove(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
@@ -81,7 +86,7 @@ def _remove_from_blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[
     empty: list[tuple[str, int]] = []
     for term, first, data in _read_affected_blocks(db, bank, terms):
         records = np.frombuffer(data, POSTING_DTYPE)
-        remaining = records[~np.isin(records["seq"], terms[term])]
+        remaining = records[~is_member(records["seq"], np.array(terms[term]))]
         totals[term] -= len(records) - len(remaining)
         if not len(remaining):
             empty.append((term, first))
@@ -96,17 +101,66 @@ def _remove_from_blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[
 def _read_affected_blocks(
     db: Connection, bank: str, terms: Mapping[str, Sequence[int]]
 ) -> Iterator[tuple[str, int, bytes]]:
-    """Return the blocks that may contain records of these seqs (ascending)."""
+    """Return the blocks in which records of these seqs (ascending) are, or belong; of a term in their order."""
     rows = db.execute(
         """SELECT block.* FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS gone (term, low, high), LATERAL (
            SELECT term, first, data FROM everthread.posting
-           WHERE bank_id = %s AND posting.term = gone.term AND first <= high AND first >= coalesce((
+           WHERE bank_id = %s AND posting.term = gone.term AND first <= greatest(high, (
+               SELECT min(first) FROM everthread.posting AS earliest
+               WHERE earliest.bank_id = %s AND earliest.term = gone.term))
+               AND first >= coalesce((
                SELECT first FROM everthread.posting AS earlier WHERE earlier.bank_id = %s AND earlier.term = gone.term
-               AND earlier.first <= low ORDER BY first DESC LIMIT 1), 0) OFFSET 0) AS block""",
-        (list(terms), [seqs[0] for seqs in terms.values()], [seqs[-1] for seqs in terms.values()], bank, bank),
+               AND earlier.first <= low ORDER BY first DESC LIMIT 1), 0) ORDER BY first OFFSET 0) AS block""",
+        (list(terms), [seqs[0] for seqs in terms.values()], [seqs[-1] for seqs in terms.values()], bank, bank, bank),
         binary=True,
     )
     yield from rows
+
+
+def find(db: Connection, bank: str, seqs: Seqs) -> dict[str, list[tuple[int, int, int]]]:
+    """Find the records of lines (ascending) by comparing all records of the bank; see `find_records`."""
+    last = " + ".join(f"(get_byte(data, 8 * count - {8 - byte})::bigint << {8 * byte})" for byte in range(4))
+    blocks = db.execute(
+        f"SELECT term, data FROM everthread.posting WHERE bank_id = %s AND first <= %s AND {last} >= %s",
+        (bank, int(seqs[-1]), int(seqs[0])),
+        binary=True,
+    ).fetchall()
+    return find_records(blocks, seqs) if blocks else {}
+
+
+def count_records(db: Connection, bank: str, last: int) -> int:
+    """Count the records of the lines up to a number."""
+    query = "SELECT data FROM everthread.posting WHERE bank_id = %s AND first <= %s"
+    blocks = db.execute(query, (bank, last), binary=True)
+    return sum(int((np.frombuffer(data, POSTING_DTYPE)["seq"] <= last).sum()) for (data,) in blocks)
+
+
+def insert_among(db: Connection, bank: str, terms: TermRecords) -> None:
+    """Insert records (ascending by seq) of lines that have none, among the stored ones of each term."""
+    names = list(terms)
+    for start in range(0, len(names), TERMS_PER_STATEMENT):
+        _insert_into_blocks(db, bank, {term: terms[term] for term in names[start : start + TERMS_PER_STATEMENT]})
+
+
+def _insert_into_blocks(db: Connection, bank: str, terms: TermRecords) -> None:
+    totals = {term: before + count for term, (_, before, count) in last_blocks(db, bank, list(terms)).items()}
+    affected: dict[str, list[bytes]] = {}
+    replaced: list[tuple[str, int]] = []
+    for term, first, data in _read_affected_blocks(
+        db, bank, {term: [seq for seq, *_ in records] for term, records in terms.items()}
+    ):
+        affected.setdefault(term, []).append(data)
+        replaced.append((term, first))
+    rows = [
+        (term, int(block[0]["seq"]), 0, len(block), block.tobytes())
+        for term, records in terms.items()
+        for block in merge_blocks(affected.get(term, ()), records, RECORDS_PER_BLOCK)
+    ]
+    totals = {term: totals.get(term, 0) + len(records) for term, records in terms.items()}
+    with db.pipeline():
+        _run_for_all(db, _DELETE, ("text", "bigint"), replaced, bank)
+        insert(db, bank, _INTO, _KINDS, rows)
+        _run_for_all(db, _RECOUNT, ("text", "bigint"), list(totals.items()), bank, bank)
 
 
 def _run_for_all(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import from_micros
-from everthread.stores.base import LINE_DTYPE, CorpusStats, Speaker
+from everthread.stores.base import CorpusStats, Speaker
 from everthread.stores.errors import bank_too_new_error
 from everthread.stores.postgres import postings, vector_index
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.filters import array_literal
-from everthread.stores.postings import POSTING_DTYPE, group_by_term
+from everthread.stores.postings import POSTING_DTYPE
 from everthread.stores.shared_rows import (
     GLOSSED_MODEL,
     GLOSSED_SINCE,
@@ -26,7 +24,7 @@ from everthread.stores.shared_rows import (
     parse_line,
     sum_by_name,
 )
-from everthread.text.analyzer import ANALYZER_VERSION, TermCounts, count_terms, remove_quotes_json
+from everthread.text.analyzer import ANALYZER_VERSION, count_terms, remove_quotes_json
 from everthread.text.gloss import is_glossed
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 
@@ -45,6 +43,9 @@ LINES_BY_SEQ = """unnest(%s::bigint[]) AS wanted (seq) CROSS JOIN LATERAL
 HAS_KEY = """line.seq = ANY(ARRAY(SELECT (SELECT seq FROM everthread.line AS keyed
     WHERE keyed.bank_id = %s AND keyed.key = wanted) FROM unnest(%s::text[]) AS wanted))"""
 
+# The last line that an earlier analyser analysed; 0 for none. Before the first write of this version these are all.
+EARLIER_LAST = f"CASE WHEN analyser < {ANALYZER_VERSION} THEN last_seq ELSE earlier_last END"
+
 # Locks by writing: Citus may move a shard during a transaction that has only read from it, even with FOR UPDATE.
 _LOCK_BANK = "UPDATE everthread.bank SET last_seq = last_seq WHERE bank_id = %s RETURNING"
 
@@ -60,8 +61,8 @@ def lock_existing(db: Connection, bank: str) -> int | None:
 
 
 def lock_bank(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
-    """Lock a bank until the transaction ends; create it if necessary, and analyse its lines again if the analyser
-    changed.
+    """Lock a bank until the transaction ends; create it if necessary, and record which lines an earlier analyser
+    analysed.
 
     Returns:
         Its last seq, and the number of its sessions, speakers and models.
@@ -74,8 +75,16 @@ def lock_bank(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
         # In a loop, because another client may forget the bank as soon as it is created.
         create_bank(db, bank, at)
     if row[4] != ANALYZER_VERSION:
-        ensure_analyzed(db, bank)
+        change_analyser(db, bank, int(row[4]))
     return int(row[0]), int(row[1]), int(row[2]), int(row[3])
+
+
+def lock_if_exists(db: Connection, bank: str) -> bool:
+    """Lock a bank as `lock_bank` does, without creating it; return whether it exists."""
+    analyser = lock_existing(db, bank)
+    if analyser is not None and analyser != ANALYZER_VERSION:
+        change_analyser(db, bank, analyser)
+    return analyser is not None
 
 
 def create_bank(db: Connection, bank: str, at: int) -> None:
@@ -204,8 +213,10 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
 
     Its size in bytes is an estimate. Pending lines are counted individually unless `roles` has every role.
     """
-    row = db.execute("SELECT lines, retracted, terms FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
-    lines, retracted, terms = row or (0, 0, 0)
+    row = db.execute(
+        f"SELECT lines, retracted, terms, {EARLIER_LAST} FROM everthread.bank WHERE bank_id = %s", (bank,)
+    ).fetchone()
+    lines, retracted, terms, earlier = row or (0, 0, 0, 0)
     spans = db.execute(
         "SELECT count(*), min(started_at), max(last_at) FROM everthread.session WHERE bank_id = %s", (bank,)
     ).fetchone()
@@ -244,7 +255,16 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
         embedder=model,
         units=dict(units),
         queued=queued[0],
+        outdated=_count_live(db, bank, earlier) if earlier else 0,
     )
+
+
+def _count_live(db: Connection, bank: str, last: int) -> int:
+    """Count the lines up to a number that are neither retracted nor wordless."""
+    query = "SELECT count(*) FROM everthread.line WHERE bank_id = %s AND seq <= %s AND gist IS NOT NULL"
+    row = db.execute(query, (bank, last)).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _average_line_bytes(db: Connection, bank: str) -> float:
@@ -275,23 +295,27 @@ def _count_pending(db: Connection, bank: str, model: str, roles: Collection[Role
 def find_contradictions(db: Connection, bank: str) -> list[str]:
     """Describe contradictions between the tables of a bank."""
     counted = db.execute(
-        "SELECT lines, retracted, terms, last_seq FROM everthread.bank WHERE bank_id = %s", (bank,)
+        f"SELECT lines, retracted, terms, last_seq, {EARLIER_LAST} FROM everthread.bank WHERE bank_id = %s", (bank,)
     ).fetchone()
     if counted is None:
         return []
-    live = retracted = total = records = highest = 0
-    for seq, text, metadata, is_live in _read_texts(db, bank):
+    earlier = int(counted[4])
+    live = retracted = total = highest = 0
+    records = postings.count_records(db, bank, earlier)
+    for seq, text, metadata, is_live, length in _read_texts(db, bank):
         highest = seq
         if not text:
             continue
-        if is_live:
+        if not is_live:
+            retracted += 1
+        elif seq <= earlier:  # an earlier analyser can't be asked again, so that its counts are taken as they are
+            live, total = live + 1, total + length
+        else:
             terms = count_terms(remove_quotes_json(text, metadata))
             live, total, records = live + 1, total + terms.length, records + len(terms.terms)
-        else:
-            retracted += 1
     blocks = _count_records(db, bank)
     sessions = db.execute(
-        "SELECT coalesce(sum(lines), 0) FROM everthread.session WHERE bank_id = %s", (bank,)
+        "SELECT coalesce(sum(lines), 0), coalesce(sum(terms), 0) FROM everthread.session WHERE bank_id = %s", (bank,)
     ).fetchone()
     assert sessions is not None
     problems = describe_miscounts(
@@ -303,6 +327,7 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
             ("bytes of word records", blocks[1], records * POSTING_DTYPE.itemsize),
             ("words counted wrongly", blocks[2], 0),
             ("lines in sessions", int(sessions[0]), live),
+            ("terms in sessions", int(sessions[1]), total),
         )
     )
     orphans = db.execute(
@@ -329,11 +354,11 @@ def _count_records(db: Connection, bank: str) -> tuple[int, int, int]:
     return int(row[0]), int(row[1]), int(row[2])
 
 
-def _read_texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:
-    """Iterate over seq, text and metadata of every line, and whether it is live; reads in pages."""
+def _read_texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool, int]]:
+    """Iterate over seq, text, metadata of every line, whether it is live, and its length in terms; reads in pages."""
     after = 0
     while rows := db.execute(
-        """SELECT seq, text, metadata, retracted_at IS NULL FROM everthread.line
+        """SELECT seq, text, metadata, retracted_at IS NULL, length FROM everthread.line
            WHERE bank_id = %s AND seq > %s ORDER BY seq LIMIT %s""",
         (bank, after, LINES_PER_PAGE),
     ).fetchall():
@@ -364,26 +389,30 @@ def analyser_version(db: Connection, bank: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def ensure_analyzed(db: Connection, bank: str) -> None:
-    """Lock the bank if it exists, and analyse its lines again if an older analyser wrote its postings.
-
-    Raises:
-        BankTooNew: a later analyser wrote them.
-    """
-    analyser = lock_existing(db, bank)
+def check_analyser(bank: str, analyser: int | None) -> None:
+    """Raise BankTooNew if a later analyser wrote the postings of a bank."""
     if analyser is not None and analyser > ANALYZER_VERSION:
         raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYZER_VERSION)
-    if analyser is not None and analyser < ANALYZER_VERSION:
-        if analyser < GLOSSED_SINCE:
-            _drop_unglossed_vectors(db, bank)
-        _reanalyze(db, bank)
+
+
+def change_analyser(db: Connection, bank: str, analyser: int) -> None:
+    """Record that an earlier version, `analyser`, analysed the lines of a locked bank so far; see `reanalysis`.
+
+    Raises:
+        BankTooNew: it is a later version.
+    """
+    check_analyser(bank, analyser)
+    if analyser < GLOSSED_SINCE:
+        _drop_unglossed_vectors(db, bank)
+    db.execute(
+        """UPDATE everthread.bank SET analyser = %s, earlier_last = last_seq,
+           earlier_analyser = CASE WHEN earlier_last > 0 THEN earlier_analyser ELSE analyser END WHERE bank_id = %s""",
+        (ANALYZER_VERSION, bank),
+    )
 
 
 def _drop_unglossed_vectors(db: Connection, bank: str) -> None:
-    lines = db.execute(
-        "SELECT seq, text FROM everthread.line WHERE bank_id = %s AND retracted_at IS NULL AND text <> ''", (bank,)
-    )
-    remove_vectors(db, bank, [seq for seq, text in lines if is_glossed(text)], GLOSSED_MODEL)
+    """Drop the vectors of units whose texts are embedded by a gloss since."""
     units = db.execute("SELECT kind, unit_id, text FROM everthread.unit WHERE bank_id = %s", (bank,))
     glossed = [(kind, number) for kind, number, text in units if is_glossed(text)]
     db.execute(
@@ -391,46 +420,4 @@ def _drop_unglossed_vectors(db: Connection, bank: str) -> None:
            WHERE bank_id = %s AND unit_vector.kind = glossed.kind AND unit_vector.unit_id = glossed.unit_id AND model IN
                (SELECT number FROM everthread.model WHERE bank_id = %s AND name = %s)""",
         ([kind for kind, _ in glossed], [number for _, number in glossed], bank, bank, GLOSSED_MODEL),
-    )
-
-
-def _reanalyze(db: Connection, bank: str) -> None:
-    db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
-    last = terms = head_terms = 0
-    while rows := db.execute(
-        """SELECT seq, text, metadata, gist FROM everthread.line
-           WHERE bank_id = %s AND seq > %s AND gist IS NOT NULL ORDER BY seq LIMIT 1000""",
-        (bank, last),
-    ).fetchall():
-        last = int(rows[-1][0])
-        analysed = [count_terms(remove_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
-        _put_lengths(db, bank, rows, analysed)
-        new = group_by_term((seq, counts) for (seq, *_), counts in zip(rows, analysed, strict=True))
-        postings.add(db, bank, new, postings.last_blocks(db, bank, list(new)))
-        terms += sum(counts.length for counts in analysed)
-        head_terms += sum(counts.head_length for counts in analysed)
-    db.execute(
-        """UPDATE everthread.session SET terms = (SELECT coalesce(sum(length), 0) FROM everthread.line
-           WHERE line.bank_id = %s AND session = number AND retracted_at IS NULL) WHERE bank_id = %s""",
-        (bank, bank),
-    )
-    db.execute(
-        "UPDATE everthread.bank SET terms = %s, head_terms = %s, analyser = %s WHERE bank_id = %s",
-        (terms, head_terms, ANALYZER_VERSION, bank),
-    )
-
-
-def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], analysed: Sequence[TermCounts]) -> None:
-    """Update the term counts of lines."""
-    columns = np.frombuffer(b"".join(packed for *_, packed in rows), LINE_DTYPE).copy()
-    columns["length"] = [counts.length for counts in analysed]
-    columns["head_length"] = [counts.head_length for counts in analysed]
-    db.execute(
-        """UPDATE everthread.line SET length = now.length, head_length = now.head_length, gist = now.gist
-           FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[]) AS now (seq, length, head_length, gist)
-           WHERE bank_id = %s AND line.seq = now.seq""",
-        (
-            *([seq for seq, *_ in rows], columns["length"].tolist(), columns["head_length"].tolist()),
-            *([packed.tobytes() for packed in columns], bank),
-        ),
     )

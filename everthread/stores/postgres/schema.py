@@ -73,7 +73,7 @@ CREATE TABLE everthread.vector (
 ALTER TABLE everthread.vector ALTER COLUMN data SET STORAGE EXTERNAL;
 
 -- Blocks of records of one term (postings.RECORDS_PER_BLOCK). In a term's last block, before counts the records of the
--- earlier blocks, so that it alone gives the document frequency; in others, before is the count at their creation.
+-- earlier blocks, so that it alone gives the document frequency; in others, before has no meaning.
 CREATE TABLE everthread.posting (
     bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, term text COLLATE "C" NOT NULL,
     first bigint NOT NULL, before int NOT NULL, count int NOT NULL, data bytea NOT NULL,
@@ -168,12 +168,19 @@ ALTER TABLE everthread.token_code
     ADD FOREIGN KEY (bank_id, scheme) REFERENCES everthread.token_scheme ON DELETE CASCADE;
 """
 
+_FIFTH = """
+-- Lines up to earlier_last are as the version earlier_analyser analysed them (stores.postgres.reanalysis).
+ALTER TABLE everthread.bank ADD COLUMN earlier_last bigint NOT NULL DEFAULT 0,
+    ADD COLUMN earlier_analyser int NOT NULL DEFAULT 0;
+"""
+
 # Each in steps; after every step new tables are distributed if the others are.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (_FIRST,),
     (_SECOND, _SECOND_KEYS),
     (_THIRD, _THIRD_KEY),
     (_FOURTH, _FOURTH_KEYS),
+    (_FIFTH,),
 )
 VERSION = len(MIGRATIONS)
 PGVECTOR = (0, 8)  # the first with iterative scans, which continue if a filter leaves too few results

@@ -40,6 +40,7 @@ from everthread.stores.postgres import (
     evidence,
     line_removal,
     postings,
+    reanalysis,
     schema,
     sessions,
     token_codes,
@@ -56,7 +57,6 @@ from everthread.stores.postgres.vacuum import Vacuum
 from everthread.stores.postings import Postings
 from everthread.stores.shared_rows import map_corrections, read_pages, unchanged_seqs
 from everthread.stores.units import JOB_COLUMNS, parse_job
-from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import (
     ROLES,
     Filter,
@@ -103,7 +103,7 @@ class PostgresStore(Store):
         self.database = Database(url, max_connections, timeout_s, schema.VERSION_CHECK)
         self._timeout_s = timeout_s
         self._ready = Lazy(lambda: schema.ensure_tables(self.database))
-        self._analyzed_banks: set[str] = set()  # banks whose postings are known to be of this analyser
+        self._checked_banks: set[str] = set()  # banks whose postings are known to be of no later analyser
         self._vacuum = Vacuum(self.database)
         self._index_builder = vector_index.BackgroundBuilder(self.build_indexes)
 
@@ -116,12 +116,9 @@ class PostgresStore(Store):
         check_bank_id(bank)
 
         def attempt() -> Result:
-            while True:
-                with self.database.read_transaction(bank) as db:
-                    if self._is_analyzed(db, bank):
-                        return call(db)
-                with self.database.write_transaction(bank) as db:
-                    bank_rows.ensure_analyzed(db, bank)
+            with self.database.read_transaction(bank) as db:
+                self._check_analyser(db, bank)
+                return call(db)
 
         return self._retry(attempt)
 
@@ -160,19 +157,18 @@ class PostgresStore(Store):
 
         return self.database.retry(attempt)
 
-    def _is_analyzed(self, db: Connection, bank: str) -> bool:
-        """Return whether the bank's postings are of this analyser.
+    def _check_analyser(self, db: Connection, bank: str) -> None:
+        """Raise BankTooNew if a later analyser wrote the bank's postings.
 
         Checked once per bank: every write checks it anyway.
         """
-        if bank in self._analyzed_banks:
-            return True
-        analyser = bank_rows.analyser_version(db, bank)
-        if analyser == ANALYZER_VERSION:
-            if len(self._analyzed_banks) >= MAX_KNOWN_BANKS:
-                self._analyzed_banks.clear()
-            self._analyzed_banks.add(bank)
-        return analyser in (None, ANALYZER_VERSION)
+        if bank not in self._checked_banks:
+            analyser = bank_rows.analyser_version(db, bank)
+            bank_rows.check_analyser(bank, analyser)
+            if len(self._checked_banks) >= MAX_KNOWN_BANKS:
+                self._checked_banks.clear()
+            if analyser is not None:
+                self._checked_banks.add(bank)
 
     def banks(self) -> list[str]:
         def attempt() -> list[str]:
@@ -269,6 +265,13 @@ class PostgresStore(Store):
 
         return self._write(bank, write)
 
+    def reanalyze(self, bank: str, limit: int) -> bool:
+        query = f"SELECT 1 FROM everthread.bank WHERE bank_id = %s AND {bank_rows.EARLIER_LAST} > 0"
+        if not self._read(bank, lambda db: db.execute(query, (bank,)).fetchone()):
+            return False
+
+        return self._write(bank, lambda db: bank_rows.lock_if_exists(db, bank) and reanalysis.advance(db, bank, limit))
+
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
             bank_rows.lock_bank(db, bank, to_micros(now()))
@@ -294,7 +297,7 @@ class PostgresStore(Store):
 
         def write(db: Connection) -> tuple[Receipt, Collection[str]]:
             if scope != "bank":  # of which no posting could remain; it is deleted even if another version wrote it
-                bank_rows.ensure_analyzed(db, bank)
+                bank_rows.lock_if_exists(db, bank)
             seqs, tables = line_removal.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
             line_removal.put_receipt(db, receipt, number)
@@ -305,7 +308,7 @@ class PostgresStore(Store):
             return line_removal.has_receipt(db, bank, result[0], number)
 
         receipt, tables = self._write(bank, write, was_committed)
-        self._analyzed_banks.discard(bank)
+        self._checked_banks.discard(bank)
         self._vacuum.schedule(tables, whole_bank=scope == "bank")
         return receipt
 

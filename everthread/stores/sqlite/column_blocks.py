@@ -10,6 +10,7 @@ its last change other than an append (`mended`), so that a cached copy is update
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import ArrayPatch
+from everthread.stores.arrays import ArrayPatch, is_member
 from everthread.types import Seqs
 
 LINES_PER_BLOCK = 72  # with 52 bytes per code, a block fills a page of 4,096 bytes
@@ -110,6 +111,16 @@ def changes_since(
         edits.append((first + unchanged_count, end, len(data) // kind.itemsize - unchanged_count))
         changed += data[unchanged_count * kind.itemsize :]
     return ArrayPatch(edits), np.frombuffer(changed, kind)
+
+
+def read(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs) -> Records:
+    """Return the records of these lines (ascending)."""
+    rows = db.execute(
+        "SELECT data FROM json_each(?) CROSS JOIN block ON of = ? AND number = value ORDER BY number",
+        (json.dumps(np.unique(seqs // LINES_PER_BLOCK).tolist()), of),
+    )
+    records = np.frombuffer(b"".join(data for (data,) in rows), kind)
+    return records[is_member(records["seq"], seqs)]
 
 
 def read_all(db: sqlite3.Connection, of: int, kind: np.dtype[np.void]) -> Records:

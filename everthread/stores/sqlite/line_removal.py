@@ -22,7 +22,7 @@ from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
 from everthread.stores.postings import count_lines
-from everthread.stores.sqlite import column_blocks, evidence, postings, token_codes, units
+from everthread.stores.sqlite import column_blocks, evidence, postings, reanalysis, token_codes, units
 from everthread.stores.sqlite import rows as bank_rows
 from everthread.types import now
 
@@ -140,6 +140,7 @@ def _select_affected(db: sqlite3.Connection, column: str, chosen: str) -> str:
 
 def remove_from_indexes(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove the postings, vectors, codes and counts of lines."""
+    reanalysis.analyze(db, seqs)
     rows = db.execute(
         f"""SELECT seq, session, text, metadata FROM line
             WHERE retracted_at IS NULL AND text <> '' AND {_IS_CHOSEN_LINE} ORDER BY seq""",

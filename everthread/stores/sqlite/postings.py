@@ -12,18 +12,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from everthread.stores.arrays import is_member
 from everthread.stores.postings import (
     POSTING_DTYPE,
     Postings,
     Records,
+    TermRecords,
     choose_terms,
     estimate_df,
+    find_records,
+    merge_blocks,
     order_by_rarity,
     select_records,
 )
 from everthread.types import Seqs
 
 BLOCK_RECORDS = 256  # records per row: 2 KB, so that adding to a block dirties one page
+BLOCKS_AT_ONCE = 10_000  # compared together by `find`, at most 20 MB
+
+_INSERT = "INSERT INTO posting (term, first, count, data) VALUES (?, ?, ?, ?)"
 
 
 def add(db: sqlite3.Connection, terms: Mapping[str, list[tuple[int, int, int]]]) -> None:
@@ -39,7 +46,7 @@ def add(db: sqlite3.Connection, terms: Mapping[str, list[tuple[int, int, int]]])
             grown.append((last[1] + len(fitting), last[2] + fitting.tobytes(), last[0]))
         full += [_block_row(term, new[start : start + BLOCK_RECORDS]) for start in range(0, len(new), BLOCK_RECORDS)]
     db.executemany("UPDATE posting SET count = ?, data = ? WHERE rowid = ?", grown)
-    db.executemany("INSERT INTO posting (term, first, count, data) VALUES (?, ?, ?, ?)", full)
+    db.executemany(_INSERT, full)
 
 
 def _read_last_blocks(db: sqlite3.Connection, terms: Iterable[str]) -> dict[str, tuple[int, int, bytes]]:
@@ -67,15 +74,10 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
         terms: term -> the seqs (ascending) whose records are removed.
     """
     for term, seqs in terms.items():
-        removed = np.array(seqs, np.uint32)
-        blocks = db.execute(
-            """SELECT rowid, data FROM posting WHERE term = ? AND first <= ? AND first >= coalesce(
-               (SELECT max(first) FROM posting WHERE term = ? AND first <= ?), 0)""",
-            (term, int(removed[-1]), term, int(removed[0])),
-        ).fetchall()
-        for rowid, data in blocks:
+        removed = np.array(seqs, np.int64)
+        for rowid, data in _affected_blocks(db, term, seqs[0], seqs[-1]):
             records = np.frombuffer(data, POSTING_DTYPE)
-            remaining = records[~np.isin(records["seq"], removed)]
+            remaining = records[~is_member(records["seq"], removed)]
             if not len(remaining):
                 db.execute("DELETE FROM posting WHERE rowid = ?", (rowid,))
             elif len(remaining) < len(records):
@@ -83,6 +85,42 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
                 db.execute(
                     "UPDATE posting SET first = ?, count = ?, data = ? WHERE rowid = ?", (first, count, packed, rowid)
                 )
+
+
+def find(db: sqlite3.Connection, seqs: Seqs) -> dict[str, list[tuple[int, int, int]]]:
+    """Find the records of lines (ascending) by comparing all records of the bank; see `find_records`."""
+    found: dict[str, list[tuple[int, int, int]]] = {}
+    blocks = db.execute("SELECT term, data FROM posting WHERE first <= ?", (int(seqs[-1]),))
+    while some := blocks.fetchmany(BLOCKS_AT_ONCE):
+        for term, records in find_records(some, seqs).items():
+            found.setdefault(term, []).extend(records)
+    return found
+
+
+def count_records(db: sqlite3.Connection, last: int) -> int:
+    """Count the records of the lines up to a number."""
+    blocks = db.execute("SELECT data FROM posting WHERE first <= ?", (last,))
+    return sum(int((np.frombuffer(data, POSTING_DTYPE)["seq"] <= last).sum()) for (data,) in blocks)
+
+
+def insert_among(db: sqlite3.Connection, terms: TermRecords) -> None:
+    """Insert records (ascending by seq) of lines that have none, among the stored ones of each term."""
+    for term, records in terms.items():
+        blocks = _affected_blocks(db, term, records[0][0], records[-1][0])
+        merged = merge_blocks([data for _, data in blocks], records, BLOCK_RECORDS)
+        db.executemany("DELETE FROM posting WHERE rowid = ?", [(rowid,) for rowid, _ in blocks])
+        db.executemany(_INSERT, [_block_row(term, block) for block in merged])
+
+
+def _affected_blocks(db: sqlite3.Connection, term: str, low: int, high: int) -> list[tuple[int, bytes]]:
+    """Return rowid and data of the blocks of a term in which records of lines from `low` to `high` are, or belong."""
+    return db.execute(
+        """SELECT posting.rowid, data FROM posting, (SELECT coalesce(
+               (SELECT max(first) FROM posting WHERE term = :term AND first <= :low),
+               (SELECT min(first) FROM posting WHERE term = :term)) AS start)
+           WHERE term = :term AND first BETWEEN start AND max(start, :high) ORDER BY first""",
+        {"term": term, "low": low, "high": high},
+    ).fetchall()
 
 
 def read(

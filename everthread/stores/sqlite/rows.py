@@ -16,10 +16,8 @@ from everthread.errors import StoreUnavailable
 from everthread.stores.arrays import distinct_small, is_member, repeat_indexes
 from everthread.stores.base import LINE_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.errors import unknown_parent_error
-from everthread.stores.postings import POSTING_DTYPE, group_by_term
+from everthread.stores.postings import POSTING_DTYPE
 from everthread.stores.shared_rows import (
-    GLOSSED_MODEL,
-    GLOSSED_SINCE,
     SESSION_GAP,
     describe_miscounts,
     new_session_name,
@@ -28,8 +26,7 @@ from everthread.stores.shared_rows import (
 )
 from everthread.stores.sqlite import column_blocks, dense_index, postings, token_codes
 from everthread.stores.sqlite.line_columns import LineColumns
-from everthread.text.analyzer import count_terms, remove_quotes_json
-from everthread.text.gloss import is_glossed
+from everthread.text.analyzer import TermCounts, count_terms, remove_quotes_json
 from everthread.types import ROLES, Role, Seqs, Stats, Vectors
 
 MAX_MODEL_NUMBER = (1 << 19) - 1  # above it the ids of vectors would not fit in 63 bits
@@ -280,46 +277,14 @@ def read_vectors(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tu
     return (stored_ids >> 12) - (model << 32), data
 
 
-def reanalyze(db: sqlite3.Connection, analyser: int) -> None:
-    """Analyse all lines again, after the analyser has changed; drop vectors of texts that it now glosses.
-
-    Args:
-        db: a connection in a transaction.
-        analyser: the version that analysed them.
-    """
-    if analyser < GLOSSED_SINCE:
-        _drop_unglossed_vectors(db)
-    db.execute("DELETE FROM posting")
-    lines = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE).copy()
-    for start in range(0, len(lines), 1000):
-        page = lines[start : start + 1000]
-        rows = db.execute(_SELECT_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
-        analysed = [(seq, count_terms(remove_quotes_json(text, metadata))) for seq, text, metadata in rows]
-        postings.add(db, group_by_term(analysed))
-        page["length"] = [counts.length for _, counts in analysed]
-        page["head_length"] = [counts.head_length for _, counts in analysed]
-    column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, lines)
-    numbers, index = np.unique(lines["session"], return_inverse=True)
-    terms = np.bincount(index, lines["length"], len(numbers)).astype(np.int64)
-    db.executemany("UPDATE session SET terms = ? WHERE number = ?", zip(terms.tolist(), numbers.tolist(), strict=True))
-    db.execute("UPDATE bank SET (terms, head_terms) = (?, ?)", _sum_terms(lines))
-
-
-def _drop_unglossed_vectors(db: sqlite3.Connection) -> None:
-    lines = db.execute("SELECT seq, text FROM line WHERE retracted_at IS NULL AND text <> ''")
-    remove_vectors(db, [seq for seq, text in lines if is_glossed(text)], GLOSSED_MODEL)
-    units = [key for *key, text in db.execute("SELECT kind, unit_id, text FROM unit") if is_glossed(text)]
-    of_unit = "kind = ? AND unit_id = ? AND model IN (SELECT number FROM model WHERE name = ?)"
-    db.executemany(f"DELETE FROM unit_vector WHERE {of_unit}", [(*key, GLOSSED_MODEL) for key in units])
-
-
-_SELECT_TEXTS = """SELECT seq, text, metadata FROM line
-    WHERE retracted_at IS NULL AND text <> '' AND seq BETWEEN ? AND ? ORDER BY seq"""
-
-
 def find_contradictions(db: sqlite3.Connection) -> list[str]:
     """Describe contradictions between the tables of a bank whose pages are sound."""
-    lines, retracted, terms, last = db.execute("SELECT lines, retracted, terms, last_seq FROM bank").fetchone()
+    lines, retracted, terms, last, earlier = db.execute(
+        "SELECT lines, retracted, terms, last_seq, earlier_last FROM bank"
+    ).fetchone()
+    packed = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE)
+    # An earlier analyser can't be asked again, so that its counts are taken as they are.
+    earlier_counts = {row[0]: TermCounts({}, *row[5:7]) for row in packed[packed["seq"] <= earlier].tolist()}
     live_columns: list[tuple[int, ...]] = []  # packed columns of live lines, without the flags
     retracted_count = total = records = highest = 0
     for seq, text, metadata, retracted_at, said_at, offset_s, session, speaker in db.execute(
@@ -331,14 +296,15 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
         if not text:
             continue
         if retracted_at is None:
-            counts = count_terms(remove_quotes_json(text, metadata))
+            counts = earlier_counts.get(seq) or count_terms(remove_quotes_json(text, metadata))
             live_columns.append(pack_line(seq, said_at, offset_s, session, speaker, counts, 0)[:-1])
             total, records = total + counts.length, records + len(counts.terms)
         else:
             retracted_count += 1
     live = [seq for seq, *_ in live_columns]
     recorded = db.execute("SELECT total(count), total(length(data)) FROM posting").fetchone()
-    in_sessions = db.execute("SELECT total(lines) FROM session").fetchone()[0]
+    in_sessions = db.execute("SELECT total(lines), total(terms) FROM session").fetchone()
+    records += postings.count_records(db, earlier)
     problems = describe_miscounts(
         (
             ("lines", lines, len(live)),
@@ -346,10 +312,10 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
             ("terms", terms, total),
             ("word records", int(recorded[0]), records),
             ("bytes of word records", int(recorded[1]), records * POSTING_DTYPE.itemsize),
-            ("lines in sessions", int(in_sessions), len(live)),
+            ("lines in sessions", int(in_sessions[0]), len(live)),
+            ("terms in sessions", int(in_sessions[1]), total),
         )
     )
-    packed = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE)
     if [row[:-1] for row in packed.tolist()] != live_columns:
         problems.append(f"packed lines: {len(packed)} do not match the {len(live)} lines of the bank")
     problems += [*_find_wrong_postings(db, live), *_find_wrong_vectors(db, live), *token_codes.find_orphans(db, live)]

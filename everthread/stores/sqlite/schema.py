@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable
 
 from everthread.stores.errors import bank_too_new_error
-from everthread.stores.sqlite import rows
+from everthread.stores.sqlite import reanalysis
 from everthread.text.analyzer import ANALYZER_VERSION
 
 _FIRST = """
@@ -131,12 +131,19 @@ def _add_token_codes(db: sqlite3.Connection) -> None:
     _run_script(db, _FIFTH)
 
 
+def _add_earlier_analyser(db: sqlite3.Connection) -> None:
+    """Add how far lines have been analysed again after a change of the analyser, see reanalysis.py."""
+    db.execute("ALTER TABLE bank ADD COLUMN earlier_last INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE bank ADD COLUMN earlier_analyser INTEGER NOT NULL DEFAULT 0")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_unit_vectors,
     _add_stamps,
     _add_session_titles,
     _add_token_codes,
+    _add_earlier_analyser,
 )
 VERSION = len(MIGRATIONS)
 
@@ -148,7 +155,7 @@ def version(db: sqlite3.Connection) -> int:
 
 
 def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
-    """Migrate a bank's file inside the caller's transaction, and analyse its lines again if the analyser has changed.
+    """Migrate a bank's file inside the caller's transaction, and record which lines an earlier analyser analysed.
 
     Args:
         db: a connection in a transaction.
@@ -172,5 +179,4 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
     if analyser > ANALYZER_VERSION:
         raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYZER_VERSION)
     if analyser < ANALYZER_VERSION:
-        rows.reanalyze(db, analyser)
-        db.execute("UPDATE bank SET analyser = ?", (ANALYZER_VERSION,))
+        reanalysis.begin(db, analyser)

@@ -53,6 +53,7 @@ from everthread.stores.sqlite import (
     evidence,
     line_removal,
     postings,
+    reanalysis,
     receipts,
     schema,
     sessions,
@@ -283,6 +284,16 @@ class SQLiteStore(Store):
             unchanged = unchanged_seqs(self._get(db, list(vectors.keys() | tokens.keys())), expected)
             token_codes.put(db, model, {seq: codes for seq, codes in tokens.items() if seq in unchanged})
             bank_rows.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in unchanged})
+
+    def reanalyze(self, bank: str, limit: int) -> bool:
+        if not self.exists(bank):
+            return False
+        file = self._bank(bank).file
+        with file.read_once() as db:
+            if not reanalysis.earlier_last(db):
+                return False
+        with file.write_transaction() as db:
+            return reanalysis.advance(db, limit)
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         with self._bank(bank).file.write_transaction() as db:
@@ -591,7 +602,8 @@ class SQLiteStore(Store):
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         opened = self._bank(bank)
         with opened.file.read_transaction() as db:
-            return replace(bank_rows.stats(db, bank, model, roles), bytes=opened.file.size())
+            counts = bank_rows.stats(db, bank, model, roles)
+            return replace(counts, bytes=opened.file.size(), outdated=reanalysis.count_earlier(db))
 
     def check(self, bank: str) -> list[str]:
         if self._bank(bank).file.is_empty:

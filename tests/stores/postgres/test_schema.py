@@ -14,6 +14,7 @@ import pytest
 from hardship import PATIENCE, postgres
 from hardship.citus import FUNCTIONS, Citus
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from everthread import Memory, NewLine
 from everthread.common.installation import upgrade_command
@@ -21,10 +22,10 @@ from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.postgres import schema, vacuum
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
-from everthread.stores.shared_rows import GLOSSED_SINCE
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import NewUnit, ScribeJob
+from stores.aging import age_bank
 
 SECRET = "zqxsecret"
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -185,9 +186,9 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
             f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYZER_VERSION})",
             "INSERT INTO everthread.buffer VALUES ('alice', 'before', '[[1,2]]')",
         )
-        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 4.*everthread db migrate URL"):
+        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 5.*everthread db migrate URL"):
             opened(url)
-        assert schema.migrate(Database(url)) == 3
+        assert schema.migrate(Database(url)) == 4
         assert schema.migrate(Database(url)) == 0
         for each in (url, postgres.build_url(url, user=role, password=SECRET)):
             with opened(each) as memory:
@@ -217,24 +218,13 @@ def test_tables_of_version_0_1_0_are_migrated_and_their_sessions_can_have_titles
     )
     with pytest.raises(StoreUnavailable, match="everthread db migrate URL"):
         opened(url)
-    assert schema.migrate(Database(url)) == 2
+    assert schema.migrate(Database(url)) == 3
     with opened(url) as memory:
         assert [(session.id, session.title, session.metadata) for session in memory.sessions()] == [("s", None, {})]
         assert memory.set_session("s", title="Tea").title == "Tea"
 
 
 # -------------------------------------------------------------------- words of two analysers
-
-
-def age_bank(url: str) -> None:
-    """Change the bank as if an older analyser had dropped a word and shortened the lengths."""
-    run(
-        url,
-        "DELETE FROM everthread.posting WHERE term = 'kettl'",
-        "UPDATE everthread.session SET terms = 1",
-        "UPDATE everthread.line SET length = 1, head_length = 1",
-        f"UPDATE everthread.bank SET analyser = {ANALYZER_VERSION - 1}, terms = 1, head_terms = 1",
-    )
 
 
 def write_kettles(url: str) -> None:
@@ -257,53 +247,17 @@ def read_term_rows(url: str) -> list[object]:
         return [db.execute(query).fetchall() for query in queries]
 
 
-def test_the_first_read_analyses_a_bank_of_an_older_analyser_again(url: str) -> None:
-    write_kettles(url)
-    before = read_term_rows(url)
-    age_bank(url)
-    store = PostgresStore(url)
-    assert len(store.postings("alice", ["kettl"], 24, 1000)["kettl"].records) == 29
-    assert store.check("alice") == []
-    assert read_term_rows(url) == before
-    store.close()
-
-
-def test_the_first_write_analyses_a_bank_of_an_older_analyser_again(url: str) -> None:
+def test_a_read_only_server_answers_from_a_bank_of_an_earlier_analyser(url: str) -> None:
     write_kettles(url)
     with opened(url) as memory:
-        age_bank(url)
-        memory.observe("One more kettle.")
+        age_bank(memory, ANALYZER_VERSION - 1)
+        before = read_term_rows(url)
+        run(url, f'ALTER DATABASE "{conninfo_to_dict(url)["dbname"]}" SET default_transaction_read_only = on')
+    with opened(url) as memory:
+        assert memory.stats().outdated == 29
         assert memory.store.check("alice") == []
-        age_bank(url)
-        memory.forget(seq=3)
-        assert memory.store.check("alice") == []
-
-
-def test_concurrent_reads_analyse_a_bank_of_an_older_analyser_once(url: str) -> None:
-    write_kettles(url)
-    before = read_term_rows(url)
-    age_bank(url)
-    stores = [PostgresStore(url) for _ in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda store: store.postings("alice", ["kettl"], 24, 1000)["kettl"].df, stores))
-    assert found == [29] * 4
+        assert len(memory.recall("the kettle number 3", 50)) == 29
     assert read_term_rows(url) == before
-    for store in stores:
-        store.close()
-
-
-def test_vectors_of_chinese_lines_without_a_gloss_are_made_again(url: str) -> None:
-    with Memory.open("alice", store=url) as memory:
-        first = memory.observe_many(map(NewLine, ("我喜欢猫。", "I like cats.", "我也喜欢狗。")))[0]
-        memory.add_unit(NewUnit("note", "她喜欢猫。", 1, 1, first.said_at))
-    run(url, f"UPDATE everthread.bank SET analyser = {GLOSSED_SINCE - 1}")
-    with Memory.open("alice", store=url) as memory:
-        assert memory.store.check("alice") == []
-        assert memory.stats().pending == 2
-        assert len(memory.store.units_without_vectors("alice", memory.embedder.name, 384)) == 1
-        assert memory.backlog.embed_earlier()
-        assert memory.stats().pending == 0
-        assert memory.store.check("alice") == []
 
 
 def test_a_bank_of_a_later_analyser_is_rejected_but_can_be_forgotten(url: str) -> None:
@@ -360,7 +314,7 @@ def test_tables_of_later_migrations_are_distributed_before_their_foreign_keys_ex
                WHERE contype = ''f'' AND conrelid = what'""",
         )
         assert len(schema.distribute(Database(url))) == 10
-    assert schema.migrate(Database(url)) == 3
+    assert schema.migrate(Database(url)) == 4
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
     spread = {name.partition(".")[2]: keys for name, keys in rows}
@@ -401,7 +355,7 @@ def test_tables_are_created_and_migrated_by_statements_that_citus_accepts(
             assert schema.migrate(Database(citus.url)) == 1
             run(url, FUNCTIONS)
             assert len(schema.distribute(Database(citus.url))) == 10
-        assert schema.migrate(Database(citus.url)) == 3
+        assert schema.migrate(Database(citus.url)) == 4
         with psycopg.connect(url) as db:
             assert schema.distributed_tables(db) == set(schema.TABLES)
 
@@ -426,6 +380,10 @@ def test_every_write_locks_its_bank_in_a_way_that_citus_supports(citus: str) -> 
         memory.reindex()
         memory.forget(seq=4)
         assert memory.recall("ferry")
+        assert memory.store.check("alice") == []
+        age_bank(memory, ANALYZER_VERSION - 1)
+        memory.store.reanalyze("alice", 2)
+        memory.forget(seq=5)
         assert memory.store.check("alice") == []
         memory.forget(everything=True)
 

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from everthread import Memory, NewLine
+from everthread import Memory
 from everthread.errors import BankTooNew
-from everthread.stores.shared_rows import GLOSSED_SINCE
-from everthread.stores.sqlite import rows, schema
+from everthread.stores.sqlite import schema
 from everthread.stores.sqlite.schema import MIGRATIONS, VERSION, migrate, version
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import NewUnit
+from stores.sqlite.banks import drop_later_tables
 
 NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
 TABLES = {
     "migration": "number applied_at",
-    "bank": "bank_id created_at analyser last_seq lines retracted terms head_terms stamp",
+    "bank": "bank_id created_at analyser last_seq lines retracted terms head_terms stamp earlier_last earlier_analyser",
     "session": "number session_id started_at last_at first_seq last_seq lines terms ended_at",
     "session_metadata": "session_id title metadata",
     "buffer": "session_id spans",
@@ -45,12 +45,6 @@ TRIGGERS = {"unit_vector_gone"}
 
 def new_file() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", isolation_level=None)
-
-
-def drop_later_tables(db: sqlite3.Connection) -> None:
-    """Drop the tables that the fourth and later schemas added."""
-    for table in ("session_metadata", "token_scheme", "token_code"):
-        db.execute(f"DROP TABLE {table}")
 
 
 def digest(path: Path) -> str:
@@ -113,44 +107,6 @@ def test_a_bank_of_a_later_version_is_rejected_and_not_changed(tmp_path: Path) -
             Memory.open("alice", store=tmp_path, embedder=HashEmbedder())
     assert digest(path) == before
     assert [each.name for each in tmp_path.iterdir()] == ["alice.bank"]
-
-
-def test_a_bank_of_an_older_analyser_is_analysed_again(tmp_path: Path) -> None:
-    lines = [NewLine(f"The kettle number {n} sings {'on and on ' * n}.", session=str(n % 3)) for n in range(40)]
-    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
-        memory.observe_many(lines)
-        memory.retract(7)
-    path = tmp_path / "alice.bank"
-    with (
-        closing(sqlite3.connect(path)) as db,
-        db,
-    ):  # as if another analyser had dropped the word and shortened the lengths
-        db.execute("DELETE FROM posting WHERE term = 'kettl'")
-        db.execute("UPDATE session SET terms = 1")
-        db.execute("UPDATE bank SET analyser = ?, terms = 1, head_terms = 1", (ANALYZER_VERSION - 1,))
-    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
-        assert memory.store.check("alice") == []
-        assert len(memory.recall("kettle", 50)) == 39
-    with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT analyser FROM bank").fetchone() == (ANALYZER_VERSION,)
-
-
-@pytest.mark.parametrize(("analyser", "pending"), [(GLOSSED_SINCE - 1, 2), (GLOSSED_SINCE, 0)])
-def test_vectors_of_chinese_lines_without_a_gloss_are_made_again(tmp_path: Path, analyser: int, pending: int) -> None:
-    with Memory.open("alice", store=tmp_path) as memory:
-        first = memory.observe_many(map(NewLine, ("我喜欢猫。", "I like cats.", "我也喜欢狗。")))[0]
-        memory.add_unit(NewUnit("note", "她喜欢猫。", 1, 1, first.said_at))
-    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
-        rows.reanalyze(db, analyser)
-    with Memory.open("alice", store=tmp_path) as memory:
-        assert memory.store.check("alice") == []
-        assert memory.stats().pending == pending
-        assert len(memory.store.units_without_vectors("alice", memory.embedder.name, 384)) == pending / 2
-        assert memory.backlog.embed_earlier(1) is (pending > 0)
-        while memory.backlog.embed_earlier(1):
-            pass
-        assert memory.stats().pending == 0
-        assert memory.store.check("alice") == []
 
 
 def test_a_bank_of_a_later_analyser_is_rejected(tmp_path: Path) -> None:
