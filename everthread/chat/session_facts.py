@@ -1,8 +1,9 @@
 """Writes the facts that a language model lists of one session, each from the lines that say it.
 
 A fact with an attribute becomes a statement if its lines hold it: they must name its subject and a word of its value.
-Others become sentences. A fact that names no line, or whose lines don't hold it, is dropped and counted. Statements of
-the rules or of the person about the same lines stay as they are.
+Others become sentences if their lines have at least half of the words; the rest may be a paraphrase. A fact that names
+no line, or whose lines don't hold it, is dropped and counted. Statements of the rules or of the person about the same
+lines stay as they are.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from everthread.types import Line, NewUnit, Session
 PRONOUNS = frozenset(("i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "user"))
 MODEL_CONFIDENCE = 0.8
 MAX_KNOWN = 40  # facts that the model is given
+MIN_SAID_SHARE = 0.5  # of a sentence's terms that its lines have; the rest may be a paraphrase
 NO_LINE, NOT_SAID, SECRET, EXCLUDED = "no line", "not said", "secret", "forgotten before"
 
 
@@ -148,6 +150,9 @@ class SessionFacts:
         if not set(seqs).isdisjoint(excluded):
             self.dropped[EXCLUDED] += 1
             return None
+        if not self._is_said(text, fact.seqs):
+            self.dropped[NOT_SAID] += 1
+            return None
         known.append(terms)
         said = [line for line in self.lines if line.seq in seqs]
         return NewUnit(
@@ -164,6 +169,13 @@ class SessionFacts:
             },
             sources=tuple(line.seq for line in said),
         )
+
+    def _is_said(self, text: str, seqs: Collection[int]) -> bool:
+        """Return whether lines have enough of a sentence's informative terms, except for the speakers' names."""
+        speakers = " ".join({line.speaker for line in self.lines})
+        stated = term_set(" ".join(informative_words(text))) - term_set(speakers)
+        said = term_set(" ".join(line.text for line in self.lines if line.seq in seqs))
+        return len(stated & said) >= MIN_SAID_SHARE * len(stated)
 
 
 @dataclass(slots=True)
