@@ -33,6 +33,7 @@ MODEL_CONFIDENCE = 0.8
 MAX_KNOWN = 40  # facts that the model is given
 MIN_SAID_SHARE = 0.5  # of a sentence's terms that its lines have; the rest may be a paraphrase
 NO_LINE, NOT_SAID, SECRET, EXCLUDED = "no line", "not said", "secret", "forgotten before"
+STATED = "stated already"  # by the rules, the person or this model: the same, or another value of the same lines
 
 
 def list_session_facts(memory: Memory, scribe: FactScribe, session: Session) -> SessionFacts:
@@ -99,7 +100,9 @@ class SessionFacts:
                 self.dropped[EXCLUDED if fact.seqs else NO_LINE] += 1
             elif _is_statement(fact):
                 statement = self._state(fact, [*stored, *statements])
-                if statement is not None and not stated.includes(statement, [*stored, *statements]):
+                if statement is not None and stated.includes(statement, [*stored, *statements]):
+                    self.dropped[STATED] += 1
+                elif statement is not None:
                     statements.append(statement)
             elif (unit := self._phrase(fact, known, excluded)) is not None:
                 sentences.append(unit)
@@ -144,7 +147,7 @@ class SessionFacts:
         """Return the unit of a fact that is only a sentence; None if it is known, or nothing but a secret."""
         text = redaction.redact_rows(fact.text)
         if text is None or is_repeated(terms := term_set(text), known):
-            self.dropped[SECRET] += text is None
+            self.dropped[SECRET if text is None else STATED] += 1
             return None
         seqs = _find_sources(fact, _index_terms(self.lines))
         if not set(seqs).isdisjoint(excluded):
@@ -175,7 +178,7 @@ class SessionFacts:
         speakers = " ".join({line.speaker for line in self.lines})
         stated = term_set(" ".join(informative_words(text))) - term_set(speakers)
         said = term_set(" ".join(line.text for line in self.lines if line.seq in seqs))
-        return len(stated & said) >= MIN_SAID_SHARE * len(stated)
+        return bool(stated) and len(stated & said) >= MIN_SAID_SHARE * len(stated)
 
 
 @dataclass(slots=True)
