@@ -1,8 +1,9 @@
 """Writes the facts that a language model lists of one session, each from the lines that say it.
 
 A fact with an attribute becomes a statement if its lines hold it: they must name its subject and a word of its value.
-Others become sentences. A fact that names no line, or whose lines don't hold it, is dropped and counted. Statements of
-the rules or of the person about the same lines stay as they are.
+Others become sentences if their lines have at least half of the words; the rest may be a paraphrase. A fact that names
+no line, or whose lines don't hold it, is dropped and counted. Statements of the rules or of the person about the same
+lines stay as they are.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from everthread.types import Line, NewUnit, Session
 PRONOUNS = frozenset(("i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "user"))
 MODEL_CONFIDENCE = 0.8
 MAX_KNOWN = 40  # facts that the model is given
+MIN_SAID_SHARE = 0.5  # of a sentence's terms that its lines have; the rest may be a paraphrase
 NO_LINE, NOT_SAID, SECRET, EXCLUDED = "no line", "not said", "secret", "forgotten before"
+STATED = "stated already"  # by the rules, the person or this model: the same, or another value of the same lines
 
 
 def list_session_facts(memory: Memory, scribe: FactScribe, session: Session) -> SessionFacts:
@@ -97,7 +100,9 @@ class SessionFacts:
                 self.dropped[EXCLUDED if fact.seqs else NO_LINE] += 1
             elif _is_statement(fact):
                 statement = self._state(fact, [*stored, *statements])
-                if statement is not None and not stated.includes(statement, [*stored, *statements]):
+                if statement is not None and stated.includes(statement, [*stored, *statements]):
+                    self.dropped[STATED] += 1
+                elif statement is not None:
                     statements.append(statement)
             elif (unit := self._phrase(fact, known, excluded)) is not None:
                 sentences.append(unit)
@@ -142,11 +147,14 @@ class SessionFacts:
         """Return the unit of a fact that is only a sentence; None if it is known, or nothing but a secret."""
         text = redaction.redact_rows(fact.text)
         if text is None or is_repeated(terms := term_set(text), known):
-            self.dropped[SECRET] += text is None
+            self.dropped[SECRET if text is None else STATED] += 1
             return None
         seqs = _find_sources(fact, _index_terms(self.lines))
         if not set(seqs).isdisjoint(excluded):
             self.dropped[EXCLUDED] += 1
+            return None
+        if not self._is_said(text, fact.seqs):
+            self.dropped[NOT_SAID] += 1
             return None
         known.append(terms)
         said = [line for line in self.lines if line.seq in seqs]
@@ -164,6 +172,13 @@ class SessionFacts:
             },
             sources=tuple(line.seq for line in said),
         )
+
+    def _is_said(self, text: str, seqs: Collection[int]) -> bool:
+        """Return whether lines have enough of a sentence's informative terms, except for the speakers' names."""
+        speakers = " ".join({line.speaker for line in self.lines})
+        stated = term_set(" ".join(informative_words(text))) - term_set(speakers)
+        said = term_set(" ".join(line.text for line in self.lines if line.seq in seqs))
+        return bool(stated) and len(stated & said) >= MIN_SAID_SHARE * len(stated)
 
 
 @dataclass(slots=True)

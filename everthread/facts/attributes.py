@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
 SINGLE = frozenset(
     (
         "name",
@@ -48,6 +51,9 @@ MANY = frozenset(
     ("likes", "dislikes", "allergy", "language", "plays", "hobby", "owns", "health", "takes", "member")
 ) | (RELATIONS - SINGLE)
 ATTRIBUTES = SINGLE | MANY
+DESCRIBED = frozenset(  # values in which a thing may be named in more words or fewer: "red bike", "bike"
+    ("likes", "dislikes", "allergy", "plays", "hobby", "owns", "health", "takes", "pet")
+)
 POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
 PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
 STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant"))
@@ -83,6 +89,17 @@ def is_known(attribute: str) -> bool:
 def is_single(attribute: str) -> bool:
     """Return whether an attribute has one value at a time, so that a newer value takes the older one's place."""
     return attribute in SINGLE or attribute.startswith(FAVOURITE)
+
+
+def are_several(relations: Iterable[tuple[str, str]]) -> bool:
+    """Return whether these relations, each with its owner, can't all be those of one person or pet.
+
+    A sister of someone's is not the same one's daughter, friend or cat, while a friend may be a colleague as well.
+    """
+    by_owner: dict[str, set[str]] = defaultdict(set)
+    for owner, word in relations:
+        by_owner[owner].add(word)
+    return any(len(words) > 1 and words & (KIN | {"pet"}) for words in by_owner.values())
 
 
 def topic_order(attribute: str) -> int:

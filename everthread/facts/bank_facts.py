@@ -183,7 +183,7 @@ class BankFacts:
             if fact.holds:
                 return fact
             stated = {each.seqs: each for each, _ in known.statements_of(fact) if not each.ends}
-            if self._restate(_find_ends(known, fact), partial(_resume, stated), before, superseding=True):
+            if self._restate(_find_ends(known, fact), partial(_resume, fact, stated), before, superseding=True):
                 return self._read_known().find_fact(fact_id)
         raise _not_changed(fact_id)
 
@@ -372,14 +372,21 @@ def _find_ends(known: FactIndex, fact: Fact) -> list[tuple[Statement, int]]:
     return [*own, *known.endings_of(fact)]
 
 
-def _resume(stated: Mapping[tuple[int, ...], Statement], end: Statement) -> Statement:
+def _resume(fact: Fact, stated: Mapping[tuple[int, ...], Statement], end: Statement) -> Statement:
     """Return that a value was true when the lines of its end were said, so that what others said since still counts.
 
+    If these lines name the value otherwise ("the bike" for a red one), the statement derives from those that state it
+    as well.
+
     Args:
+        fact: the fact that has ended.
         stated: what states the value, by its lines.
         end: what ends it: a statement of the person's about one of these, or of another line.
     """
     line = stated.get(end.seqs) or replace(end, moment=None, is_event=False)
+    if value_key(end.value) != value_key(fact.value) and stated:
+        line = replace(line, seqs=tuple(sorted({*next(iter(stated)), *end.seqs})), value=fact.value)
+        return replace(line, ends=False, id=end.id)
     return replace(line, ends=False, value=end.value, id=end.id)
 
 

@@ -85,6 +85,11 @@ class FactIndex:
         return by_seq
 
     @cached_property
+    def _current_seqs(self) -> frozenset[int]:
+        """The numbers of the lines that state what still holds."""
+        return frozenset(seq for fact in self._facts if fact.holds for seq in fact.seqs)
+
+    @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """The names of the entities that facts are about, by what they are called (`normalize_name`)."""
         names: dict[str, dict[str, None]] = defaultdict(dict)
@@ -124,6 +129,10 @@ class FactIndex:
         subjects = dict.fromkeys(fact.subject for fact in ended)
         then = [fact for subject in subjects for fact in self.facts_about(subject, known_at) if not fact.holds]
         return [fact for fact in then if seq in fact.seqs and not ids.isdisjoint(fact.statements)]
+
+    def has_current(self, seq: int) -> bool:
+        """Return whether a line states something that still holds."""
+        return seq in self._current_seqs
 
     def find_fact(self, number: int) -> Fact:
         """Return a fact by its id or that of one of its statements. Raises NotFound."""

@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Literal
 
 from everthread.facts.attributes import KIN, PARTNERS, POSSESSIVE, RELATIONS, is_single
-from everthread.facts.history import statement_order, value_key
+from everthread.facts.history import resolve_ended, statement_order, value_key
 from everthread.facts.types import Entity, EntityKind, Statement
 
 SUBJECT, VALUE = 0, 1
@@ -112,9 +112,10 @@ class Entities:
         self._clusters = [cluster for cluster in clusters.all() if cluster.mentions]
         self._names = _name_clusters(self._clusters)
         by_mention = {mention: cluster for cluster in self._clusters for mention in cluster.mentions}
-        self.statements = [
+        named = (
             self._resolve(each, by_mention) if each.attribute else each for each in sorted(ordered, key=statement_order)
-        ]
+        )
+        self.statements = resolve_ended(named)
         self._aliases = self._find_aliases()
 
     def _resolve(self, statement: Statement, by_mention: Mapping[Mention, _Cluster]) -> Statement:

@@ -17,11 +17,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 
 from everthread.errors import BadInput
-from everthread.facts.attributes import is_single
+from everthread.facts.attributes import DESCRIBED, is_single
 from everthread.facts.types import Fact, Statement
 from everthread.text.analyzer import fold
 
@@ -89,6 +89,38 @@ def is_moment(moment: str) -> bool:
     except BadInput:
         return False
     return True
+
+
+def resolve_ended(statements: Iterable[Statement]) -> list[Statement]:
+    """Give each statement that something has ended the value as it was stated before, if it names that otherwise.
+
+    After "I have a red bike", "I sold the bike" is about that one, and after "a bike", "I sold my red bike" too; after
+    "I'm allergic to peanuts", "my peanut allergy is gone". The value must be the only one that is meant.
+
+    Args:
+        statements: the statements in the order in which they were said.
+    """
+    resolved = []
+    stated: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)  # the values that hold, by their keys
+    for statement in statements:
+        key = value_key(statement.value)
+        head = key.rpartition(" ")[2].rstrip("s")
+        values = stated[statement.subject, statement.attribute, head]
+        if not statement.ends:
+            values[key] = statement.value
+        elif values.pop(key, None) is None and statement.attribute in DESCRIBED:
+            meant = [each for each in values if _is_same_thing(each, key)]
+            if len(meant) == 1:
+                resolved.append(replace(statement, value=values.pop(meant[0])))
+                continue
+        resolved.append(statement)
+    return resolved
+
+
+def _is_same_thing(one: str, other: str) -> bool:
+    """Return whether two keys may name the same thing: one has more words before, or is the plural of the other."""
+    short, long = sorted((one, other), key=len)
+    return bool(short) and (long.endswith(f" {short}") or long == f"{short}s")
 
 
 @dataclass(slots=True)

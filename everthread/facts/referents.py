@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from everthread.facts.attributes import RELATIONS
+from everthread.facts.attributes import RELATIONS, are_several
 from everthread.facts.grammar import Gender, Relation
 from everthread.facts.history import value_key
 from everthread.facts.types import Statement
@@ -67,8 +67,12 @@ class Names:
         self.spelling.setdefault(statement.subject.lower(), statement.subject)
 
     def holds(self, subject: str, attribute: str, value: str) -> bool:
-        """Return whether a value was stated, or one that begins with it."""
-        return any(known.startswith(value_key(value)) for known in self.values.get((subject, attribute), ()))
+        """Return whether a value was stated, or one that begins or ends with it; of a pet also its kind."""
+        key = value_key(value)
+        if attribute == "pet" and any(self.kinds.get(name) == key for name in self.relatives.get((subject, "pet"), ())):
+            return True
+        stated = self.values.get((subject, attribute), ())
+        return any(known.startswith(key) or known.endswith(f" {key}") for known in stated)
 
     def is_known(self, name: str) -> bool:
         """Return whether a name was stated, or is that of a speaker."""
@@ -80,13 +84,17 @@ class Names:
         return next((end for end in ends if self.is_known(text[start:end])), 0)
 
     def find_relative(self, owner: str, relation: Relation) -> str | None:
-        """Return the name of the only one of this relation to its owner, if there is just one."""
+        """Return the name of the only one of this relation to its owner, if there is just one.
+
+        A name that others have too, such as a sister and a boss, would not say which of them is meant.
+        """
         names = [
             name
             for name in self.relatives.get((owner, relation.attribute), ())
             if relation.attribute != "pet" or self.kinds.get(name) == relation.noun.lower()
         ]
-        return names[0] if len(names) == 1 else None
+        is_one = len(names) == 1 and not are_several(key for key, known in self.relatives.items() if names[0] in known)
+        return names[0] if is_one else None
 
     def find_owner(self, name: str) -> tuple[str, str] | None:
         """Return the owner and the attribute of a relative by name."""

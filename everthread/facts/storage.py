@@ -25,7 +25,7 @@ from everthread.common.keys import (
     SETTING_FACTS,
 )
 from everthread.errors import StoreUnavailable
-from everthread.facts.attributes import FAVOURITE, POSSESSIVE, RELATIONS, STATUSES, is_known
+from everthread.facts.attributes import FAVOURITE, POSSESSIVE, RELATIONS, STATUSES, are_several, is_known
 from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, Writer
@@ -404,7 +404,12 @@ class KnownKinds:
                 self.relations[statement.value].append((statement.subject, statement.attribute))
 
     def describe(self, name: str) -> Iterator[str]:
-        """Yield what someone is called by a relation: "Nora's sister", or of a pet also "Nora's cat"."""
+        """Yield what someone is called by a relation: "Nora's sister", or of a pet also "Nora's cat".
+
+        Nothing if several have the name: by "she", any of them could be meant.
+        """
+        if are_several(self.relations.get(name, ())):
+            return
         for owner, relation in reversed(self.relations.get(name, ())):
             words = [*self.kinds.get(name, ()), relation] if relation == "pet" else [relation]
             yield from (f"{owner}{POSSESSIVE}{word}" for word in words)

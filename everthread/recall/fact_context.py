@@ -2,13 +2,14 @@
 
 Facts come before the passages, in the room that these leave, so that no line is left out for a fact. A fact that a
 passage states is left out. A line that stated what has ended or was replaced since gets a note: "[until March 2026;
-then: Berlin]". The relevance gate decides as without facts: a context without hits gets none. Only a question for all
-that is known of someone, or for what has changed (`facts.overview`), is answered by facts alone if need be.
+then: Berlin]". The least relevant lines make room for notes: without one, what is no longer true would be taken for
+the present. The relevance gate decides as without facts: a context without hits gets none. Only a question for all that
+is known of someone, or for what has changed (`facts.overview`), is answered by facts alone if need be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -18,6 +19,7 @@ from everthread.facts.selection import FindAsker, select_facts
 from everthread.facts.sentences import describe_end, describe_fact
 from everthread.facts.storage import FACT
 from everthread.facts.types import Fact
+from everthread.recall.context_packing import identify_source
 from everthread.recall.types import ContextLimits, Query
 from everthread.text.analyzer import detect_language
 from everthread.text.formatting import Source, format_facts, format_lines
@@ -111,21 +113,62 @@ def build_unit(fact: Fact, known: FactIndex, question: str) -> FoundUnit:
 
 
 def _add_notes(context: Context, query: Query, known: FactIndex, limits: ContextLimits) -> Context:
-    """Add to each line what it states that is no longer true, as far as there is room."""
-    notes = {line.seq: note for line in context.lines if (note := _describe_ended(line, query, known))}
-    if not notes or format_lines(context.sources) != context.text:  # the text is of another form
+    """Add to each line what it states that is no longer true, in full or, if there is no room, only until when.
+
+    If that is too long as well, the least relevant lines are left out, those without a note first.
+    """
+    ended = [(line, facts) for line in context.lines if (facts := _find_ended(line, query, known))]
+    if not ended or format_lines(context.sources) != context.text:  # the text is of another form
         return context
-    sources = tuple(_add_note(source, notes) for source in context.sources)
-    text = format_lines(sources)
-    tokens = limits.count(text)
-    return replace(context, text=text, tokens=tokens, sources=sources) if tokens <= limits.tokens else context
+    full = {line.seq: _describe_ended(line, facts, known) for line, facts in ended}
+    short = {line.seq: _describe_last_end(line, facts) for line, facts in ended}
+    for left in _leave_out(context, full):
+        for notes in (full, short):
+            sources = tuple(_add_note(source, notes) for source in left)
+            text = format_lines(sources)
+            if (tokens := limits.count(text)) <= limits.tokens:
+                included = tuple(hit for hit in context.hits if _is_among(hit.source, left))
+                cut = tuple(hit for hit in context.hits if not _is_among(hit.source, left))
+                context = replace(context, text=text, tokens=tokens, sources=sources)
+                return replace(context, hits=included, cut=(*cut, *context.cut))
+    return context
 
 
-def _describe_ended(line: Line, query: Query, known: FactIndex) -> str:
+def _leave_out(context: Context, noted: Collection[int]) -> Iterator[list[Source]]:
+    """Yield the lines of a context, with one less each time; the best hit stays."""
+    hits = [hit.source for hit in context.hits]
+    others = [source for source in context.sources if not _is_among(source, hits)]
+    order = [*others, *reversed(hits[1:])]
+    order.sort(key=lambda source: isinstance(source, Line) and source.seq in noted)
+    left = list(context.sources)
+    yield left
+    for source in order:
+        left = [each for each in left if not _is_among(each, [source])]
+        yield left
+
+
+def _is_among(source: Source, others: Sequence[Source]) -> bool:
+    """Return whether a line or a unit is one of others, also as an excerpt."""
+    return identify_source(source) in map(identify_source, others)
+
+
+def _find_ended(line: Line, query: Query, known: FactIndex) -> list[Fact]:
+    """Return the facts that a line states and that have ended or were replaced."""
     moment = query.as_of or now()
-    ended = known.ended_facts(line.seq, query.as_of)
-    notes = [describe_end(fact, detect_language(line.text)) for fact in ended if fact.until and fact.until <= moment]
-    return "; ".join(notes)
+    return [fact for fact in known.ended_facts(line.seq, query.as_of) if fact.until and fact.until <= moment]
+
+
+def _describe_ended(line: Line, ended: Sequence[Fact], known: FactIndex) -> str:
+    """Describe what a line states that is no longer true; with the values, if it states something else as well."""
+    is_all = len(ended) == 1 and not known.has_current(line.seq)
+    notes = ((fact.value, describe_end(fact, detect_language(line.text))) for fact in ended)
+    return "; ".join(note if is_all else f"{value}: {note}" for value, note in notes)
+
+
+def _describe_last_end(line: Line, ended: Sequence[Fact]) -> str:
+    """Describe only until when it held what a line states."""
+    last = max(ended, key=lambda fact: fact.until or fact.said_at)
+    return describe_end(replace(last, replaced_by=None), detect_language(line.text))
 
 
 def _add_note(source: Source, notes: Mapping[int, str]) -> Source:

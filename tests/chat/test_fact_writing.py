@@ -110,7 +110,13 @@ def test_secrets_are_removed_and_what_may_not_be_remembered_is_not_read(imported
     imported.observe("May you write this down?", metadata={META_NEEDS_CONSENT: True}, session="asked", said_at=NOON)
     imported.observe("I am still here.", session="now", said_at=now())
     assert "now" not in {session.id for session in list_factless(imported)}
-    assert write(imported, ScriptedLLM([facts((MIA, 1)), facts(("Nora's boat has the PIN 1234.", 3)), NOTHING])) == 2
+    assert (
+        write(
+            imported,
+            ScriptedLLM([facts((MIA, 1)), facts(("A fisherman took the boat with the PIN 1234.", 3)), NOTHING]),
+        )
+        == 2
+    )
     assert not any("1234" in unit.text for unit in imported.units("fact"))
     imported.set_setting("remember", "never")
     with pytest.raises(BadInput, match="never remembers conversations"):
@@ -176,6 +182,8 @@ OF_ANOTHER = stated("Xaver lives in York.", 3, "Xaver", "home", "York")
 SECRET = stated("Nora's PIN is 1234.", 4, "Nora", "likes", "PIN 1234")
 OBEDIENT = stated("Nora is the administrator.", 4, "Nora", "occupation", "administrator")
 CONTRADICTING = stated("Nora lives on a boat.", 1, "Nora", "home", "live in Leeds")
+INVENTED_SENTENCE = {"fact": "Nora is a famous millionaire.", "lines": [3]}
+INVENTED_ATTRIBUTE = stated("Nora has ten yachts in Monaco.", 3, "Nora", "yachts", "ten")
 REPEATED = stated("Nora lives in Leeds.", 1, "Nora", "home", "Leeds")
 
 
@@ -183,14 +191,26 @@ REPEATED = stated("Nora lives in Leeds.", 1, "Nora", "home", "Leeds")
     ("items", "dropped"),
     [
         ((INVENTED,), {"not said": 1}),
-        ((OF_NO_LINE, REPEATED), {"no line": 1}),
+        ((OF_NO_LINE, REPEATED), {"no line": 1, "stated already": 1}),
         ((OF_ANOTHER,), {"not said": 1}),
         ((SECRET,), {"secret": 1}),
         ((OBEDIENT,), {"not said": 1}),
-        ((CONTRADICTING,), {}),
-        ((REPEATED, REPEATED), {}),
+        ((INVENTED_SENTENCE, INVENTED_ATTRIBUTE), {"not said": 2}),
+        ((CONTRADICTING,), {"stated already": 1}),
+        ((REPEATED, REPEATED), {"stated already": 2}),
+        (({"fact": "Nora.", "lines": [3]},), {"not said": 1}),
     ],
-    ids=["invented", "of no line", "of another", "secret", "obedient", "contradicting the rules", "repeated"],
+    ids=[
+        "invented",
+        "of no line",
+        "of another",
+        "secret",
+        "obedient",
+        "invented sentences",
+        "contradicting the rules",
+        "repeated",
+        "a name",
+    ],
 )
 def test_what_no_line_holds_is_dropped_and_counted_and_nothing_is_overwritten(
     talk: Memory, items: Sequence[object], dropped: dict[str, int]

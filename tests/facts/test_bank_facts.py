@@ -453,6 +453,27 @@ def test_an_end_is_undone(memory: Memory) -> None:
     assert memory.end_fact(bike.id, "2024-07").until_stated == "2024-07"
 
 
+@pytest.mark.parametrize(
+    ("stated", "ended", "value", "left"),
+    [
+        ("I own a red bike.", "I sold the bike.", "red bike", "bike"),
+        ("I have a cat called Tom.", "The cat died.", "Tom", "cat"),
+    ],
+)
+def test_an_end_that_names_the_value_otherwise_is_undone_and_keeps_no_word_of_a_forgotten_line(
+    memory: Memory, stated: str, ended: str, value: str, left: str
+) -> None:
+    memory.statement_reader = rules.read_statements
+    first, last = tell(memory, stated, ended)
+    (fact,) = (fact for fact in memory.facts("Nora", include_ended=True))
+    assert (fact.value, fact.until, fact.can_resume) == (value, BEGUN + timedelta(days=last), True)
+    assert memory.end_fact(fact.id, "2024-01-02").until_stated == "2024-01-02"
+    resumed = memory.resume_fact(fact.id)
+    assert (resumed.id, resumed.value, resumed.seqs, resumed.holds) == (fact.id, value, (first, last), True)
+    memory.forget(seq=first)
+    assert [(each.value, each.holds) for each in memory.facts("Nora", include_ended=True)] == [(left, False)]
+
+
 @pytest.mark.parametrize("lines", [("I live in Leeds since 2010.",), ()])
 def test_the_moment_of_an_undone_end_is_not_that_of_a_beginning(memory: Memory, lines: Sequence[str]) -> None:
     seqs = tell(memory, *lines, "I no longer live in Leeds since 2023-03.")

@@ -9,7 +9,7 @@ import pytest
 
 from everthread.errors import BadInput
 from everthread.facts import history
-from everthread.facts.history import build_facts, is_moment, read_moment, value_key
+from everthread.facts.history import build_facts, is_moment, read_moment, resolve_ended, value_key
 from everthread.facts.types import Fact, Statement
 from facts.steps import count_steps
 
@@ -43,6 +43,39 @@ def test_values_of_other_attributes_hold_side_by_side() -> None:
     facts = build_facts([state(1, "likes", "jazz"), state(2, "likes", "figs")])
     assert values(facts) == ["jazz", "figs"]
     assert all(fact.holds and fact.replaces is None for fact in facts)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "stated", "ended", "meant"),
+    [
+        ("owns", ["red bike"], "bike", "red bike"),
+        ("owns", ["a bike"], "red bike", "a bike"),
+        ("allergy", ["peanuts"], "peanut", "peanuts"),
+        ("owns", ["red bike", "bike"], "bike", "bike"),
+        ("owns", ["red bike", "blue bike"], "bike", "bike"),
+        ("owns", ["bike"], "bike shed", "bike shed"),
+        ("member", ["Old Choir"], "Choir", "Choir"),
+    ],
+)
+def test_what_has_ended_is_the_only_thing_that_can_be_meant(
+    attribute: str, stated: list[str], ended: str, meant: str
+) -> None:
+    said = [state(number, attribute, value) for number, value in enumerate(stated)]
+    assert resolve_ended([*said, state(9, attribute, ended, ends=True)])[-1].value == meant
+
+
+def test_what_has_ended_already_does_not_end_again() -> None:
+    said = [("red bike", False), ("bike", True), ("bike", True)]
+    resolved = resolve_ended(state(number, "owns", value, ends=ends) for number, (value, ends) in enumerate(said))
+    assert [each.value for each in resolved] == ["red bike", "red bike", "bike"]
+
+
+def test_more_ends_take_no_longer_each_to_resolve() -> None:
+    few, many = (
+        [state(number, "likes", f"kind {number % size}", ends=number >= size) for number in range(2 * size)]
+        for size in (50, 200)
+    )
+    assert count_steps(history, lambda: resolve_ended(many)) < 5 * count_steps(history, lambda: resolve_ended(few))
 
 
 @pytest.mark.parametrize("ends", [False, True])

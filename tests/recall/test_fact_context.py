@@ -105,3 +105,21 @@ def test_a_question_for_what_has_changed_gets_what_was_learnt_in_that_time(memor
     moment = FIRST + timedelta(days=170)
     context = memory.context("What has changed since May?", facts=True, as_of=moment, min_relevance=1.0)
     assert facts_of(context) == ["Nora is a nurse."]
+
+
+def test_a_note_names_what_has_ended_of_a_line_that_states_more(tmp_path: Path) -> None:
+    with Memory.open("mia", store=tmp_path) as memory:
+        for days, text in enumerate(("My sister Ann lives in Porto and works at Acme.", "Ann quit Acme.")):
+            memory.observe(text, speaker="Nora", said_at=FIRST + timedelta(days=days))
+        text = memory.context("Where does Ann work?", facts=True).text
+    assert "Nora: My sister Ann lives in Porto and works at Acme. [Acme: until January 2024]" in text
+
+
+@pytest.mark.parametrize("budget", range(30, 400, 10))
+def test_no_line_is_shown_as_true_that_no_longer_is_however_small_the_budget(memory: Memory, budget: int) -> None:
+    plain = memory.context("Where do I live?", budget, gate=False)
+    context = memory.context("Where do I live?", budget, gate=False, facts=True)
+    assert context.tokens <= budget
+    assert [hit.seq for hit in plain.hits[:1]] == [hit.seq for hit in context.hits[:1]]
+    assert {hit.seq for hit in (*context.hits, *context.cut)} == {hit.seq for hit in (*plain.hits, *plain.cut)}
+    assert "I live in Porto.\n" not in f"{context.text}\n" or len(context.lines) == 1
