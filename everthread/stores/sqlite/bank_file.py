@@ -502,6 +502,29 @@ class BankFile:
             self._drop_readers()
         return result
 
+    def put(self, path: Path, replace: bool) -> bool:
+        """Move another file, which is not in use, into the place of this one; see `SQLiteStore.put_file`.
+
+        As in `unlink`, no process can write meanwhile, and the log is emptied before: SQLite would apply it to the new
+        file. A process killed in the middle leaves the old bank or the new one.
+        """
+        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing was restored. "):
+            with self._writing:
+                try:
+                    if replace and self.path.exists():
+                        self._read_last(lambda db: None)
+                    with folder_lock(self.path.parent, exclusive=True):
+                        if self.path.exists() and not replace:
+                            return False
+                        path.replace(self.path)
+                        for log in self._files()[1:]:
+                            log.unlink(missing_ok=True)
+                        sync_folder(self.path.parent)
+                finally:
+                    self._drop_writer()
+            self._drop_readers()
+        return True
+
     def _unlink_files(self) -> None:
         with folder_lock(self.path.parent, exclusive=True):
             for path in self._files():

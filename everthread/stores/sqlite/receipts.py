@@ -38,14 +38,20 @@ def read(folder: Path, bank: str) -> list[Receipt]:
     Raises:
         StoreUnavailable: the file can't be read.
     """
-    path, digest = folder / FILE_NAME, sha256(bank.encode()).hexdigest()
+    digest = sha256(bank.encode()).hexdigest()
+    return [receipt for receipt in read_all(folder) if receipt.bank == digest]
+
+
+def read_all(folder: Path) -> list[Receipt]:
+    """Return the receipts of all banks; see `read`."""
+    path = folder / FILE_NAME
     try:
         rows = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise StoreUnavailable(f"cannot read {path}: {error}; make the file readable") from error
-    return [receipt for row in rows if (receipt := _parse(row)) is not None and receipt.bank == digest]
+    return [receipt for row in rows if (receipt := _parse(row)) is not None]
 
 
 def _parse(row: str) -> Receipt | None:
