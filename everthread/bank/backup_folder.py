@@ -24,7 +24,7 @@ from everthread.errors import BankDamaged, BankTooNew, NotFound
 from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.bank_file import file_name, map_errors, sync_folder
 from everthread.stores.sqlite.store import SQLiteStore
-from everthread.types import Receipt, now
+from everthread.types import Receipt
 
 MANIFEST = "backup.json"
 FORMAT = 1  # of the manifest; a later one may have files that this version of Everthread would lose
@@ -83,7 +83,9 @@ class Manifest:
     def with_file(self, name: str, file: BackupFile | None) -> Manifest:
         """Return the manifest with another description of a file, or without the file."""
         others = [each for each in self.files if each.file != name]
-        return replace(self, files=tuple(others if file is None else sorted([*others, file], key=lambda each: each.file)))
+        return replace(
+            self, files=tuple(others if file is None else sorted([*others, file], key=lambda each: each.file))
+        )
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -103,7 +105,9 @@ def read_manifest(folder: Path) -> Manifest:
             raise NotFound(f"{folder} is no backup: it has no {MANIFEST}; name a folder that `everthread backup` wrote")
         fields = json.loads(content)
         if fields.pop("everthread_backup") > FORMAT:
-            raise BankTooNew(f"{folder} was written by a later version of Everthread; upgrade with: {upgrade_command()}")
+            raise BankTooNew(
+                f"{folder} was written by a later version of Everthread; upgrade with: {upgrade_command()}"
+            )
         files = tuple(BackupFile(**each) for each in fields.pop("files"))
         return Manifest(**{**fields, "taken_at": datetime.fromisoformat(fields["taken_at"]), "files": files})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -127,8 +131,8 @@ def describe_bank(store: SQLiteStore, bank: str) -> BackupFile:
     """Count the contents of a bank, close the store, and measure the bank's file."""
     stats, last_seq = store.stats(bank, ""), store.corpus_stats(bank).last_seq
     store.close()
-    counts = {"lines": stats.lines, "retracted": stats.retracted, "units": sum(stats.units.values())}
-    return replace(describe_file(store.folder / file_name(bank)), bank=bank, last_seq=last_seq, **counts)
+    file, units = describe_file(store.folder / file_name(bank)), sum(stats.units.values())
+    return replace(file, bank=bank, lines=stats.lines, retracted=stats.retracted, units=units, last_seq=last_seq)
 
 
 def check_file(folder: Path, file: BackupFile) -> None:
@@ -193,11 +197,13 @@ def forget_since(store: SQLiteStore, bank: str, later: Iterable[Receipt], known:
         known: its receipts when it was copied.
     """
     new = [receipt for receipt in later if receipt not in known]
-    if any(receipt.scope == "bank" for receipt in new):
-        store.forget(bank, "bank", None, now())
-    elif seqs := sorted({seq for receipt in new for first, last in receipt.seqs for seq in range(first, last + 1)}):
+    at = max((receipt.forgotten_at for receipt in new), default=None)
+    seqs = sorted({seq for receipt in new for first, last in receipt.seqs for seq in range(first, last + 1)})
+    if at is not None and any(receipt.scope == "bank" for receipt in new):
+        store.forget(bank, "bank", None, at)
+    elif at is not None and seqs:
         with suppress(NotFound):
-            store.forget(bank, "line", seqs, now())
+            store.forget(bank, "line", seqs, at)
 
 
 def read_receipts(folder: Path) -> frozenset[Receipt]:

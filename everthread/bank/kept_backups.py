@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,10 +48,12 @@ def parse(value: JSONValue | None) -> list[KeptBackup]:
 
 def record(store: Store, bank: str, place: Path, kept: Iterable[KeptBackup]) -> None:
     """Record which backups at a place hold a bank; those at other places stay recorded."""
+    holding = list(kept)
 
     def change(value: JSONValue | None) -> JSONValue:
-        others = [each for each in parse(value) if Path(each.path).parent != place]
-        return [list(each) for each in (*others, *kept)]
+        ids = {each.id for each in holding}
+        others = [each for each in parse(value) if Path(each.path).parent != place and each.id not in ids]
+        return [list(each) for each in (*others, *holding)]
 
     if store.exists(bank):
         store.update_setting(bank, SETTING_BACKUPS, change)
@@ -68,7 +70,7 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime)
     seqs = [seq for first, last in receipt.seqs for seq in range(first, last + 1)]
 
     def change(copy: SQLiteStore) -> None:
-        copy.forget(bank, *(("bank", None) if scope == "bank" else ("line", seqs)), at)
+        copy.forget(bank, "bank" if scope == "bank" else "line", None if scope == "bank" else seqs, at)
 
     kept = of_bank or read(store, bank)  # after the receipt is stored: a backup that is made meanwhile reads receipts
     return replace(receipt, backups=_change_all(kept, bank, change))
@@ -85,14 +87,15 @@ def _change_all(kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteS
     for backup in kept:
         folder = Path(backup.path)
         try:
-            with map_errors("", folder):
-                with folder_lock(folder.parent, exclusive=True):
-                    if read_manifest(folder).id != backup.id:
-                        raise NotFound(f"{folder} is another backup")
-                    change_bank(folder, bank, change)
+            with map_errors("", folder), folder_lock(folder.parent, exclusive=True):
+                if read_manifest(folder).id != backup.id:
+                    raise NotFound(f"{folder} is another backup")
+                change_bank(folder, bank, change)
         except EverthreadError as error:
             failed.append(backup.path)
             log.warning(
-                "a backup may still hold what was forgotten (%s); `everthread backup %s` takes it out", error, folder.parent
+                "a backup may still hold what was forgotten (%s); `everthread backup %s` takes it out",
+                error,
+                folder.parent,
             )
     return tuple(failed)

@@ -23,16 +23,20 @@ MAX_AGE_S = 86_400  # without locks, a folder of this age was left by a process 
 def staging_folder(parent: Path) -> Iterator[Path]:
     """Yield a new folder, which is removed in the end unless it was renamed. Removes those that killed processes left.
 
+    It is in a locked one, because the lock of a folder of banks has another meaning.
+
     Raises:
         OSError: it can't be made.
     """
     remove_unfinished(parent)
-    path = Path(mkdtemp(prefix=PREFIX, dir=parent))
-    lock = _lock(path)
+    outer = Path(mkdtemp(prefix=PREFIX, dir=parent))
+    lock = _lock(outer)
     try:
+        path = outer / "files"
+        path.mkdir(mode=0o700)
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(outer, ignore_errors=True)
         if lock is not None:
             os.close(lock)
 

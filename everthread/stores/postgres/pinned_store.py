@@ -60,9 +60,9 @@ def rewrite(store: PostgresStore, bank: str, replace: bool, receipts: list[Recei
         store: the store.
         bank: the bank.
         replace: whether the bank may exist; it is then deleted in the same transaction.
-        receipts: of what was forgotten in the bank; those that the store lacks are added.
+        receipts: of what was forgotten in the bank, which the store lacks.
     """
-    known = set(store.receipts(bank))
+    store.exists(bank)  # checks the tables
     with store.database.write_transaction(bank) as db:
         exists = bank_rows.lock_existing(db, bank) is not None
         if exists and not replace:
@@ -71,8 +71,7 @@ def rewrite(store: PostgresStore, bank: str, replace: bool, receipts: list[Recei
         if exists:
             line_removal.forget(db, bank, "bank", None)
         for receipt in receipts:
-            if receipt not in known:
-                line_removal.put_receipt(db, receipt, uuid4())
+            line_removal.put_receipt(db, receipt, uuid4())
         db.execute("SELECT set_config('everthread.bank', %s, true)", (bank,))  # row-level security: not the receipts'
         yield PinnedStore(store, db)
     store.build_indexes(bank)

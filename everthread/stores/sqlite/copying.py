@@ -36,7 +36,9 @@ def copy_file(file: BankFile, path: Path) -> None:
             with closing(sqlite3.connect(path)) as copy:
                 copied = hash_rows(copy)
     if read != copied:
-        raise BankDamaged(f"the copy of bank {file.bank!r} in {path} differs from it; check the disk, and back up again")
+        raise BankDamaged(
+            f"the copy of bank {file.bank!r} in {path} differs from it; check the disk, and back up again"
+        )
 
 
 def copy_database(db: sqlite3.Connection, path: Path) -> None:
@@ -72,8 +74,8 @@ class SQLiteCopyReader:
             number = bank_rows.find_model(db, model, dim)
             if number is None:
                 return {}
-            start, end = (int(bank_rows.first_vector_id(number, np.int64(seq))) for seq in (first, last))
-            rows = db.execute("SELECT id, data FROM vector WHERE id BETWEEN ? AND ? ORDER BY id", (start, end + 4095))
+            start, end = bank_rows.first_vector_id(number, np.array([first, last + 1])).tolist()
+            rows = db.execute("SELECT id, data FROM vector WHERE id >= ? AND id < ? ORDER BY id", (start, end))
             return _group_pieces((((row_id >> 12) - (number << 32), data) for row_id, data in rows), dim)
 
     def unit_vectors(self, model: str, dim: int) -> dict[tuple[str, int], Vectors]:
