@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,7 +28,7 @@ from everthread.bank.backup_folder import (
 from everthread.bank.kept_backups import KeptBackup
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.common.staging import staging_folder
-from everthread.errors import BadInput, BankDamaged, NotFound, StoreError
+from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreError
 from everthread.stores.base import Store
 from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors
@@ -201,10 +201,18 @@ def _prepare(
         return
     manifests = {**read_manifests(folder.parent), folder: read_manifest(folder)}
     holding = {each: manifest for each, manifest in manifests.items() if bank in manifest.banks}
-    staged.reserve_seqs(bank, max(manifest.banks[bank].last_seq for manifest in holding.values()))
+    last_seqs = [manifest.banks[bank].last_seq for manifest in holding.values()]
+    staged.reserve_seqs(bank, max(*last_seqs, _read_last_seq(store, bank)))
     kept_backups.record(
         staged, bank, folder.parent, [KeptBackup(str(each), found.id) for each, found in holding.items()]
     )
+
+
+def _read_last_seq(store: Store, bank: str) -> int:
+    """Return the last number that a bank has assigned; 0 for a bank that is missing or damaged."""
+    with suppress(BankDamaged, BankTooNew):
+        return store.corpus_stats(bank).last_seq if store.exists(bank) else 0
+    return 0
 
 
 def _write_to_database(
