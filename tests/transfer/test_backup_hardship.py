@@ -18,7 +18,7 @@ from everthread.transfer.backup import back_up, verify
 from everthread.transfer.bank_contents import summarize
 from everthread.transfer.restoring_backups import restore
 
-ROUNDS = 12
+ROUNDS = 6
 MAX_LIFE_S = 0.3  # of a child after its first backup or restore
 LINES = 300
 CANARY = "Zebulonquist"
@@ -107,7 +107,7 @@ def test_a_killed_restore_into_postgres_leaves_the_whole_bank_or_none(
     made = back_up(store, tmp_path / "backups")
     expected = {name: summarize(store, name).sha256 for name in store.banks()}
     target = PostgresStore(database)
-    for _ in range(ROUNDS // 2):
+    for _ in range(ROUNDS):
         kill_later(RESTORE, database, made.folder, chance=chance)
         assert {name: summarize(target, name).sha256 for name in target.banks()} == expected
     restore(target, made.folder, force=True)
