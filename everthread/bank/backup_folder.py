@@ -59,7 +59,7 @@ class BackupFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup has.
+    """The contents of a backup.
 
     Attributes:
         id: a random text, by which the backup is recognised.

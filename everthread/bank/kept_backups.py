@@ -40,7 +40,7 @@ def read(store: Store, bank: str) -> list[KeptBackup]:
 
 
 def parse(value: JSONValue | None) -> list[KeptBackup]:
-    """Parse the setting. What has another form is left out."""
+    """Parse the setting; entries of another form are left out."""
     rows = value if isinstance(value, list) else []
     pairs = [row for row in rows if isinstance(row, list) and len(row) == 2]
     return [KeptBackup(str(path), str(number)) for path, number in pairs]

@@ -95,8 +95,8 @@ def restore(
 ) -> None:
     """Restore banks from BACKUP, a folder that `everthread backup` wrote, or the folder around it for the newest one.
 
-    The banks are restored into the store that --store names, a folder or a database. What was forgotten after the
-    backup is not restored. Keys and accounts of a server are restored with all banks of a folder if it has none.
+    The banks are restored into the store that --store names, a folder or a database, without lines that were forgotten
+    after the backup. Keys and accounts of a server are restored with all banks of a folder if it has none.
     """
     found = backups.find_backup(folder)
     with closing(factory.open_store(ctx.obj["store"])) as store:

@@ -2,8 +2,8 @@
 
 A backup is written into a folder with a temporary name, which is renamed once all files are on the disk and compared.
 A file is copied by SQLite's own backup; a bank on Postgres is read on one snapshot and written into the same kind of
-file. What is forgotten while a backup is made is in no backup afterwards: the banks record the new backup before it
-gets its name, and their receipts are read after that.
+file. Lines that are forgotten while a backup is made are not in it: the banks record the new backup before it gets its
+name, and their receipts are read after that.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _remove(folder: Path) -> None:
 
 
 def read_manifests(place: Path) -> dict[Path, Manifest]:
-    """Read the manifests of the backups at a place, the earliest first. Those that can't be read are left out."""
+    """Read the manifests of the backups at a place, the earliest first. Unreadable ones are left out."""
     manifests: dict[Path, Manifest] = {}
     for folder in list_backups(place):
         try:
@@ -260,7 +260,7 @@ def find_backup(path: Path) -> Path:
     """Return a backup, given by its folder or, for the newest one, by its place.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no backup.
     """
     path = path.expanduser().absolute()
     if list_backups(path.parent).count(path):
