@@ -27,7 +27,7 @@ from everthread.bank.backup_folder import (
     BackupFile,
     Manifest,
     change_bank,
-    check_file,
+    check_now,
     describe_bank,
     describe_file,
     forget_since,
@@ -115,12 +115,15 @@ def back_up(
         progress: called with the id of each bank before it is copied.
 
     Raises:
+        BadInput: the place is the folder of the banks.
         NotFound: there is no such bank, or none at all.
         BankDamaged: a bank can't be read; no backup is made.
         StoreUnavailable: the place can't be written; no backup is made.
     """
     names = _check_banks(store, banks)
     place = place.expanduser().absolute()
+    if isinstance(store, SQLiteStore) and place.resolve() == store.folder.resolve():
+        raise BadInput(f"{place} is the folder of the banks; name another one for their backups")
     with map_errors("", place):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         place = place.resolve()
@@ -278,10 +281,9 @@ def verify(folder: Path) -> list[str]:
         manifest = read_manifest(folder)
     except EverthreadError as error:
         return [str(error)]
-    with folder_lock(folder.parent):
-        for file in manifest.files:
-            try:
-                check_file(folder, file)
-            except EverthreadError as error:
-                problems.append(str(error))
+    for file in manifest.files:
+        try:
+            check_now(folder, file.file)
+        except EverthreadError as error:
+            problems.append(str(error))
     return problems

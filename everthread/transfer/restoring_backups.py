@@ -21,6 +21,7 @@ from everthread.bank.backup_folder import (
     BackupFile,
     Manifest,
     check_file,
+    check_now,
     forget_since,
     read_manifest,
     read_receipts,
@@ -81,9 +82,8 @@ def restore(
     for bank, target in targets.items():
         _check_missing(store, target, force)
         _check_remembered(store, folder, bank)
-    with folder_lock(folder.parent):
-        for file in files.values():
-            check_file(folder, file)
+    for file in files.values():
+        check_now(folder, file.file)
     restored: list[RestoredBank] = []
     for bank, target in targets.items():
         if progress is not None:

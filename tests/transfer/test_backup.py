@@ -324,6 +324,14 @@ def test_nothing_is_written_for_an_unknown_bank_or_a_place_that_is_a_file(bank: 
         find_backup(place)
 
 
+def test_the_folder_of_the_banks_is_no_place_for_backups(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    open_bank(store, "alice").observe("Tea is at four.")
+    with pytest.raises(BadInput, match="is the folder of the banks; name another one"):
+        back_up(store, tmp_path)
+    assert verify(back_up(store, tmp_path / "backups").folder) == []
+
+
 def test_several_banks_can_not_get_one_id(any_store: Store, place: Path) -> None:
     names = [next(NAMES), next(NAMES)]
     for name in names:
