@@ -503,10 +503,9 @@ class BankFile:
         return result
 
     def put(self, path: Path, replace: bool) -> bool:
-        """Move another file, which is not in use, into the place of this one; see `SQLiteStore.put_file`.
+        """Move a file that is not in use into the place of this one; see `SQLiteStore.put_file`.
 
-        As in `unlink`, no process can write meanwhile, and the log is emptied before: SQLite would apply it to the new
-        file. A process killed in the middle leaves the old bank or the new one.
+        The log is emptied before, because SQLite would apply it to the new file.
         """
         with FORK_GUARD, map_errors(self.bank, self.path, "Nothing was restored. "):
             with self._writing:
@@ -517,8 +516,8 @@ class BankFile:
                         if self.path.exists() and not replace:
                             return False
                         path.replace(self.path)
-                        for log in self._files()[1:]:
-                            log.unlink(missing_ok=True)
+                        for log in LOG_SUFFIXES:
+                            self._sibling(log).unlink(missing_ok=True)
                         sync_folder(self.path.parent)
                 finally:
                     self._drop_writer()
