@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Self
 
 from everthread import factory
-from everthread.bank import corrections, damage, deletion, evidence, validation
+from everthread.bank import corrections, damage, deletion, evidence, kept_backups, validation
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
 from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
@@ -498,7 +498,8 @@ class Memory(TextSearch, BankFacts):
         import of its source stores it again. Units that derive from it are deleted, and if its session had a summary, a
         new one is queued. Lines that quote it stay. In a folder no byte of it remains; each call rewrites the bank's
         file, so that one call for several lines is faster than a call for each. In Postgres bytes remain in pages until
-        they are reused (`everthread db scrub` erases them at once), in the write-ahead log and in backups.
+        they are reused (`everthread db scrub` erases them at once), and in the write-ahead log. Backups by `everthread
+        backup` lose the lines as well; the receipt names those that could not be reached.
 
         Raises:
             BadQuery: an argument is invalid.
@@ -553,7 +554,9 @@ class Memory(TextSearch, BankFacts):
         Raises BadInput and NotFound; StoreUnavailable as in `forget`.
         """
         kind, number = validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
-        return self.store.forget_unit(self.bank, kind, number)
+        deleted = self.store.forget_unit(self.bank, kind, number)
+        kept_backups.change_backups(self.store, self.bank, lambda copy: copy.forget_unit(self.bank, kind, number))
+        return deleted
 
     def units(self, kind: str | None = None, *, only_current: bool = False, category: str | None = None) -> list[Unit]:
         """Return the units that are not retracted, by kind and id.

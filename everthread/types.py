@@ -432,7 +432,9 @@ class Evidence:
 class Receipt:
     """Proof that lines were forgotten. It contains line numbers, but no text, speakers or sessions.
 
-    bank is the SHA-256 of the bank's id, so that only a reader who knows the id can verify it.
+    bank is the SHA-256 of the bank's id, so that only a reader who knows the id can verify it. backups are the folders
+    of backups that could not be reached when the lines were forgotten: they hold them until `everthread backup` next
+    writes beside them. Stored receipts don't have them.
     """
 
     bank: str
@@ -440,6 +442,7 @@ class Receipt:
     seqs: tuple[tuple[int, int], ...]  # inclusive ranges
     lines: int
     forgotten_at: datetime
+    backups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@
 
 A bank is deleted with all its settings: in SQLite with its file, by `bank_file.BankFile.unlink`, in Postgres by foreign
 keys. Finally the bytes of deleted rows are overwritten: in SQLite by `bank_file.BankFile.erase`, in Postgres by
-`vacuum.Vacuum`. `Memory.forget` then lets the recipe update its units.
+`vacuum.Vacuum`. `kept_backups.forget` does the same in the backups that hold the bank. `Memory.forget` then lets the
+recipe update its units.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from everthread.bank import validation
+from everthread.bank import kept_backups, validation
 from everthread.bank.line_versions import find_versions
 from everthread.bank.sharing import stop_sharing
 from everthread.errors import BadQuery
@@ -61,7 +62,7 @@ def _check_seqs(seq: Any, bank: str) -> list[int]:
 
 def forget(store: Store, bank: str, scope: Scope, name: ScopeName) -> Receipt:
     """Delete a scope. A line is deleted with its copies, the lines that it corrects, and its corrections. Other banks
-    stop sharing a deleted bank.
+    stop sharing a deleted bank, and backups that hold the bank lose the lines as well.
 
     Raises:
         NotFound: the bank has nothing of this name.
@@ -70,4 +71,4 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName) -> Receipt:
         stop_sharing(store, bank)
     if name is not None and not isinstance(name, str):
         name = find_versions(store, bank, name)
-    return store.forget(bank, scope, name, now())
+    return kept_backups.forget(store, bank, scope, name, now())

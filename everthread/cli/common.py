@@ -29,6 +29,7 @@ JSON_OPTION = "--json"
 META_AS_JSON = "everthread.as_json"  # in click's metadata: whether --json was given
 LAZY_COMMANDS = {
     "accounts": "everthread.cli.accounts",
+    "backup": "everthread.cli.backup",
     "bench": "everthread.bench.commands",
     "characters": "everthread.cli.characters",
     "chat": "everthread.cli.chat",
@@ -43,6 +44,7 @@ LAZY_COMMANDS = {
     "model": "everthread.cli.model",
     "profile": "everthread.cli.facts",
     "recipes": "everthread.cli.recipes",
+    "restore": "everthread.cli.backup",
     "serve": "everthread.cli.serve",
     "search": "everthread.cli.search",
     "sessions": "everthread.cli.sessions",

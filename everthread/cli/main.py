@@ -12,6 +12,7 @@ from typing import Any, get_args
 import click
 
 from everthread import __version__, factory
+from everthread.bank import kept_backups
 from everthread.cli import doctor
 from everthread.cli.common import (
     Group,
@@ -425,7 +426,8 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     """Remove a line, a session, a speaker, a unit or a bank permanently, and print the receipt.
 
     In a folder, no byte of it remains. Postgres overwrites the bytes only when it reuses their pages; to erase them
-    now, run: everthread db scrub URL.
+    now, run: everthread db scrub URL. It is removed from the backups of `everthread backup` as well; a warning names
+    those that can't be reached.
     """
     phrases = {
         "seq": "line {}",
@@ -458,7 +460,7 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
         return
     if given == {"everything": True}:  # works even if the bank is too damaged to be opened
         with open_store(ctx, bank) as store:
-            receipt = store.forget(bank, "bank", None, datetime.now(UTC))
+            receipt = kept_backups.forget(store, bank, "bank", None, datetime.now(UTC))
     else:
         with open_memory(ctx, bank) as memory:
             receipt = memory.forget(**scope)

@@ -131,7 +131,8 @@ def stats(data: Json) -> Stats:
 def receipt(data: Json) -> Receipt:
     """Decode a receipt."""
     spans = tuple((first, last) for first, last in data["seqs"])
-    return Receipt(data["bank"], data["scope"], spans, data["lines"], datetime.fromisoformat(data["forgotten_at"]))
+    at, backups = datetime.fromisoformat(data["forgotten_at"]), tuple(data.get("backups", ()))  # added after 0.1.0
+    return Receipt(data["bank"], data["scope"], spans, data["lines"], at, backups)
 
 
 def file_contents(data: Json) -> FileContents:

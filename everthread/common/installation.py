@@ -35,6 +35,14 @@ def has_llm_extra() -> bool:
     return all(find_spec(name) for name in ("json_repair", "pydantic"))
 
 
+def installed_version() -> str:
+    """Return the version of this installation."""
+    try:
+        return distribution(NAME).version
+    except PackageNotFoundError:  # run from a folder that is not installed
+        return "unknown"
+
+
 def upgrade_command() -> str:
     """Return the shell command that updates Everthread."""
     clone = _clone()

@@ -57,6 +57,7 @@ SETTING_CHUNKS = "everthread.goodai"  # the state of the chunk index, as JSON
 SETTING_FACTS = "everthread.facts"  # how far the lines were read for facts, and the lines that are not read, as JSON
 SETTING_ENTITIES = "everthread.entities"  # which mentions are of one entity, and which are not, as numbers
 SETTING_DELETED_EVENTS = "everthread.deleted_events"  # hashes of the ids of ADK's events that are not to be added again
+SETTING_BACKUPS = "everthread.backups"  # the folders of the backups that hold the bank
 
 # Settings that mean something only where the bank is: an export leaves them out, and an import ignores them.
 LOCAL_SETTINGS = frozenset(
@@ -68,5 +69,6 @@ LOCAL_SETTINGS = frozenset(
         SETTING_SMS,
         SETTING_TELEGRAM,
         SETTING_CHUNKS,
+        SETTING_BACKUPS,
     )
 )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from everthread.bank import kept_backups
 from everthread.bank.line_versions import LINKS, find_versions, get_recorded, group_versions
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import (
@@ -554,7 +555,24 @@ def forget_statements(
     units = store.units(bank, (FACT,), include_retracted=True)
     discarded = {unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)}
     deleted = discarded | _find_unit_versions(units, {number for _, number in statements})
-    return _replace(store, bank, before, after, delete_ids=sorted(deleted), forgets=True) is not None
+    if _replace(store, bank, before, after, delete_ids=sorted(deleted), forgets=True) is None:
+        return False
+
+    def change(copy: Store) -> None:  # a backup may have the statements under ids of an earlier reading
+        others = [unit for unit in copy.units(bank, (FACT,), include_retracted=True) if _states(unit, versions, values)]
+        _forget_in_copy(copy, bank, seqs, deleted | {unit.id for unit in others})
+
+    kept_backups.change_backups(store, bank, change)
+    return True
+
+
+def _forget_in_copy(store: Store, bank: str, seqs: Collection[int], ids: Collection[int]) -> None:
+    """Forget in a backup the statements that its bank has forgotten; `seqs` are their lines, and `ids` their units."""
+    before = read_setting(store, bank)
+    state = ReadingState.parse(before)
+    _replace(
+        store, bank, before, replace(state, excluded=state.excluded | set(seqs)), delete_ids=sorted(ids), forgets=True
+    )
 
 
 def _find_unit_versions(units: Iterable[Unit], ids: Collection[int]) -> set[int]:

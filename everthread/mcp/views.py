@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -121,6 +122,7 @@ class ReceiptView(BaseModel):
     seqs: list[tuple[int, int]] = Field(description="Inclusive ranges of line numbers.")
     lines: int
     forgotten_at: str
+    backups: list[str] = Field([], description="Backups that could not be reached, and hold it until the next one.")
 
     @classmethod
     def of(cls, receipt: Receipt) -> ReceiptView:
@@ -131,6 +133,7 @@ class ReceiptView(BaseModel):
             seqs=list(receipt.seqs),
             lines=receipt.lines,
             forgotten_at=receipt.forgotten_at.isoformat(),
+            backups=[Path(folder).name for folder in receipt.backups],
         )
 
 

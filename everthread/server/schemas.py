@@ -5,13 +5,14 @@ Views mirror the fields of `types`. Request bodies are checked for their form on
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator, model_validator
 
 from everthread.chat.offline_answer import AnswerKind, OfflineAnswer, Speech, name_speech, read_answers
 from everthread.common.keys import META_CORRECTS, META_RECALLED, META_UNDATED
@@ -264,13 +265,21 @@ class BankView(View):
 
 
 class ReceiptView(View):
-    """Proof that something was forgotten, in numbers. bank is the SHA-256 of its id; seqs are inclusive ranges."""
+    """Proof that something was forgotten, in numbers. bank is the SHA-256 of its id; seqs are inclusive ranges; backups
+    are the names of those that could not be reached, and hold it until the next backup is made."""
 
     bank: str
     scope: Literal["line", "session", "speaker", "bank"]
     seqs: list[Span]
     lines: int
     forgotten_at: datetime
+    backups: list[str] = []
+
+    @field_validator("backups", mode="before")
+    @classmethod
+    def _name_backups(cls, folders: Sequence[str]) -> list[str]:
+        """Return the names of backups without the place."""
+        return [os.path.basename(folder) for folder in folders]
 
 
 class SettingsView(View):

@@ -5,8 +5,8 @@ which lines contain these terms, what are these lines, and which lines does a fi
 the answers into hits, once, for every store.
 
 `Store` is the union of narrow protocols, so that a function can require only what it uses, and a backend can implement
-only a part: `BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `TokenStore`, `UnitStore`, `SettingStore` and
-`JobQueue`. Every method takes the bank first; no call reads two banks.
+only a part: `BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `TokenStore`, `UnitStore`, `SettingStore`,
+`JobQueue` and `CopySource`. Every method takes the bank first; no call reads two banks.
 
 Stores are safe to use from many threads and processes. A write is durable when its call returns. Every method raises
 `BadBankId` for an invalid bank id, and `StoreUnavailable` if the store can't be read or written. In array shapes,
@@ -24,6 +24,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from everthread.stores.copying import CopySource
 from everthread.stores.postings import Postings
 from everthread.stores.token_store import TokenStore
 from everthread.text.analyzer import TermCounts
@@ -612,5 +613,7 @@ class JobQueue(Protocol):
         """Remove a job from the queue."""
 
 
-class Store(BankCatalog, LineStore, TermIndex, VectorStore, TokenStore, UnitStore, SettingStore, JobQueue, Protocol):
+class Store(
+    BankCatalog, LineStore, TermIndex, VectorStore, TokenStore, UnitStore, SettingStore, JobQueue, CopySource, Protocol
+):
     """The complete interface of a storage backend."""

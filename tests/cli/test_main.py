@@ -524,7 +524,7 @@ def test_forgetting_asks_for_confirmation(alice: Cli) -> None:
 def test_forgetting_without_a_question_leaves_a_receipt(alice: Cli, scope: list[str], left: list[int]) -> None:
     receipt = parse_output(alice("forget", "-b", "alice", *scope, "-y", "--json"))
     assert receipt["lines"] == 3 - len(left)
-    assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at"}
+    assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at", "backups"}
     assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--json"))] == left
 
 

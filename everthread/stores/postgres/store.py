@@ -35,6 +35,7 @@ from everthread.stores.base import (
     UnitReplacement,
     UnitVersion,
 )
+from everthread.stores.copying import CopyReader
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
 from everthread.stores.postgres import (
     evidence,
@@ -50,6 +51,7 @@ from everthread.stores.postgres import (
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
 from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Database
+from everthread.stores.postgres.copying import PostgresCopyReader
 from everthread.stores.postgres.filters import array_literal, build_condition, seq_bitmap
 from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.rows import Model
@@ -623,6 +625,9 @@ class PostgresStore(Store):
 
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         return self._read(bank, lambda db: bank_rows.stats(db, bank, model, roles))
+
+    def copy_reader(self, bank: str) -> CopyReader:
+        return PostgresCopyReader(bank, self._read)
 
     def check(self, bank: str) -> list[str]:
         return self._read(bank, lambda db: bank_rows.find_contradictions(db, bank))

@@ -502,6 +502,28 @@ class BankFile:
             self._drop_readers()
         return result
 
+    def put(self, path: Path, replace: bool) -> bool:
+        """Move a file that is not in use into the place of this one; see `SQLiteStore.put_file`.
+
+        The log is emptied before, because SQLite would apply it to the new file.
+        """
+        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing was restored. "):
+            with self._writing:
+                try:
+                    if replace and self.path.exists():
+                        self._read_last(lambda db: None)
+                    with folder_lock(self.path.parent, exclusive=True):
+                        if self.path.exists() and not replace:
+                            return False
+                        path.replace(self.path)
+                        for log in LOG_SUFFIXES:
+                            self._sibling(log).unlink(missing_ok=True)
+                        sync_folder(self.path.parent)
+                finally:
+                    self._drop_writer()
+            self._drop_readers()
+        return True
+
     def _unlink_files(self) -> None:
         with folder_lock(self.path.parent, exclusive=True):
             for path in self._files():

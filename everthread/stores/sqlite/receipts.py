@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -18,18 +19,24 @@ FILE_NAME = "receipts.jsonl"
 def append(folder: Path, receipt: Receipt) -> None:
     """Append a receipt; it is durable when this returns. Raises StoreUnavailable."""
     path = folder / FILE_NAME
-    row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(folder)  # it may be new
+        write(folder, [receipt])
     except OSError as error:
         raise StoreUnavailable(
             f"the lines are forgotten, but the receipt could not be written to {path}: "
             f"{error.strerror}. Make the file writable; don't forget the lines again"
         ) from error
+
+
+def write(folder: Path, receipts: Iterable[Receipt]) -> None:
+    """Append receipts, as they were stored elsewhere. Raises OSError."""
+    with (folder / FILE_NAME).open("a", encoding="utf-8") as file:
+        for receipt in receipts:
+            row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
+            file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(folder)  # it may be new
 
 
 def read(folder: Path, bank: str) -> list[Receipt]:
@@ -38,14 +45,20 @@ def read(folder: Path, bank: str) -> list[Receipt]:
     Raises:
         StoreUnavailable: the file can't be read.
     """
-    path, digest = folder / FILE_NAME, sha256(bank.encode()).hexdigest()
+    digest = sha256(bank.encode()).hexdigest()
+    return [receipt for receipt in read_all(folder) if receipt.bank == digest]
+
+
+def read_all(folder: Path) -> list[Receipt]:
+    """Return the receipts of all banks; see `read`."""
+    path = folder / FILE_NAME
     try:
         rows = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise StoreUnavailable(f"cannot read {path}: {error}; make the file readable") from error
-    return [receipt for row in rows if (receipt := _parse(row)) is not None and receipt.bank == digest]
+    return [receipt for row in rows if (receipt := _parse(row)) is not None]
 
 
 def _parse(row: str) -> Receipt | None:

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from everthread.common.staging import remove_unfinished
 from everthread.common.timestamps import to_micros, utc_offset_s
 from everthread.errors import NotFound
 from everthread.stores import units as shared_units
@@ -35,6 +36,7 @@ from everthread.stores.base import (
     UnitReplacement,
     UnitVersion,
 )
+from everthread.stores.copying import CopyReader
 from everthread.stores.json_text import canonical_json
 from everthread.stores.postings import Postings, group_by_term
 from everthread.stores.shared_rows import (
@@ -49,6 +51,7 @@ from everthread.stores.shared_rows import (
 )
 from everthread.stores.sqlite import (
     column_blocks,
+    copying,
     dense_index,
     evidence,
     line_removal,
@@ -138,6 +141,7 @@ class SQLiteStore(Store):
         with map_errors("", self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_orphan_logs(self.folder)
+        remove_unfinished(self.folder)
         self.max_open_banks: int | None = None
         self._open: OrderedDict[str, _Bank] = OrderedDict()
         self._lock = threading.Lock()
@@ -604,6 +608,30 @@ class SQLiteStore(Store):
         with opened.file.read_transaction() as db:
             counts = bank_rows.stats(db, bank, model, roles)
             return replace(counts, bytes=opened.file.size(), outdated=reanalysis.count_earlier(db))
+
+    def copy_reader(self, bank: str) -> CopyReader:
+        return copying.SQLiteCopyReader(self._bank(bank).file)
+
+    def copy_file(self, bank: str, path: Path) -> None:
+        """Copy a bank in use into a new file, and compare them. Raises BankDamaged and StoreUnavailable."""
+        copying.copy_file(self._bank(bank).file, path)
+
+    def put_file(self, bank: str, path: Path, replace: bool) -> bool:
+        """Move a file that is not in use into the folder, as a bank.
+
+        Args:
+            bank: the bank.
+            path: the file, on the same file system.
+            replace: whether the bank may exist; it is then replaced.
+
+        Returns:
+            False, with nothing changed, if the bank exists and may not be replaced.
+        """
+        opened = self._bank(bank)
+        is_moved = opened.file.put(path, replace)
+        with FORK_GUARD, opened.lock:
+            opened.cache.clear()
+        return is_moved
 
     def check(self, bank: str) -> list[str]:
         if self._bank(bank).file.is_empty:

@@ -1,0 +1,71 @@
+"""Folders in which files are written before they are moved to their place, so that nothing is half written there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+
+try:
+    import fcntl
+except ImportError:  # Windows, which has no such locks
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = ".everthread-unfinished-"
+MAX_AGE_S = 86_400  # without locks, a folder of this age was left by a process that ended
+
+
+@contextmanager
+def staging_folder(parent: Path) -> Iterator[Path]:
+    """Yield a new folder, which is removed in the end unless it was renamed. Removes those that killed processes left.
+
+    It is in a locked one, because the lock of a folder of banks has another meaning.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    remove_unfinished(parent)
+    outer = Path(mkdtemp(prefix=PREFIX, dir=parent))
+    lock = _lock(outer)
+    try:
+        path = outer / "files"
+        path.mkdir(mode=0o700)
+        yield path
+    finally:
+        shutil.rmtree(outer, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def remove_unfinished(parent: Path) -> None:
+    """Remove the staging folders of processes that were killed; errors are ignored."""
+    with suppress(OSError):
+        for path in parent.glob(f"{PREFIX}*"):
+            if _is_abandoned(path):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _lock(path: Path) -> int | None:
+    """Lock a folder until the process ends or closes the descriptor that is returned."""
+    if not hasattr(fcntl, "flock"):
+        return None
+    descriptor = os.open(path, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
+def _is_abandoned(path: Path) -> bool:
+    if not hasattr(fcntl, "flock"):
+        return time.time() - path.stat().st_mtime > MAX_AGE_S
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

@@ -1,0 +1,289 @@
+"""Makes backups of banks in use, verifies them, forgets in them what was forgotten since, and removes old ones.
+
+A backup is written into a folder with a temporary name, which is renamed once all files are on the disk and compared.
+A file is copied by SQLite's own backup; a bank on Postgres is read on one snapshot and written into the same kind of
+file. Lines that are forgotten while a backup is made are not in it: the banks record the new backup before it gets its
+name, and their receipts are read after that.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from itertools import chain, count
+from pathlib import Path
+
+from everthread.bank import kept_backups
+from everthread.bank.backup_folder import (
+    BackupFile,
+    Manifest,
+    change_bank,
+    check_now,
+    describe_bank,
+    describe_file,
+    forget_since,
+    list_backups,
+    read_manifest,
+    read_receipts,
+    write_manifest,
+)
+from everthread.bank.kept_backups import KeptBackup
+from everthread.common.installation import installed_version
+from everthread.common.staging import PREFIX, staging_folder
+from everthread.errors import BadInput, BankDamaged, EverthreadError, NotFound
+from everthread.stores.base import Store
+from everthread.stores.sqlite import receipts
+from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors, sync_folder
+from everthread.stores.sqlite.copying import copy_database
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.transfer.bank_contents import copy_contents, summarize
+from everthread.types import Receipt, now
+
+log = logging.getLogger("everthread")
+
+SERVER_FILE = "server.sqlite"  # keys, accounts and digests of a server, beside its banks
+NAME_FORMAT = "%Y-%m-%dT%H%M%SZ"  # sorts by time
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A finished backup.
+
+    Attributes:
+        folder: where it is.
+        manifest: what it has.
+        removed: older backups that were removed.
+    """
+
+    folder: Path
+    manifest: Manifest
+    removed: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Which backups at a place are kept.
+
+    Attributes:
+        number: as many of the newest; None: all.
+        days: those of as many days; None: all.
+    """
+
+    number: int | None = None
+    days: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("keep", self.number), ("keep-days", self.days)):
+            if value is not None and value < 1:
+                raise BadInput(f"invalid number of backups: got {name} {value}, expected at least 1")
+
+    def select_old(self, taken: Mapping[Path, datetime]) -> list[Path]:
+        """Return the backups to remove, given the times of all, the earliest first; the last one stays."""
+        folders, latest = list(taken), max(taken.values())
+        too_many = folders[: -self.number] if self.number is not None else []
+        days = timedelta.max if self.days is None else timedelta(self.days)
+        return [each for each in folders[:-1] if each in too_many or latest - taken[each] > days]
+
+
+def back_up(
+    store: Store,
+    place: Path,
+    banks: Sequence[str] = (),
+    retention: Retention = Retention(),
+    progress: Progress | None = None,
+) -> Backup:
+    """Make a backup of banks, which may be in use, and verify it.
+
+    Before, what was forgotten in the banks is taken out of the earlier backups at the place.
+
+    Args:
+        store: the store of the banks.
+        place: a folder for backups, which is made if it is missing.
+        banks: their ids; empty for all.
+        retention: which earlier backups with no other banks are kept.
+        progress: called with the id of each bank before it is copied.
+
+    Raises:
+        BadInput: the place is the folder of the banks.
+        NotFound: there is no such bank, or none at all.
+        BankDamaged: a bank can't be read; no backup is made.
+        StoreUnavailable: the place can't be written; no backup is made.
+    """
+    names = _check_banks(store, banks)
+    place = place.expanduser().absolute()
+    if isinstance(store, SQLiteStore) and place.resolve() == store.folder.resolve():
+        raise BadInput(f"{place} is the folder of the banks; name another one for their backups")
+    with map_errors("", place):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place = place.resolve()
+        with folder_lock(place, exclusive=True):
+            _forget_in(store, read_manifests(place))
+        with staging_folder(place) as staging:
+            manifest = _write_files(store, staging, names, progress)
+            _flush(staging)
+            with folder_lock(place, exclusive=True):
+                backup = _publish(store, staging, place, manifest, retention)
+                _forget_in(store, {backup.folder: manifest})
+    return replace(backup, manifest=read_manifest(backup.folder))
+
+
+def _check_banks(store: Store, banks: Sequence[str]) -> list[str]:
+    names = sorted(set(banks)) or store.banks()
+    if missing := [name for name in names if not store.exists(name)]:
+        raise NotFound(f"there is no bank {missing[0]!r} in {store.location}; no backup was made")
+    if not names:
+        raise NotFound(f"{store.location} has no banks; there is nothing to back up")
+    return names
+
+
+def _write_files(store: Store, staging: Path, names: Sequence[str], progress: Progress | None) -> Manifest:
+    """Write the files of a backup into a folder."""
+    taken_at, files = now(), list[BackupFile]()
+    receipts.write(
+        staging, chain(*_read_receipts(store, names).values())
+    )  # first: later ones are applied to the copies
+    for name in names:
+        if progress is not None:
+            progress(name)
+        files.append(_copy_bank(store, name, staging))
+    if isinstance(store, SQLiteStore) and (server := store.folder / SERVER_FILE).exists():
+        with closing(sqlite3.connect(server)) as db:
+            copy_database(db, staging / SERVER_FILE)
+        files.append(describe_file(staging / SERVER_FILE))
+    manifest = Manifest(secrets.token_hex(8), taken_at, installed_version(), store.location, tuple(files))
+    write_manifest(staging, manifest)
+    return manifest
+
+
+def _copy_bank(store: Store, bank: str, staging: Path) -> BackupFile:
+    """Copy a bank as it is at one moment, and check the copy."""
+    with closing(SQLiteStore(staging)) as copy:
+        if isinstance(store, SQLiteStore):
+            store.copy_file(bank, staging / file_name(bank))
+        else:
+            _copy_snapshot(store, bank, copy)
+        if problems := copy.check(bank):
+            raise BankDamaged(f"bank {bank!r} can't be backed up: {problems[0]}. Back up the others with --bank")
+        return describe_bank(copy, bank)
+
+
+def _copy_snapshot(store: Store, bank: str, copy: SQLiteStore) -> None:
+    """Copy a bank of a Postgres database into a file, and compare them."""
+    from everthread.stores.postgres.pinned_store import read_snapshot
+    from everthread.stores.postgres.store import PostgresStore
+
+    assert isinstance(store, PostgresStore)
+    with read_snapshot(store, bank) as snapshot:
+        copy_contents(snapshot, bank, copy)
+        if summarize(snapshot, bank) != summarize(copy, bank):
+            raise BankDamaged(f"the copy of bank {bank!r} differs from it; check the disk, and back up again")
+
+
+def _flush(folder: Path) -> None:
+    """Wait until all files of a folder are on the disk."""
+    for path in folder.iterdir():
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, retention: Retention) -> Backup:
+    """Give a backup its name, record it in its banks, and remove old ones."""
+    names = (f"{manifest.taken_at:{NAME_FORMAT}}{'' if n == 1 else f'-{n}'}" for n in count(1))
+    folder = next(place / name for name in names if not (place / name).exists())
+    found = {**read_manifests(place), folder: manifest}
+    replaced = {each: found[each].taken_at for each in found if found[each].banks.keys() <= manifest.banks.keys()}
+    old = retention.select_old(replaced)
+    kept = {each: found[each] for each in found if each not in old}
+    for bank in manifest.banks:
+        holding = [KeptBackup(str(each), kept[each].id) for each in kept if bank in kept[each].banks]
+        kept_backups.record(store, bank, place, holding)
+    staging.rename(folder)
+    sync_folder(place)
+    for each in old:
+        _remove(each)
+    return Backup(folder, manifest, tuple(old))
+
+
+def _remove(folder: Path) -> None:
+    """Remove a backup: its name first, so that a killed process leaves no half of it."""
+    removed = folder.with_name(f"{PREFIX}{secrets.token_hex(8)}")
+    folder.rename(removed)
+    shutil.rmtree(removed)
+
+
+def read_manifests(place: Path) -> dict[Path, Manifest]:
+    """Read the manifests of the backups at a place, the earliest first. Unreadable ones are left out."""
+    manifests: dict[Path, Manifest] = {}
+    for folder in list_backups(place):
+        try:
+            manifests[folder] = read_manifest(folder)
+        except EverthreadError as error:
+            log.warning("a backup is left as it is: %s", error)
+    return manifests
+
+
+def _forget_in(store: Store, backups: Mapping[Path, Manifest]) -> None:
+    """Take what banks have forgotten out of backups of this store. The caller has locked the place."""
+    later = _read_receipts(store, {bank for manifest in backups.values() for bank in manifest.banks})
+    recorded = {bank: {each.id for each in kept_backups.read(store, bank)} for bank in later}
+    for folder, manifest in backups.items():
+        known = read_receipts(folder)
+        for bank, file in manifest.banks.items():
+            is_own = manifest.store == store.location or manifest.id in recorded[bank]
+            if is_own and (file.changing or not known.issuperset(later[bank])):
+                try:
+                    change_bank(folder, bank, partial(forget_since, bank=bank, later=later[bank], known=known))
+                except EverthreadError as error:
+                    log.warning("%s may still hold what was forgotten: %s", folder / file.file, error)
+
+
+def _read_receipts(store: Store, banks: Collection[str]) -> dict[str, list[Receipt]]:
+    """Return the receipts of each bank."""
+    if not isinstance(store, SQLiteStore):
+        return {bank: store.receipts(bank) for bank in banks}
+    found: dict[str, list[Receipt]] = {}
+    for receipt in receipts.read_all(store.folder):
+        found.setdefault(receipt.bank, []).append(receipt)
+    return {bank: found.get(sha256(bank.encode()).hexdigest(), []) for bank in banks}
+
+
+def find_backup(path: Path) -> Path:
+    """Return a backup, given by its folder or, for the newest one, by its place.
+
+    Raises:
+        NotFound: there is no backup.
+    """
+    path = path.expanduser().absolute()
+    if list_backups(path.parent).count(path):
+        return path
+    found = list_backups(path) if path.is_dir() else []
+    if not found:
+        raise NotFound(f"{path} has no backup; name a folder that `everthread backup` wrote, or the folder around it")
+    return found[-1]
+
+
+def verify(folder: Path) -> list[str]:
+    """Compare the files of a backup with its manifest; return what is wrong."""
+    problems: list[str] = []
+    try:
+        manifest = read_manifest(folder)
+    except EverthreadError as error:
+        return [str(error)]
+    for file in manifest.files:
+        try:
+            check_now(folder, file.file)
+        except EverthreadError as error:
+            problems.append(str(error))
+    return problems

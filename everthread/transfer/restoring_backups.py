@@ -1,0 +1,234 @@
+"""Restores banks of a backup into a store, without what was forgotten since.
+
+A bank appears in the store complete or not at all: a file is prepared beside the banks and moved to its place, and on
+Postgres a bank is written in one transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from everthread.bank import kept_backups
+from everthread.bank.backup_folder import (
+    BackupFile,
+    Manifest,
+    check_file,
+    check_now,
+    forget_since,
+    read_manifest,
+    read_receipts,
+)
+from everthread.bank.kept_backups import KeptBackup
+from everthread.common.keys import SETTING_BACKUPS
+from everthread.common.staging import staging_folder
+from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreError
+from everthread.stores.base import Store
+from everthread.stores.sqlite import receipts
+from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.transfer.backup import SERVER_FILE, read_manifests
+from everthread.transfer.bank_contents import Summary, copy_contents, summarize
+from everthread.types import Receipt
+
+MAX_LISTED_BANKS = 20  # in a message
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredBank:
+    """A bank that was restored under an id, and the summary of its contents."""
+
+    bank: str
+    summary: Summary
+
+
+def restore(
+    store: Store,
+    folder: Path,
+    banks: Sequence[str] = (),
+    new_id: str | None = None,
+    force: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> list[RestoredBank]:
+    """Restore banks of a backup, one after the other.
+
+    Args:
+        store: the store.
+        folder: the backup.
+        banks: the ids of the banks; empty for all.
+        new_id: the id of the restored bank, if it is not its own; for one bank.
+        force: whether to replace banks that exist.
+        progress: called with the id of each bank before it is restored.
+
+    Raises:
+        NotFound: the backup has no such bank.
+        BadInput: a bank exists, or there are several for one id. Nothing is restored.
+        BankDamaged: a file is damaged.
+        BankTooNew: a later version of Everthread wrote it.
+        StoreError: a bank was forgotten after the backup, or the store can't be written.
+    """
+    folder = folder.resolve()
+    files = _choose(read_manifest(folder), folder, banks)
+    if new_id is not None and len(files) != 1:
+        raise BadInput(f"{len(files)} banks can't be restored as {new_id!r}; name one bank of the backup")
+    targets = {bank: bank if new_id is None else new_id for bank in files}
+    for bank, target in targets.items():
+        _check_missing(store, target, force)
+        _check_remembered(store, folder, bank)
+    for file in files.values():
+        check_now(folder, file.file)
+    restored: list[RestoredBank] = []
+    for bank, target in targets.items():
+        if progress is not None:
+            progress(bank)
+        with _stage(store) as staging:
+            restored.append(_restore_bank(store, folder, staging, bank, target, force))
+    return restored
+
+
+def restore_server_file(store: Store, folder: Path) -> bool:
+    """Restore the server's keys and accounts into a folder of banks that has none; return whether there were any."""
+    names = {file.file: file for file in read_manifest(folder).files}
+    if not isinstance(store, SQLiteStore) or SERVER_FILE not in names or (store.folder / SERVER_FILE).exists():
+        return False
+    check_file(folder, names[SERVER_FILE])
+    with _stage(store) as staging:
+        copied = _copy_private(folder / SERVER_FILE, staging / SERVER_FILE)
+        copied.rename(store.folder / SERVER_FILE)
+    return True
+
+
+def _choose(manifest: Manifest, folder: Path, banks: Sequence[str]) -> Mapping[str, BackupFile]:
+    if missing := [bank for bank in banks if bank not in manifest.banks]:
+        known = ", ".join(sorted(manifest.banks)[:MAX_LISTED_BANKS])
+        raise NotFound(f"the backup {folder} has no bank {missing[0]!r}; it has {known or 'none'}")
+    return {bank: file for bank, file in manifest.banks.items() if not banks or bank in banks}
+
+
+def _check_missing(store: Store, bank: str, force: bool) -> None:
+    """Raise BadInput if a bank exists and may not be replaced."""
+    if not force and store.exists(bank):
+        remedy = "restore it under another id, or replace it with {option}"
+        raise BadInput(f"bank {bank!r} exists already in {store.location}", remedy=remedy, option="force")
+
+
+def _check_remembered(store: Store, folder: Path, bank: str) -> None:
+    """Raise StoreError if a bank was forgotten after a backup."""
+    later = [each for each in store.receipts(bank) if each.scope == "bank" and each not in read_receipts(folder)]
+    if later:
+        raise StoreError(
+            f"bank {bank!r} was forgotten for good at {later[-1].forgotten_at:%Y-%m-%d %H:%M:%S} UTC, after the backup "
+            f"{folder}; it is not restored"
+        )
+
+
+@contextmanager
+def _stage(store: Store) -> Iterator[Path]:
+    """Yield a folder for the file that is restored: on the file system of the banks, if they are files."""
+    if isinstance(store, SQLiteStore):
+        with map_errors("", store.folder), staging_folder(store.folder) as staging:
+            yield staging
+    else:
+        with TemporaryDirectory(prefix="everthread-") as name:
+            yield Path(name)
+
+
+def _copy_private(source: Path, path: Path) -> Path:
+    """Copy a file, readable only by its owner and flushed to the disk."""
+    with (
+        map_errors("", path),
+        source.open("rb") as content,
+        os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy,
+    ):
+        shutil.copyfileobj(content, copy)
+        copy.flush()
+        os.fsync(copy.fileno())
+    return path
+
+
+def _restore_bank(store: Store, folder: Path, staging: Path, bank: str, target: str, force: bool) -> RestoredBank:
+    with folder_lock(folder.parent):
+        file, known = read_manifest(folder).banks[bank], read_receipts(folder)
+        check_file(folder, file)
+        path = _copy_private(folder / file.file, staging / file_name(target))
+    with closing(SQLiteStore(staging)) as staged:
+        _prepare(staged, store, folder, bank, target, known)
+        summary = summarize(staged, target)
+        own = [receipt for receipt in known if receipt.bank == sha256(bank.encode()).hexdigest()]
+        if isinstance(store, SQLiteStore):
+            staged.close()
+            receipts.write(store.folder, _select_missing(own, store.receipts(bank)))
+            if not store.put_file(target, path, force):
+                _check_missing(store, target, force)
+        else:
+            missing = _select_missing(own, store.receipts(bank))
+            _write_to_database(store, staged, target, force, missing, summary)
+    return RestoredBank(target, summary)
+
+
+def _select_missing(own: Iterable[Receipt], present: Iterable[Receipt]) -> list[Receipt]:
+    """Return the receipts of a backup that a store lacks, the earliest first.
+
+    A receipt of the backup may name fewer lines than that of the store, of the same time.
+    """
+    times = {receipt.forgotten_at for receipt in present}
+    missing = [receipt for receipt in own if receipt.forgotten_at not in times]
+    return sorted(missing, key=lambda receipt: receipt.forgotten_at)
+
+
+def _prepare(
+    staged: SQLiteStore, store: Store, folder: Path, bank: str, target: str, known: Collection[Receipt]
+) -> None:
+    """Prepare a copy: forget in it what was forgotten since, and check it.
+
+    A bank with its own id gives no line a number that was given after the backup: other backups have these lines.
+    """
+    if target != bank:
+        with closing(sqlite3.connect(staged.folder / file_name(target))) as db, db:
+            db.execute("UPDATE bank SET bank_id = ?", (target,))
+    forget_since(staged, target, store.receipts(bank), known)
+    if problems := staged.check(target):
+        raise BankDamaged(f"bank {bank!r} of the backup {folder} is damaged: {problems[0]}. Use another backup")
+    if target != bank:  # another bank from now on, whose lines are not those of the backups
+        staged.set_setting(target, SETTING_BACKUPS, None)
+        return
+    manifests = {**read_manifests(folder.parent), folder: read_manifest(folder)}
+    holding = {each: manifest for each, manifest in manifests.items() if bank in manifest.banks}
+    last_seqs = [manifest.banks[bank].last_seq for manifest in holding.values()]
+    staged.reserve_seqs(bank, max(*last_seqs, _read_last_seq(store, bank)))
+    kept_backups.record(
+        staged, bank, folder.parent, [KeptBackup(str(each), found.id) for each, found in holding.items()]
+    )
+
+
+def _read_last_seq(store: Store, bank: str) -> int:
+    """Return the last number that a bank has assigned; 0 for a bank that is missing or damaged."""
+    with suppress(BankDamaged, BankTooNew):
+        return store.corpus_stats(bank).last_seq if store.exists(bank) else 0
+    return 0
+
+
+def _write_to_database(
+    store: Store, staged: SQLiteStore, bank: str, force: bool, own: list[Receipt], summary: Summary
+) -> None:
+    """Write a bank into a Postgres database in one transaction, and compare them."""
+    from everthread.stores.postgres.pinned_store import rewrite
+    from everthread.stores.postgres.store import PostgresStore
+
+    assert isinstance(store, PostgresStore)
+    with rewrite(store, bank, force, own) as written:
+        if written is None:
+            _check_missing(store, bank, force)
+            return
+        copy_contents(staged, bank, written)
+        if summarize(written, bank) != summary:
+            raise StoreError(
+                f"bank {bank!r} differs from the backup once it is in {store.location}; it is not restored"
+            )

@@ -1,0 +1,82 @@
+"""`everthread backup` and `everthread restore`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from everthread.cli.main import main
+
+
+@pytest.fixture
+def banks(tmp_path: Path) -> Path:
+    for name in ("alice", "bob"):
+        run(tmp_path / "banks", "observe", "Tea is at four.", "--bank", name)
+    return tmp_path / "banks"
+
+
+def run(store: Path, *arguments: object) -> Result:
+    return CliRunner().invoke(main, ["--store", str(store), "--embedder", "hash", *map(str, arguments)])
+
+
+def test_a_backup_is_made_verified_and_restored(banks: Path, tmp_path: Path) -> None:
+    place = tmp_path / "backups"
+    made = json.loads(run(banks, "backup", place, "--json").stdout)
+    assert (made["banks"], made["lines"], made["removed"]) == (2, 2, [])
+    verified = run(banks, "backup", place, "--verify")
+    assert verified.output == f"ok   {made['backup']}: 2 lines of alice, bob\n"
+    restored = json.loads(run(tmp_path / "new", "restore", place, "--json").stdout)
+    assert [(row["bank"], row["lines"]) for row in restored["banks"]] == [("alice", 1), ("bob", 1)]
+    assert "Tea is at four." in run(tmp_path / "new", "lines", "--bank", "bob").output
+
+
+def test_one_bank_is_backed_up_and_restored_under_another_name(banks: Path, tmp_path: Path) -> None:
+    place = tmp_path / "backups"
+    made = run(banks, "backup", place, "--bank", "alice")
+    assert "1 bank, 1 line, " in made.stdout
+    assert made.stdout.endswith(" MB, verified\n")
+    restored = run(banks, "restore", place, "--bank", "alice", "--as", "carol")
+    assert restored.stdout.startswith("carol: 1 line restored (")
+    assert "there is no bank" in run(banks, "backup", place, "--bank", "nobody").output
+
+
+def test_a_restore_names_the_option_that_replaces_a_bank(banks: Path, tmp_path: Path) -> None:
+    run(banks, "backup", tmp_path / "backups")
+    refused = run(banks, "restore", tmp_path / "backups")
+    assert refused.exit_code == 2
+    assert "restore it under another id, or replace it with --force" in refused.output
+    assert run(banks, "restore", tmp_path / "backups", "--force").exit_code == 0
+
+
+def test_old_backups_are_removed_and_named(banks: Path, tmp_path: Path) -> None:
+    first = json.loads(run(banks, "backup", tmp_path / "backups", "--json").stdout)["backup"]
+    assert f"removed: {first}\n" in run(banks, "backup", tmp_path / "backups", "--keep", 1).stdout
+    assert "got keep-days 0" in run(banks, "backup", tmp_path / "backups", "--keep-days", 0).output
+
+
+def test_a_damaged_backup_is_an_exit_status(banks: Path, tmp_path: Path) -> None:
+    made = Path(json.loads(run(banks, "backup", tmp_path / "backups", "--json").stdout)["backup"])
+    (made / "bob.bank").write_bytes(b"")
+    verified = run(banks, "backup", made, "--verify")
+    assert verified.exit_code == 1
+    assert verified.output.startswith(f"BAD  {made}: 2 lines of alice, bob\n     {made / 'bob.bank'} is damaged")
+    assert json.loads(run(banks, "backup", made, "--verify", "--json").output)[0]["problems"]
+    assert run(banks, "backup", made, "--verify", "--keep", 2).exit_code == 2
+
+
+def test_what_is_no_backup_is_named(banks: Path, tmp_path: Path) -> None:
+    refused = run(banks, "restore", tmp_path / "banks")
+    assert refused.exit_code == 1
+    assert "has no backup; name a folder that `everthread backup` wrote" in refused.output
+
+
+def test_forgetting_a_whole_damaged_bank_names_no_backup(banks: Path, tmp_path: Path) -> None:
+    run(banks, "backup", tmp_path / "backups")
+    (banks / "bob.bank").write_bytes(b"no database" * 1000)
+    forgotten = run(banks, "forget", "--bank", "bob", "--everything", "--yes")
+    assert forgotten.exit_code == 0
+    run(banks, "backup", tmp_path / "backups")
+    assert not list((tmp_path / "backups").glob("*/bob.bank"))

@@ -1,0 +1,375 @@
+"""Backups of banks in use: complete, of one moment, and without what was forgotten since."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from everthread import Memory, NewLine
+from everthread.bank.backup_folder import MANIFEST, list_backups, read_manifest, write_manifest
+from everthread.common.keys import SETTING_BACKUPS
+from everthread.common.staging import PREFIX
+from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreError, StoreUnavailable
+from everthread.stores.base import Store
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+from everthread.transfer.backup import Retention, back_up, find_backup, verify
+from everthread.transfer.bank_contents import summarize
+from everthread.transfer.restoring_backups import restore, restore_server_file
+from everthread.types import NewUnit, ScribeJob
+
+NAMES = (f"bank {number}" for number in count())
+DAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
+CANARY = "Zebulonquist"
+
+
+def open_bank(store: Store, bank: str) -> Memory:
+    return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
+
+
+@pytest.fixture
+def bank(any_store: Store) -> Memory:
+    """Return a bank with everything that a bank can have."""
+    memory = open_bank(any_store, next(NAMES))
+    memory.observe_many(
+        [
+            NewLine("My sister Mia lives in Berlin.", "Ann", "user", DAY, "first", {"n": 1}, key="a"),
+            NewLine(f"Mia bought a boat named {CANARY}.", "Ann", "user", DAY, "first", parent="a", key="b"),
+            NewLine("", "Vey", "assistant", DAY, "first", {"tool": "search"}),
+            NewLine("I own a blue kayak.", "Ann", "user", DAY + timedelta(days=1), "second", key="c"),
+            NewLine("I live in Bremen.", "Ann", "user", DAY + timedelta(days=2), "second"),
+            NewLine("What I said is wrong.", "Ann", "user", DAY + timedelta(days=2), "second", key="d"),
+        ]
+    )
+    assert memory.facts()
+    memory.forget(seq=5)
+    memory.retract(6)
+    memory.add_unit(NewUnit("note", f"Ann has a sister. {CANARY}2", 1, 4, DAY))
+    memory.add_unit(NewUnit("summary", "About a kayak.", 4, 4, DAY, metadata={"session": "second"}))
+    memory.set_session("first", title="Sisters", metadata={"mood": "good"})
+    memory.end("first", DAY)
+    memory.enqueue(ScribeJob("notes", "second", 4, 4, DAY, 2, "LLMDenied"))
+    memory.set_setting("remember", "always")
+    memory.set_setting("pinned", [4])
+    any_store.set_buffer(memory.bank, "second", [(1, 2), (4, 4)])
+    return memory
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "backups"
+
+
+def has_bytes(folder: Path, text: str) -> bool:
+    return any(text.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def read_all(store: Store, bank: str) -> tuple[list[object], ...]:
+    """Return all that can be read of a bank, line by line."""
+    reader = store.copy_reader(bank)
+    vectors = [reader.vectors(model, dim, 1, 100) for model, dim in reader.models()]
+    of_units = [reader.unit_vectors(model, dim) for model, dim in reader.models()]
+    settings = {name: value for name, value in store.settings(bank).items() if name != SETTING_BACKUPS}
+    return (
+        [repr(line) for line in store.lines(bank, include_retracted=True, include_wordless=True)],
+        [repr(unit) for unit in store.units(bank, include_retracted=True)],
+        [
+            repr(each)
+            for each in (*sorted(store.sessions(bank), key=str), *store.jobs(bank), settings, reader.buffers())
+        ],
+        [(seq, each.tolist()) for by_seq in vectors for seq, each in sorted(by_seq.items())],
+        [(key, each.tolist()) for by_key in of_units for key, each in sorted(by_key.items())],
+    )
+
+
+@pytest.fixture
+def other_store(postgres_server: str, any_store: Store, tmp_path: Path) -> Iterator[Store]:
+    """Yield an empty store of the other kind."""
+    if not isinstance(any_store, SQLiteStore):
+        yield SQLiteStore(tmp_path / "other")
+        return
+    from hardship import postgres
+
+    from everthread.stores.postgres.store import PostgresStore
+
+    with postgres.database(postgres_server) as url:
+        store = PostgresStore(url)
+        yield store
+        store.close()
+
+
+def test_a_bank_is_restored_line_by_line_into_either_store(bank: Memory, other_store: Store, place: Path) -> None:
+    before, stats = read_all(bank.store, bank.bank), bank.stats()
+    assert all(before)
+    made = back_up(bank.store, place, [bank.bank])
+    assert verify(made.folder) == []
+    (restored,) = restore(other_store, made.folder)
+    assert read_all(other_store, bank.bank) == before
+    assert restored.summary == summarize(bank.store, bank.bank)
+    copy = open_bank(other_store, bank.bank)
+    assert other_store.check(bank.bank) == []
+    assert [hit.source for hit in copy.recall("boat")] == [hit.source for hit in bank.recall("boat")]
+    assert [fact.value for fact in copy.facts()] == [fact.value for fact in bank.facts()]
+    assert (copy.stats().lines, copy.stats().pending) == (stats.lines, stats.pending)
+    assert other_store.receipts(bank.bank)[0].seqs == ((5, 5),)
+    assert copy.observe("The next one.").seq == bank.observe("The next one.").seq
+
+
+def test_a_backup_is_of_one_moment_while_others_write(any_store: Store, place: Path) -> None:
+    memory, stop, stored = open_bank(any_store, next(NAMES)), threading.Event(), list[int]()
+
+    def write() -> None:
+        while not stop.is_set():
+            stored.append(memory.observe(f"Line {len(stored) + 1} about the sea.").seq)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        while len(stored) < 5:
+            pass
+        known = len(stored)
+        made = back_up(any_store, place, [memory.bank])
+        written = len(stored)
+    finally:
+        stop.set()
+        writer.join()
+    with closing(SQLiteStore(made.folder)) as copy:
+        lines = list(copy.lines(memory.bank))
+        assert [line.text for line in lines] == [f"Line {line.seq} about the sea." for line in lines]
+        assert [line.seq for line in lines] == list(range(1, len(lines) + 1))
+        assert known <= len(lines) <= written + 1
+        assert copy.check(memory.bank) == []
+
+
+def test_a_forgotten_line_is_in_no_backup(bank: Memory, place: Path) -> None:
+    first, second = back_up(bank.store, place, [bank.bank]), back_up(bank.store, place, [bank.bank])
+    assert has_bytes(first.folder, CANARY)
+    receipt = bank.forget(seq=2)
+    assert receipt.backups == ()
+    assert not has_bytes(place, CANARY)  # the note of its lines as well
+    for made in (first, second):
+        assert verify(made.folder) == []
+        assert read_manifest(made.folder).banks[bank.bank].lines == 2
+    restore(bank.store, first.folder, new_id=(copy := next(NAMES)))
+    assert [line.seq for line in bank.store.lines(copy)] == [1, 4]
+
+
+def test_a_forgotten_unit_is_in_no_backup(bank: Memory, place: Path) -> None:
+    back_up(bank.store, place, [bank.bank])
+    bank.forget_unit("note", 1)
+    assert not has_bytes(place, f"{CANARY}2")
+    assert has_bytes(place, CANARY)
+
+
+def test_a_forgotten_fact_is_not_read_again_from_a_backup(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    (fact,) = [each for each in bank.facts() if each.attribute == "owns" and 4 in each.seqs]
+    bank.forget_fact(fact.id)
+    remaining = [each.value for each in bank.facts()]
+    restore(bank.store, made.folder, force=True)
+    assert [each.value for each in open_bank(bank.store, bank.bank).facts()] == remaining
+
+
+def test_a_forgotten_bank_is_in_no_backup(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    bank.forget(everything=True)
+    assert not has_bytes(place, CANARY)
+    assert read_manifest(made.folder).banks == {}
+    with pytest.raises(NotFound, match="has no bank"):
+        restore(bank.store, made.folder, [bank.bank])
+
+
+def test_a_receipt_names_a_backup_that_can_not_be_reached_and_the_next_backup_forgets_there(
+    bank: Memory, place: Path
+) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    place.rename(place.with_name("elsewhere"))
+    assert bank.forget(seq=2).backups == (str(made.folder),)
+    assert bank.store.receipts(bank.bank)[-1].backups == ()
+    place.with_name("elsewhere").rename(place)
+    assert has_bytes(place, CANARY)
+    back_up(bank.store, place, [bank.bank])
+    assert not has_bytes(place, CANARY)
+    assert verify(made.folder) == []
+
+
+def test_what_was_forgotten_is_not_restored_from_a_backup_out_of_reach(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    far = shutil.copytree(place, place.with_name("far")) / made.folder.name
+    bank.forget(seq=2)
+    restore(bank.store, far, force=True)
+    assert [line.seq for line in bank.store.lines(bank.bank)] == [1, 4]
+    assert summarize(bank.store, bank.bank).lines == 4
+    bank.store.forget(bank.bank, "bank", None, datetime.now(UTC))
+    with pytest.raises(StoreError, match="was forgotten for good at"):
+        restore(bank.store, far)
+    assert not bank.store.exists(bank.bank)
+
+
+def test_what_is_forgotten_while_a_backup_is_made_is_not_in_it(any_store: Store, place: Path) -> None:
+    first, second = (open_bank(any_store, next(NAMES)) for _ in range(2))
+    first.observe(f"The keeper is {CANARY}.")
+    second.observe("Tea is at four.")
+
+    def forget(name: str) -> None:
+        if name == second.bank:  # the first is copied already
+            first.forget(seq=1)
+
+    made = back_up(any_store, place, sorted([first.bank, second.bank]), progress=forget)
+    assert not has_bytes(place, CANARY)
+    assert verify(made.folder) == []
+
+
+def test_an_interrupted_forgetting_in_a_backup_is_finished_by_the_next_backup(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    (file,) = made.manifest.files
+    fields = json.loads((made.folder / MANIFEST).read_text())
+    fields["files"][0]["changing"] = True
+    (made.folder / MANIFEST).write_text(json.dumps(fields))
+    assert "was interrupted" in verify(made.folder)[0]
+    back_up(bank.store, place, [bank.bank])
+    assert verify(made.folder) == []
+    assert read_manifest(made.folder).files[0].lines == file.lines
+
+
+def test_numbers_of_lines_after_a_backup_are_not_given_again(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    later = bank.observe("Said later.").seq
+    newer = back_up(bank.store, place, [bank.bank])
+    restore(bank.store, made.folder, force=True)
+    assert open_bank(bank.store, bank.bank).observe("Said after the restore.").seq == later + 1
+    assert SETTING_BACKUPS in bank.store.settings(bank.bank)
+    open_bank(bank.store, bank.bank).forget(seq=2)
+    assert not has_bytes(newer.folder, CANARY)
+
+
+def test_old_backups_are_removed(bank: Memory, place: Path) -> None:
+    made = [back_up(bank.store, place, [bank.bank]) for _ in range(3)]
+    last = back_up(bank.store, place, [bank.bank], Retention(2))
+    assert last.removed == (made[0].folder, made[1].folder)
+    assert list_backups(place) == [made[2].folder, last.folder]
+    manifest = read_manifest(made[2].folder)
+    write_manifest(made[2].folder, replace(manifest, taken_at=manifest.taken_at - timedelta(days=8)))
+    assert back_up(bank.store, place, [bank.bank], Retention(days=9)).removed == ()
+    assert back_up(bank.store, place, [bank.bank], Retention(days=7)).removed == (made[2].folder,)
+    with pytest.raises(BadInput, match="got keep 0, expected at least 1"):
+        Retention(0)
+
+
+def test_a_backup_with_another_bank_is_not_removed(any_store: Store, place: Path) -> None:
+    first, second = next(NAMES), next(NAMES)
+    for name in (first, second):
+        open_bank(any_store, name).observe("Tea is at four.")
+    both = back_up(any_store, place, [first, second])
+    assert back_up(any_store, place, [first], Retention(1)).removed == ()
+    assert both.folder in list_backups(place)
+
+
+def test_an_existing_bank_is_replaced_only_on_request(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    line = bank.observe("Said later.")
+    with pytest.raises(BadInput, match="restore it under another id, or replace it with force=True"):
+        restore(bank.store, made.folder)
+    assert bank.store.get(bank.bank, [line.seq]) == [line]
+    restore(bank.store, made.folder, force=True)
+    assert bank.store.get(bank.bank, [line.seq]) == []
+    assert bank.recall("boat")  # of the same memory, which had the bank open
+
+
+def test_a_damaged_backup_is_named(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    path = made.folder / made.manifest.files[0].file
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert verify(made.folder) == [
+        f"{path} is damaged: its SHA-256 is not that of the file that was written ({len(content):,} bytes, "
+        f"{len(content):,} expected); use another backup"
+    ]
+    with pytest.raises(BankDamaged, match="is damaged"):
+        restore(bank.store, made.folder, new_id=(other := next(NAMES)))
+    assert not bank.store.exists(other)
+    path.unlink()
+    assert "is missing" in verify(made.folder)[0]
+    (made.folder / MANIFEST).write_text("{")
+    assert "is damaged" in verify(made.folder)[0]
+    back_up(bank.store, place, [bank.bank])  # is not prevented by it
+
+
+def test_a_backup_of_a_later_version_is_refused(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    path = made.folder / MANIFEST
+    path.write_text(path.read_text().replace('"everthread_backup": 1', '"everthread_backup": 2'))
+    with pytest.raises(BankTooNew, match="written by a later version of Everthread; upgrade with"):
+        restore(bank.store, made.folder, force=True)
+
+
+def test_nothing_is_written_for_an_unknown_bank_or_a_place_that_is_a_file(bank: Memory, place: Path) -> None:
+    with pytest.raises(NotFound, match="there is no bank 'nobody'"):
+        back_up(bank.store, place, ["nobody"])
+    assert not place.exists()
+    place.write_text("")
+    with pytest.raises(StoreUnavailable, match="is a file, not a folder"):
+        back_up(bank.store, place, [bank.bank])
+    with pytest.raises(NotFound, match="has no backup; name a folder"):
+        find_backup(place)
+
+
+def test_the_folder_of_the_banks_is_no_place_for_backups(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    open_bank(store, "alice").observe("Tea is at four.")
+    with pytest.raises(BadInput, match="is the folder of the banks; name another one"):
+        back_up(store, tmp_path)
+    assert verify(back_up(store, tmp_path / "backups").folder) == []
+
+
+def test_several_banks_can_not_get_one_id(any_store: Store, place: Path) -> None:
+    names = [next(NAMES), next(NAMES)]
+    for name in names:
+        open_bank(any_store, name).observe("Tea is at four.")
+    made = back_up(any_store, place, names)
+    with pytest.raises(BadInput, match="2 banks can't be restored as 'one'; name one bank"):
+        restore(any_store, made.folder, new_id="one")
+
+
+def test_a_damaged_bank_prevents_a_backup_without_a_trace(tmp_path: Path, place: Path) -> None:
+    with Memory.open("alice", store=tmp_path / "banks", embedder=HashEmbedder()) as memory:
+        memory.observe("Tea is at four.")
+    path = tmp_path / "banks" / "alice.bank"
+    path.write_bytes(path.read_bytes()[:4096] + bytes(path.stat().st_size - 4096))
+    with pytest.raises(BankDamaged, match="alice"):
+        back_up(SQLiteStore(tmp_path / "banks"), place)
+    assert list(place.iterdir()) == []
+
+
+def test_the_file_of_the_server_is_restored_into_a_folder_without_one(tmp_path: Path, place: Path) -> None:
+    from everthread.server.server_db import ServerDatabase
+
+    source, target = SQLiteStore(tmp_path / "banks"), SQLiteStore(tmp_path / "new")
+    open_bank(source, "alice").observe("Tea is at four.")
+    server = ServerDatabase(source.folder / "server.sqlite", "CREATE TABLE IF NOT EXISTS key (hash TEXT)")
+    with server.write() as db:
+        db.execute("INSERT INTO key VALUES ('abc')")
+    made = back_up(source, place)  # while the server runs
+    server.close()
+    assert restore_server_file(target, made.folder)
+    with ServerDatabase(target.folder / "server.sqlite", "SELECT 1").read() as copy:
+        assert copy is not None
+        assert copy.execute("SELECT hash FROM key").fetchall() == [("abc",)]
+    assert not restore_server_file(target, made.folder)
+
+
+def test_folders_of_killed_processes_are_removed_by_the_next_backup(bank: Memory, place: Path) -> None:
+    (place / f"{PREFIX}abc" / "files").mkdir(parents=True)
+    (place / f"{PREFIX}abc" / "files" / "alice.bank").write_text(CANARY)
+    made = back_up(bank.store, place, [bank.bank])
+    assert list(place.iterdir()) == [made.folder]
