@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Literal
+from pathlib import Path
+from typing import IO, Literal
 
 import psycopg
 import pytest
@@ -381,6 +382,36 @@ def test_tables_are_created_and_migrated_by_statements_that_citus_accepts(
         assert schema.migrate(Database(citus.url)) == 4
         with psycopg.connect(url) as db:
             assert schema.distributed_tables(db) == {*schema.TABLES, "migration"}
+
+
+def read_settings(url: str, bank: str, trace: IO[bytes]) -> tuple[object, ...]:
+    """Return the settings of a transaction, and how often its start waits for the server."""
+    server = Database(url, max_connections=1, check=schema.VERSION_CHECK)
+    with server._get_pool().connection() as db:
+        db.pgconn.trace(trace.fileno())
+    with server.write_transaction(bank) as db:
+        db.pgconn.untrace()
+        names = ("everthread.bank", "jit", "lock_timeout", "idle_in_transaction_session_timeout", "search_path")
+        settings = [db.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names]
+    server.close()
+    trace.seek(0)
+    return trace.read().count(b"\tSync"), *settings
+
+
+def test_citus_gets_the_settings_in_statements_that_it_passes_on_without_a_further_round_trip(
+    citus: str, postgres_server: str, tmp_path: Path
+) -> None:
+    bank = "Ann's \\ bank"
+    with (
+        postgres.database(postgres_server) as plain,
+        (tmp_path / "a").open("w+b") as a,
+        (tmp_path / "b").open("w+b") as b,
+    ):
+        schema.migrate(Database(plain))
+        waits, *settings = read_settings(citus, bank, a)
+        assert (waits, *settings) == (1, *settings) == read_settings(plain, bank, b)
+        assert b"propagate_set_commands" in (tmp_path / "a").read_bytes()
+        assert b"propagate_set_commands" not in (tmp_path / "b").read_bytes()
 
 
 def test_every_write_locks_its_bank_in_a_way_that_citus_supports(citus: str) -> None:
