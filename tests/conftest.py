@@ -28,6 +28,10 @@ PROCESS_STARTED = frozenset(  # audit events
     ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 )
 ASKING = frozenset(("fc-list", "lscpu"))  # started by matplotlib without a cache of fonts, and by older numpy
+# The URL of an empty database on the coordinator of a Citus cluster whose nodes have Citus and pgvector. The tests that
+# every store must pass then run there as well, one module at a time.
+CLUSTER = os.environ.get("EVERTHREAD_TEST_CITUS", "")
+DATABASES = {"postgres": "database"} | ({"citus": "cluster"} if CLUSTER else {})  # store -> fixture of its URL
 LONGEST = frozenset(("browser", "hardship", "process", "slow"))  # the marks of tests that take longest
 _guard = {"unit": False}  # whether a unit test is running
 
@@ -56,6 +60,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not LONGEST.isdisjoint(needs):
             longest.add(item.path)
     items.sort(key=lambda item: item.path not in longest)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name the stores that the tests ran with."""
+    if config.getoption("markexpr") != "unit":
+        citus = "" if CLUSTER else "; Citus not tested, because EVERTHREAD_TEST_CITUS names no cluster"
+        terminalreporter.write_line(f"stores: sqlite, {', '.join(DATABASES)}{citus}")
 
 
 def pytest_collection_finish() -> None:
@@ -150,10 +161,25 @@ def database(postgres_server: str) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """Yield the URL of a database of a Citus cluster with distributed tables, which are dropped in the end."""
+    from hardship import postgres
+
+    with postgres.distributed_tables(CLUSTER) as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=DATABASES)
+def any_database(request: pytest.FixtureRequest) -> str:
+    """Return the URL of a database of each kind in turn, which the tests of a module share."""
+    return str(request.getfixturevalue(DATABASES[request.param]))
+
+
+@pytest.fixture(scope="module", params=["sqlite", *DATABASES])
 def any_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """Yield a store of each kind in turn, which the tests of a module share."""
     sqlite = request.param == "sqlite"
-    made = open_store(tmp_path_factory.mktemp("banks") if sqlite else request.getfixturevalue("database"))
+    made = open_store(tmp_path_factory.mktemp("banks") if sqlite else request.getfixturevalue(DATABASES[request.param]))
     yield made
     made.close()

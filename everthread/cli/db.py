@@ -22,28 +22,30 @@ def db() -> None:
 
 @db.command()
 @click.argument("url")
-@click.option(
-    "--role",
-    help="Let this role read and write one bank at a time (row-level security). Not with --distribute: Citus doesn't "
-    "pass the bank's name on to its workers.",
-)
+@click.option("--role", help="Let this role read and write one bank at a time (row-level security).")
 @click.option(
     "--distribute",
     is_flag=True,
     help="Distribute the tables over machines by bank, with Citus. May be stopped and resumed.",
 )
+@click.option(
+    "--shards",
+    type=click.IntRange(1, schema.MAX_SHARDS),
+    help="With --distribute: how many parts each table gets, which is the greatest number of machines; it can't be "
+    "changed later. Default: that of Citus, 32.",
+)
 @json_option
-def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
+def init(url: str, role: str | None, distribute: bool, shards: int | None, as_json: bool) -> None:
     """Create the extension and the tables, unless they exist."""
+    if shards is not None and not distribute:
+        raise ConfigError(f"--shards {shards} has no effect without --distribute; give both or neither")
     server = Database(url)
-    if role is not None and distribute:
-        raise ConfigError(schema.ROLE_AND_CITUS.format(server.display_url))
     result: dict[str, Any] = {"url": server.display_url, "migrations": schema.migrate(server), "statements": []}
+    if distribute:
+        result["statements"] = schema.distribute(server, shards)
     if role is not None:
         schema.secure(server, role)
         result["role"] = role
-    if distribute:
-        result["statements"] = schema.distribute(server)
     text = f"{server.display_url}: schema {schema.VERSION}, {pluralize(result['migrations'], 'migration')} applied"
     _show(result, as_json, "\n".join([text, *result["statements"]]))
 

@@ -77,9 +77,9 @@ def without_measurements(metadata: Metadata) -> Metadata:
     return {**metadata, META_RECALLED: [hits, recalled.get("kept"), recalled.get("forgotten")]}
 
 
-def test_a_conversation_is_the_same_in_a_folder_and_in_a_database(tmp_path: Path, database: str) -> None:
+def test_a_conversation_is_the_same_in_a_folder_and_in_a_database(tmp_path: Path, any_database: str) -> None:
     left: list[dict[str, Any]] = []
-    for store in (str(tmp_path), database):
+    for store in (str(tmp_path), any_database):
         with Memory.open("nora", store=store, embedder=HashEmbedder(128)) as memory:
             left.append(conversation(memory))
     for what in left[0]:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from hardship import postgres
+from hardship.citus import FUNCTIONS
 
 from everthread import Memory
 from everthread.cli.main import main
@@ -62,9 +63,32 @@ def test_init_distributes_only_with_citus(url: str) -> None:
     assert result.stderr.startswith("everthread: ")
 
 
-def test_role_and_distribute_are_refused_together_before_any_change(url: str) -> None:
-    result = db("init", url, "--role", "ann", "--distribute", "--json")
-    assert "--role and --distribute can't be combined" in parse_output(result, 2)["error"]
+def test_init_distributes_over_a_number_of_shards_for_a_role(postgres_server: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            connection.execute(FUNCTIONS.encode())
+        made = parse_output(db("init", url, "--role", role, "--distribute", "--shards", "64", "--json"))
+        assert (made["role"], made["migrations"]) == (role, schema.VERSION)
+        assert made["statements"][0].endswith("shard_count => 64)")
+        observe_line(postgres.build_url(url, user=role, password="zqxsecret"), "Hello.")
+        refused = parse_output(db("init", url, "--distribute", "--shards", "32", "--json"), 2)
+        assert "--shards is 32, but the tables of" in refused["error"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--shards", "64"), "--shards 64 has no effect without --distribute; give both or neither"),
+        (("--distribute", "--shards", "0"), "0 is not in the range 1<=x<=64000"),
+        (("--distribute", "--shards", "64001"), "64001 is not in the range 1<=x<=64000"),
+        (("--distribute", "--shards", "many"), "'many' is not a valid integer range"),
+    ],
+)
+def test_an_invalid_number_of_shards_is_refused_before_any_change(url: str, options: tuple[str, ...], why: str) -> None:
+    result = db("init", url, *options)
+    assert result.exit_code == 2
+    assert why in result.stderr
     assert "has no tables yet" in db("check", url).stderr
 
 

@@ -1,6 +1,6 @@
 """A Postgres server for tests: one of our own with pgvector, or the one that EVERTHREAD_TEST_POSTGRES names.
 
-Tests use only databases that they create and drop.
+Tests use only databases that they create and drop, and the schema everthread of a Citus cluster.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from everthread.stores.postgres import schema
+from everthread.stores.postgres.connections import Database
 from hardship import PATIENCE
 
 GIVEN = os.environ.get("EVERTHREAD_TEST_POSTGRES", "")
@@ -49,6 +51,25 @@ def database(server: str, how: LiteralString = "") -> Iterator[str]:
     finally:
         with psycopg.connect(server, autocommit=True) as db:
             db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextmanager
+def distributed_tables(url: str) -> Iterator[str]:
+    """Create the tables in a database of a Citus cluster and distribute them; yield its URL, and drop them in the end.
+
+    Callers in other processes wait. Refused if there are tables already, because they may not be ours.
+    """
+    database = Database(url)
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("SELECT pg_advisory_lock(hashtext('everthread.tests'))")
+        if db.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'everthread'").fetchone():
+            raise ValueError("the database of EVERTHREAD_TEST_CITUS has a schema everthread: name another, or drop it")
+        try:
+            schema.migrate(database)
+            schema.distribute(database)
+            yield url
+        finally:
+            db.execute("DROP SCHEMA IF EXISTS everthread CASCADE")
 
 
 @contextmanager

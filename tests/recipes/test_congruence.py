@@ -86,9 +86,9 @@ def texts(result: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("embedder", [HashEmbedder(512), Several(384)], ids=["a vector a text", "several vectors"])
 @pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY)
 def test_both_stores_hold_the_same_and_nothing_of_removed_lines(
-    recipe: Recipe, embedder: HashEmbedder, tmp_path: Path, database: str
+    recipe: Recipe, embedder: HashEmbedder, tmp_path: Path, any_database: str
 ) -> None:
-    names = [(str(tmp_path), "mara"), (database, f"mara by {embedder.name} with {recipe!r}"[:200])]
+    names = [(str(tmp_path), "mara"), (any_database, f"mara by {embedder.name} with {recipe!r}"[:200])]
     one, other = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store, name in names)
     with one, other:
         assert talk(one) == talk(other)

@@ -37,8 +37,8 @@ SCORE_TOLERANCE = SIGNAL_TOLERANCE * sum(Default().friends.weights[name] for nam
 
 
 @pytest.fixture(scope="module")
-def store(database: str) -> Iterator[PostgresStore]:
-    made = PostgresStore(database)
+def store(any_database: str) -> Iterator[PostgresStore]:
+    made = PostgresStore(any_database)
     yield made
     made.close()
 
@@ -499,36 +499,26 @@ class InterruptedEmbedder(HashEmbedder):
         return super().embed(texts)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    if request.param == "postgres":
-        yield request.getfixturevalue("store")
-        return
-    made = SQLiteStore(tmp_path)
-    yield made
-    made.close()
-
-
-def open_with_pending_line(either: Store) -> Memory:
+def open_with_pending_line(any_store: Store) -> Memory:
     """Return a bank with one line that is not embedded yet."""
-    memory = Memory(f"late-{next(NAMES)}", either, InterruptedEmbedder(), Default())
+    memory = Memory(f"late-{next(NAMES)}", any_store, InterruptedEmbedder(), Default())
     memory.replace_lines([], [NewLine("The code of the safe is 4711.", "Ann", said_at=BEGUN)], defer_embedding=True)
     return memory
 
 
-def test_a_bank_forgotten_during_embedding_is_not_recreated(either: Store) -> None:
-    memory = open_with_pending_line(either)
+def test_a_bank_forgotten_during_embedding_is_not_recreated(any_store: Store) -> None:
+    memory = open_with_pending_line(any_store)
     memory.embedder.meanwhile = lambda: memory.forget(everything=True)  # type: ignore[attr-defined]
     memory.backlog.embed_pending()
-    assert not either.exists(memory.bank)
+    assert not any_store.exists(memory.bank)
 
 
-def test_a_line_gets_no_vector_of_an_earlier_line_with_its_number(either: Store) -> None:
-    memory = open_with_pending_line(either)
+def test_a_line_gets_no_vector_of_an_earlier_line_with_its_number(any_store: Store) -> None:
+    memory = open_with_pending_line(any_store)
 
     def meanwhile() -> None:
         memory.forget(everything=True)
-        Memory(memory.bank, either, HashEmbedder(64), Default()).replace_lines(
+        Memory(memory.bank, any_store, HashEmbedder(64), Default()).replace_lines(
             [], [NewLine("I like ferns.")], defer_embedding=True
         )
 
@@ -536,11 +526,11 @@ def test_a_line_gets_no_vector_of_an_earlier_line_with_its_number(either: Store)
     memory.backlog.embed_pending()
     assert [(line.seq, line.text) for line in memory.lines()] == [(1, "I like ferns.")]
     query = HashEmbedder(64).embed_query("I like ferns.")
-    assert either.cosines(memory.bank, "hash-64", query, np.array([1]))[0] > 0.99
+    assert any_store.cosines(memory.bank, "hash-64", query, np.array([1]))[0] > 0.99
 
 
-def test_a_line_forgotten_during_embedding_leaves_no_vector(either: Store) -> None:
-    memory = open_with_pending_line(either)
+def test_a_line_forgotten_during_embedding_leaves_no_vector(any_store: Store) -> None:
+    memory = open_with_pending_line(any_store)
     memory.observe("I like ferns.")
     memory.embedder.meanwhile = lambda: memory.forget(seq=1)  # type: ignore[attr-defined]
     memory.backlog.embed_pending()
@@ -548,8 +538,8 @@ def test_a_line_forgotten_during_embedding_leaves_no_vector(either: Store) -> No
     assert memory.stats().pending == 0
 
 
-def test_the_newest_line_has_the_key_in_either_store(either: Store) -> None:
-    memory = Memory.open("keys", store=either, embedder=HashEmbedder())
+def test_the_newest_line_has_the_key_in_either_store(any_store: Store) -> None:
+    memory = Memory.open("keys", store=any_store, embedder=HashEmbedder())
     memory.observe_many([NewLine("One.", key="a"), NewLine("Two.", key="b"), NewLine("Three.", key="c", parent="b")])
     corrected = memory.correct(1, "One, corrected.")
     memory.retract(2)
@@ -564,24 +554,24 @@ def test_the_newest_line_has_the_key_in_either_store(either: Store) -> None:
     assert (again[1], again[2].parent) == (corrected, 5)
     keys = {line.seq: line.key for line in memory.lines(include_retracted=True)}
     assert keys == {1: None, 2: None, 3: "c", 4: "a", 5: "b", 6: "d"}
-    assert either.check("keys") == []
+    assert any_store.check("keys") == []
     memory.forget(everything=True)
 
 
-def test_lines_without_vectors_are_found_by_role_in_either_store(either: Store) -> None:
-    memory = Memory(f"roles-{next(NAMES)}", either, HashEmbedder(64), Default())
+def test_lines_without_vectors_are_found_by_role_in_either_store(any_store: Store) -> None:
+    memory = Memory(f"roles-{next(NAMES)}", any_store, HashEmbedder(64), Default())
     roles: tuple[Role, ...] = ("user", "assistant", "tool", "assistant", "user", "assistant")
     memory.observe_many([NewLine(f"Line {n}.", "Ann", role) for n, role in enumerate(roles, 1)])
     memory.retract(6)
     memory.reindex()
 
     def pending(wanted: tuple[Role, ...], model: str = "other", after: int = 0) -> tuple[int, list[int]]:
-        found = either.lines_without_vectors(memory.bank, model, 8 if model == "other" else 64, 99, after, wanted)
-        return either.stats(memory.bank, model, wanted).pending, [line.seq for line in found]
+        found = any_store.lines_without_vectors(memory.bank, model, 8 if model == "other" else 64, 99, after, wanted)
+        return any_store.stats(memory.bank, model, wanted).pending, [line.seq for line in found]
 
     assert pending(("assistant",)) == (2, [2, 4])
     of = {seq: np.ones((2, 8), np.float32) for seq in (1, 2)}
-    either.put_vectors(memory.bank, "other", of, either.get(memory.bank, [1, 2]))
+    any_store.put_vectors(memory.bank, "other", of, any_store.get(memory.bank, [1, 2]))
     assert pending(("assistant",)) == (1, [4])
     assert pending(("user", "tool")) == (2, [3, 5])
     assert pending(("user", "tool"), after=3) == (2, [5])
@@ -589,5 +579,5 @@ def test_lines_without_vectors_are_found_by_role_in_either_store(either: Store) 
     assert pending(ROLES) == (3, [3, 4, 5])
     assert pending(("assistant",), "hash-64") == (0, [])
     assert [
-        line.seq for line in either.lines_without_vectors(memory.bank, "other", 8, 1, roles=("assistant", "user"))
+        line.seq for line in any_store.lines_without_vectors(memory.bank, "other", 8, 1, roles=("assistant", "user"))
     ] == [4]

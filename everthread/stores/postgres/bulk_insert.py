@@ -15,11 +15,20 @@ MAX_STATEMENT_BYTES = 2**26  # of the rows in one statement, roughly: Postgres a
 def insert(
     db: Connection, bank: str, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = ""
 ) -> None:
-    """Insert rows of a bank, one array per column; in one statement unless they are very large."""
+    """Insert rows of an existing bank, one array per column; in one statement unless they are very large.
+
+    The bank's id is read from its row, so that Citus passes the whole statement on to the worker of the bank. It would
+    read the rows of a SELECT without a table itself, and copy them to the worker: in two phases, and not for a role
+    that row-level security binds.
+    """
     arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
     for batch in split_by_size(rows):
         columns = map(list, zip(*batch, strict=True))
-        db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
+        db.execute(
+            f"""INSERT INTO everthread.{table} SELECT bank.bank_id, new.*
+                FROM everthread.bank, unnest({arrays}) AS new WHERE bank.bank_id = %s {end}""",
+            (*columns, bank),
+        )
 
 
 def split_by_size(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:

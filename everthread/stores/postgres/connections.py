@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from pgvector.psycopg import register_vector
-from psycopg import errors
+from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -46,6 +46,10 @@ TRANSACTION_SETTINGS = {
 # Also per transaction: pgvector's types are in the schema of the extension, which may not be on the user's path.
 SET_SEARCH_PATH = """set_config('search_path', (SELECT quote_ident(nspname) FROM pg_extension
     JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'), true)"""
+
+# With Citus, a setting by set_config reaches no worker, and one by SET LOCAL only after this setting. They travel with
+# Citus's BEGIN, so they cost no round trip to the worker.
+PASS_ON_SETTINGS = {"citus.propagate_set_commands": "local"}
 
 # A query of one value, run in every transaction, and a function that raises an error for an unsuitable answer.
 TransactionCheck = tuple[str, Callable[["Database", Any], None]]
@@ -97,6 +101,7 @@ class Database:
                 reason = reason.partition(":")[0]  # the rest may quote the password
             raise ConfigError(f"{self.display_url} is not a Postgres URL ({reason}); write {EXAMPLE}") from None
         self._connections, self._timeout_s, self._check = max_connections, timeout_s, check
+        self._has_citus = False  # known from the first connection on
         self._pool = Lazy(self._open_pool)
 
     @contextmanager
@@ -131,7 +136,7 @@ class Database:
             try:
                 status = db.execute("COMMIT").statusmessage
             except psycopg.Error as error:
-                if not db.closed:
+                if not (db.closed or _has_lost_worker(error)):
                     raise
                 raise CommitUnknown(
                     f"{self.display_url} disconnected during the commit ({_error_text(error)}): the lines may or may "
@@ -181,7 +186,7 @@ class Database:
             max_size=self._connections,
             reconnect_timeout=self._timeout_s,  # later calls make their own attempt
             kwargs={"autocommit": True},
-            configure=_configure,
+            configure=self._configure,
             name="everthread",
             open=True,
         )
@@ -189,7 +194,7 @@ class Database:
     def _try_connection(self) -> None:
         """Check that a connection can be opened."""
         with psycopg.connect(self.conninfo, autocommit=True) as db:
-            _configure(db)
+            self._configure(db)
 
     @contextmanager
     def map_errors(self) -> Iterator[None]:
@@ -235,6 +240,11 @@ class Database:
     def _configure_transaction(self, db: Connection, bank: str | None, extra_settings: dict[str, str]) -> Cursor:
         """Send the settings of this transaction, and the query of the check."""
         settings = {**TRANSACTION_SETTINGS, **extra_settings, **({} if bank is None else {"everthread.bank": bank})}
+        if self._has_citus:
+            for name, value in (PASS_ON_SETTINGS | settings).items():
+                set_local(db, name, value)
+            db.execute(f"SELECT {SET_SEARCH_PATH}")
+            return db.execute(self._check[0] if self._check else "SELECT NULL")
         columns = ", ".join([*["set_config(%s, %s, true)"] * len(settings), SET_SEARCH_PATH])
         query = f"SELECT {columns}, ({self._check[0] if self._check else 'NULL'})"
         return db.execute(query, [part for setting in settings.items() for part in setting])
@@ -244,18 +254,26 @@ class Database:
         if row is not None and self._check is not None:
             self._check[1](self, row[-1])
 
+    def _configure(self, db: Connection) -> None:
+        """Prepare a new connection: register vector types, and disable prepared statements if there is a pooler.
 
-def _configure(db: Connection) -> None:
-    """Prepare a new connection: register vector types, and disable prepared statements if there is a pooler.
+        With a pooler each transaction may use another server process, which doesn't have the prepared statement.
+        """
+        with db.transaction():
+            db.execute(f"SELECT {SET_SEARCH_PATH}")
+            register_vector(db)
+        (setting,) = PASS_ON_SETTINGS
+        row = db.execute("SELECT pg_backend_pid(), current_setting(%s, true) IS NOT NULL", (setting,)).fetchone()
+        assert row is not None
+        process, self._has_citus = row
+        if process != db.info.backend_pid:
+            db.prepare_threshold = None
 
-    With a pooler each transaction may use another server process, which doesn't have the prepared statement.
-    """
-    with db.transaction():
-        db.execute(f"SELECT {SET_SEARCH_PATH}")
-        register_vector(db)
-    row = db.execute("SELECT pg_backend_pid()").fetchone()
-    if row is not None and row[0] != db.info.backend_pid:
-        db.prepare_threshold = None
+
+def set_local(db: Connection, name: str, value: str) -> None:
+    """Change a setting until the end of the transaction, by a statement that Citus passes on to its workers."""
+    statement = sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(*name.split(".")), sql.Literal(value))
+    db.execute(statement, prepare=False)
 
 
 def _error_text(error: Exception) -> str:
@@ -268,7 +286,17 @@ def _is_retryable(error: Exception) -> bool:
         return False
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
-    return error.sqlstate.startswith(("08", "57P", "25P03", "25P04", "40"))
+    return _has_lost_worker(error) or error.sqlstate.startswith(("57P", "25P03", "25P04", "40"))
+
+
+def _has_lost_worker(error: psycopg.Error) -> bool:
+    """Return whether Citus has lost the connection to a worker; that to Citus itself may be open."""
+    state, text = error.sqlstate or "", _error_text(error)
+    return state.startswith("08") or (state == "XX000" and re.search(_LOST_WORKER, text) is not None)
+
+
+# Citus gives an error of the connection to a worker the class of internal errors.
+_LOST_WORKER = "could not commit transaction (for shard|on any active node)|server closed the connection unexpectedly"
 
 
 _USER = "check the user and the password of the URL"

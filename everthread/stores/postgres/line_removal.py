@@ -23,7 +23,7 @@ from everthread.stores.base import Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
 from everthread.stores.postgres import evidence, postings, reanalysis, token_codes, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
-from everthread.stores.postgres.connections import Connection, Cursor
+from everthread.stores.postgres.connections import Connection, Cursor, set_local
 from everthread.stores.postgres.filters import array_literal
 from everthread.stores.postgres.schema import TABLES
 from everthread.stores.postings import count_lines
@@ -217,7 +217,7 @@ def read_receipts(db: Connection, bank: str) -> list[Receipt]:
 
 def _set_bank(db: Connection, bank: str) -> None:
     """Set the bank that row-level security admits; for receipts it is the hash of the bank's id."""
-    db.execute("SELECT set_config('everthread.bank', %s, true)", (bank,))
+    set_local(db, "everthread.bank", bank)
 
 
 def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:

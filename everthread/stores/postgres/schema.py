@@ -211,6 +211,9 @@ DISTRIBUTED = (
         for table in TABLES[1:]
     ),
 )
+# A copy on every server, so that each of them can be asked. Not in DISTRIBUTED, because a migration has it locked.
+REPLICATED = "SELECT create_reference_table('everthread.migration')"
+MAX_SHARDS = 64_000  # the limit of Citus
 
 
 def ensure_tables(database: Database) -> None:
@@ -346,13 +349,10 @@ def secure(database: Database, role: str) -> None:
     rows. The list of banks is visible only to a transaction that sets everthread.listing.
 
     Raises:
-        ConfigError: row-level security does not apply to the role, or Citus distributes the tables: it doesn't pass
-            such settings to its workers.
+        ConfigError: row-level security does not apply to the role.
     """
     with database.dedicated_connection() as db, db.transaction():
         _check_role(database, db, role)
-        if distributed_tables(db):
-            raise ConfigError(ROLE_AND_CITUS.format(database.display_url))
         _grant_access(db, role)
 
 
@@ -383,12 +383,6 @@ def _renew_grants(db: Connection) -> None:
     ).fetchall()
     for (role,) in roles:
         _grant_access(db, role)
-
-
-ROLE_AND_CITUS = (
-    "{}: --role and --distribute can't be combined: Citus doesn't tell its workers which bank a role may see. "
-    "Omit one of them"
-)
 
 
 def grant_on_new_table(db: Connection, table: str) -> None:
@@ -427,24 +421,48 @@ def _check_role(database: Database, db: Connection, role: str) -> None:
         )
 
 
-def distribute(database: Database) -> list[str]:
+def distribute(database: Database, shards: int | None = None) -> list[str]:
     """Distribute the tables over the machines of a Citus cluster. May be interrupted and repeated.
+
+    Args:
+        database: the coordinator.
+        shards: how many parts each table gets, which is the greatest number of machines; Citus's default if None.
 
     Returns:
         The statements that were run.
 
     Raises:
         StoreUnavailable: there is no Citus.
-        ConfigError: a role is restricted to one bank at a time.
+        ConfigError: the tables are distributed already, in another number of shards.
     """
     with database.dedicated_connection() as db:
         if not _fetch_value(db, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'"):
             raise StoreUnavailable(
                 f"{database.display_url} has no Citus; install it there with: CREATE EXTENSION citus"
             )
-        if _fetch_value(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):
-            raise ConfigError(ROLE_AND_CITUS.format(database.display_url))
-        return [*_distribute_tables(db), *_truncate_local_rows(db)]
+        if shards is not None:
+            _check_shards(database, db, shards)
+        return [*_distribute_tables(db, shards), *_replicate_version(db), *_truncate_local_rows(db)]
+
+
+def _check_shards(database: Database, db: Connection, shards: int) -> None:
+    """Check that the tables have this number of shards if they are distributed."""
+    if "bank" not in distributed_tables(db):
+        return
+    present = _fetch_value(db, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'everthread.bank'::regclass")
+    if present != shards:
+        raise ConfigError(
+            f"--shards is {shards}, but the tables of {database.display_url} have {present} shards each. Omit it, or "
+            "distribute the tables of an empty database and copy the banks with: everthread move"
+        )
+
+
+def _replicate_version(db: Connection) -> list[str]:
+    """Copy the table of migrations to every server; return the statement, if it wasn't copied yet."""
+    if "migration" in distributed_tables(db):
+        return []
+    db.execute(REPLICATED)
+    return [REPLICATED]
 
 
 def _truncate_local_rows(db: Connection) -> list[str]:
@@ -461,19 +479,21 @@ def _truncate_local_rows(db: Connection) -> list[str]:
     return statements
 
 
-def _distribute_tables(db: Connection) -> list[str]:
+def _distribute_tables(db: Connection, shards: int | None = None) -> list[str]:
     """Distribute the existing tables that are not distributed yet; return the statements."""
     distributed = distributed_tables(db)
     existing = {name for (name,) in db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'everthread'")}
     tables = zip(TABLES, DISTRIBUTED, strict=True)
     statements = [statement for table, statement in tables if table in existing and table not in distributed]
+    if shards is not None and DISTRIBUTED[0] in statements:
+        statements[0] = f"{DISTRIBUTED[0][:-1]}, shard_count => {shards:d})"
     for statement in statements:
         db.execute(statement)
     return statements
 
 
 def distributed_tables(db: Connection) -> set[str]:
-    """Return the tables that Citus distributes."""
+    """Return the tables that Citus distributes or replicates."""
     if not _fetch_value(db, "SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
         return set()
     rows = db.execute(

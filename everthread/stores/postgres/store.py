@@ -311,7 +311,7 @@ class PostgresStore(Store):
 
         receipt, tables = self._write(bank, write, was_committed)
         self._checked_banks.discard(bank)
-        self._vacuum.schedule(tables, whole_bank=scope == "bank")
+        self._vacuum.schedule(bank, tables, whole_bank=scope == "bank")
         return receipt
 
     def receipts(self, bank: str) -> list[Receipt]:
@@ -408,7 +408,7 @@ class PostgresStore(Store):
             lambda db: units.forget_chain(db, bank, kind, number),
             lambda db, forgotten: units.is_gone(db, bank, kind, forgotten[0]),
         )
-        self._vacuum.schedule(tables, whole_bank=False)
+        self._vacuum.schedule(bank, tables, whole_bank=False)
         return ids
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
@@ -422,7 +422,7 @@ class PostgresStore(Store):
 
         is_replaced = self._write(bank, write, was_committed) is not None
         if is_replaced and replacement.forgets:
-            self._vacuum.schedule(["unit", "unit_vector", "line"], whole_bank=False)
+            self._vacuum.schedule(bank, ["unit", "unit_vector", "line"], whole_bank=False)
         return is_replaced
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:

@@ -51,13 +51,14 @@ def read_with_texts(
     db: Connection, bank: str, model: str, scheme: str, seqs: Seqs
 ) -> list[tuple[int, str, bytes | None]]:
     """Return seqs, texts and codes of those of these lines (ascending) that are neither retracted nor wordless."""
-    # A lookup for each line, because the join of both tables takes six times as long; see also rows.get_texts.
+    # A lookup for each line, because the join of both tables takes six times as long; see also rows.get_texts. Its bank
+    # is not line.bank_id, so that Citus sees that all rows are on one worker.
     codes = f"""SELECT data FROM everthread.token_code AS code
-        WHERE code.bank_id = line.bank_id AND code.scheme = {_SELECT_SCHEME} AND code.seq = line.seq"""
+        WHERE code.bank_id = %s AND code.scheme = {_SELECT_SCHEME} AND code.seq = line.seq"""
     query = f"""SELECT seq, text, ({codes}) FROM everthread.line WHERE bank_id = %s AND gist IS NOT NULL
         AND seq BETWEEN %s AND %s AND seq = ANY(%s::bigint[])"""
     first, last = (int(seq) for seq in seqs[[0, -1]])
-    values = (bank, model, scheme, bank, first, last, array_literal(seqs))
+    values = (bank, bank, model, scheme, bank, first, last, array_literal(seqs))
     return db.execute(query, values, binary=True).fetchall()
 
 

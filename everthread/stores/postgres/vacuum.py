@@ -29,6 +29,9 @@ SCRUB_RETRIES = 4  # of all rewrites together, in 7.5 s; transactions of autovac
 CATALOGS = ("pg_catalog.pg_statistic", "pg_catalog.pg_index")  # statistics and conditions contain ids of banks
 
 
+Due = dict[tuple[str, str], bool]  # table and bank of deleted rows -> whether all rows of the bank were deleted
+
+
 class Vacuum:
     """Frees the pages of forgotten rows: immediately, but at most once per `PAUSE_S`.
 
@@ -38,19 +41,21 @@ class Vacuum:
 
     def __init__(self, database: Database, pause_s: float = PAUSE_S) -> None:
         self._server, self._pause = database, pause_s
-        self._due: dict[str, bool] = {}  # table -> whether a whole bank was deleted from it
+        self._due: Due = {}
         self._next = 0.0
         self._lock = Lock()
 
-    def schedule(self, tables: Collection[str], whole_bank: bool) -> None:
+    def schedule(self, bank: str, tables: Collection[str], whole_bank: bool) -> None:
         """Schedule tables from which rows were deleted, and vacuum them unless one ran within the pause.
 
         Args:
+            bank: the bank of the rows.
             tables: their names.
-            whole_bank: all rows of a bank were deleted.
+            whole_bank: all rows of the bank were deleted.
         """
         with self._lock:
-            self._due |= {table: whole_bank or self._due.get(table, False) for table in tables}
+            for table in tables:
+                self._due[table, bank] = whole_bank or self._due.get((table, bank), False)
             waiting = time.monotonic() < self._next
         if not waiting:
             self.run()
@@ -74,17 +79,48 @@ class Vacuum:
             )
 
 
-def _vacuum(db: Connection, due: dict[str, bool]) -> list[str]:
+def _vacuum(db: Connection, due: Due) -> list[str]:
     """Vacuum tables; return descriptions of what could not be freed.
 
     After the deletion of a bank the statistics are computed again, because they may contain its id. Postgres retains
     the statistics of a table that is now empty; they are cleared (possible since version 18).
     """
     left = _collect_notices(db)
-    for table, bank in due.items():
-        analyse = ", ANALYZE) everthread.{} (bank_id)" if bank else ") everthread.{}"
-        db.execute(f"VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED, VERBOSE{analyse.format(table)}")
-    return left + _clear_statistics(db, [table for table, bank in due.items() if bank])
+    cleared = list(dict.fromkeys(table for (table, _), whole_bank in due.items() if whole_bank))
+    if distributed_tables(db):
+        left += _vacuum_shards(db, due)
+    else:
+        for table in dict.fromkeys(table for table, _ in due):
+            db.execute(_vacuum_command(table, table in cleared))
+    return left + _clear_statistics(db, cleared)
+
+
+def _vacuum_command(table: str, whole_bank: bool) -> str:
+    analyse = ", ANALYZE) everthread.{} (bank_id)" if whole_bank else ") everthread.{}"
+    return f"VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED, VERBOSE{analyse.format(table)}"
+
+
+def _vacuum_shards(db: Connection, due: Due) -> list[str]:
+    """Vacuum the shards of banks, each on the worker of its bank; return descriptions of errors.
+
+    A VACUUM of the table would be one of all its shards on all workers.
+    """
+    tables, banks = zip(*due, strict=True)
+    shards = db.execute(
+        """SELECT nodename, nodeport, due.name || '_' || shardid, bool_or(whole_bank)
+           FROM unnest(%s::text[], %s::text[], %s::bool[]) AS due (name, bank, whole_bank)
+           JOIN pg_dist_placement
+           ON shardid = get_shard_id_for_distribution_column(('everthread.' || due.name)::regclass, due.bank)
+           JOIN pg_dist_node USING (groupid) WHERE noderole = 'primary' GROUP BY 1, 2, 3""",
+        (list(tables), list(banks), list(due.values())),
+    ).fetchall()
+    commands = [_vacuum_command(name, whole_bank) for _, _, name, whole_bank in shards]
+    rows = db.execute(
+        """SELECT node_name, result FROM master_run_on_worker(%s::text[], %s::int[], %s::text[], false)
+           WHERE NOT success""",
+        ([host for host, *_ in shards], [port for _, port, *_ in shards], commands),
+    )
+    return [f"server {host} of the cluster: {result}" for host, result in rows]
 
 
 def _clear_statistics(db: Connection, tables: Sequence[str]) -> list[str]:
@@ -94,7 +130,7 @@ def _clear_statistics(db: Connection, tables: Sequence[str]) -> list[str]:
     return _run_on_all_nodes(
         db,
         f"""SELECT pg_clear_attribute_stats('everthread', relname::text, 'bank_id', false) FROM pg_class
-            WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r' AND reltuples = 0
+            WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r' AND reltuples <= 0
             AND relname ~ '^({"|".join(tables)})(_[0-9]+)?$'""",
     )
 

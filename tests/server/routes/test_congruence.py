@@ -76,8 +76,8 @@ REQUESTS: list[tuple[str, str, Any]] = [
 
 
 @pytest.fixture
-def stores(database: str, tmp_path: Path) -> Iterator[list[Store]]:
-    stores: list[Store] = [SQLiteStore(tmp_path), PostgresStore(database)]
+def stores(any_database: str, tmp_path: Path) -> Iterator[list[Store]]:
+    stores: list[Store] = [SQLiteStore(tmp_path), PostgresStore(any_database)]
     yield stores
     for store in stores:
         store.close()

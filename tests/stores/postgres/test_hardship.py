@@ -17,12 +17,13 @@ from typing import TypeVar
 import psycopg
 import pytest
 from hardship import PATIENCE, crowd, forked, postgres
+from hardship.citus import FUNCTIONS, Citus
 from hardship.proxy import Pooler, Proxy
 
 from everthread import Memory, NewLine
 from everthread.errors import BadLine, NotFound, StoreUnavailable
 from everthread.stores.base import UnitReplacement
-from everthread.stores.postgres import line_removal
+from everthread.stores.postgres import line_removal, schema
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
@@ -147,9 +148,16 @@ def test_a_line_lost_in_a_crash_is_not_confused_with_another_of_its_number(own: 
 # ------------------------------------------------------------- an acknowledgement that is lost
 
 
-@pytest.fixture
-def proxy(store: PostgresStore) -> Iterator[Proxy]:
-    with Proxy(url_of(store)) as between:
+@pytest.fixture(params=[Proxy, Citus])
+def proxy(request: pytest.FixtureRequest, store: PostgresStore) -> Iterator[Proxy]:
+    """Yield a server that loses its client at a COMMIT, or one with Citus, which loses a worker then."""
+    url = url_of(store)
+    if request.param is Citus:
+        schema.migrate(Database(url))
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(FUNCTIONS.encode())
+        schema.distribute(Database(url))
+    with request.param(url) as between:
         yield between
 
 
@@ -242,6 +250,53 @@ def test_forgetting_writes_one_receipt_if_its_acknowledgement_is_lost(
         memory.forget(seq=1)
 
 
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_retraction_whose_acknowledgement_is_lost_is_made_once(
+    proxy: Proxy, proxied: PostgresStore, heard: bool
+) -> None:
+    memory = opened(proxied)
+    proxy.set(lambda: heard)
+    assert memory.retract(1).retracted_at is not None
+    assert proxy.fault is None
+    assert (memory.stats().lines, memory.stats().retracted) == (0, 1)
+    assert proxied.check("alice") == []
+
+
+@pytest.mark.parametrize("proxy", [Citus], indirect=True)
+def test_a_worker_that_is_gone_for_good_leaves_the_commit_unknown(proxy: Proxy, store: PostgresStore) -> None:
+    hasty = PostgresStore(proxy.url, max_connections=1, timeout_s=1)
+    memory = opened(hasty)
+    memory.observe("Hello.")
+
+    def heard_and_gone() -> bool:
+        proxy.set(heard_and_gone)
+        return True
+
+    proxy.set(heard_and_gone)
+    with pytest.raises(StoreUnavailable, match=r"could not commit transaction for shard .* may or may not be stored"):
+        memory.observe("Is anybody there?", key="k1")
+    hasty.close()
+    assert texts(opened(store)) == ["Hello.", "Is anybody there?"]
+
+
+def test_a_worker_lost_during_a_statement_is_waited_for(store: PostgresStore) -> None:
+    memory = opened(store)
+    memory.observe("Hello.")
+    with store.database.dedicated_connection() as db:
+        db.execute("CREATE SEQUENCE tries")
+        db.execute(
+            """CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+               IF nextval('tries') < 3 THEN RAISE 'server closed the connection unexpectedly' USING ERRCODE = 'XX000';
+               END IF; RETURN NEW; END $$"""
+        )
+        db.execute("CREATE TRIGGER lose BEFORE INSERT ON everthread.line FOR EACH ROW EXECUTE FUNCTION lose()")
+    assert memory.observe("Is anybody there?").seq == 2
+    with store.database.dedicated_connection() as db:
+        assert db.execute("SELECT last_value FROM tries").fetchone() == (3,)
+    assert store.check("alice") == []
+
+
+@pytest.mark.parametrize("proxy", [Proxy], indirect=True)
 @pytest.mark.usefixtures("proxied")
 def test_a_lost_commit_on_a_stopped_server_is_reported_as_unknown(proxy: Proxy, store: PostgresStore) -> None:
     hasty = PostgresStore(proxy.url, max_connections=1, timeout_s=2)

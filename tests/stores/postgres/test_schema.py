@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Literal
+from pathlib import Path
+from typing import IO, Literal
 
 import psycopg
 import pytest
@@ -295,7 +296,7 @@ def test_an_interrupted_distribution_is_continued(spread: str) -> None:
         schema.distribute(Database(spread))
     run(spread, "ALTER TABLE pg_dist_partition DROP CONSTRAINT pg_dist_partition_logicalrelid_check")
     done = schema.TABLES.index("speaker")
-    assert schema.distribute(Database(spread)) == list(schema.DISTRIBUTED[done:])
+    assert schema.distribute(Database(spread)) == [*schema.DISTRIBUTED[done:], schema.REPLICATED]
     assert schema.distribute(Database(spread)) == []
 
 
@@ -309,21 +310,23 @@ def test_tables_of_later_migrations_are_distributed_before_their_foreign_keys_ex
         run(
             url,
             """CREATE OR REPLACE FUNCTION public.create_distributed_table(what regclass, by text,
-               colocate_with text DEFAULT 'default') RETURNS void LANGUAGE sql AS 'INSERT INTO
-               public.pg_dist_partition SELECT what, count(*) FROM pg_constraint
+               colocate_with text DEFAULT 'default', shard_count int DEFAULT 32) RETURNS void LANGUAGE sql AS '
+               INSERT INTO public.pg_dist_partition SELECT what, count(*) FROM pg_constraint
                WHERE contype = ''f'' AND conrelid = what'""",
         )
-        assert len(schema.distribute(Database(url))) == 10
+        assert len(schema.distribute(Database(url))) == 11
     assert schema.migrate(Database(url)) == 4
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
     spread = {name.partition(".")[2]: keys for name, keys in rows}
-    assert spread.keys() == set(schema.TABLES)
+    assert spread.keys() == {*schema.TABLES, "migration"}
     assert [spread[table] for table in schema.TABLES[10:]] == [0] * 6
 
 
 @pytest.mark.parametrize("first", ["secure", "distribute"])
-def test_a_role_of_one_bank_and_distributed_tables_exclude_each_other(postgres_server: str, first: str) -> None:
+def test_a_role_of_one_bank_reads_and_writes_its_bank_in_distributed_tables(
+    postgres_server: str, first: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         schema.migrate(Database(url))
         run(url, FUNCTIONS)
@@ -331,11 +334,32 @@ def test_a_role_of_one_bank_and_distributed_tables_exclude_each_other(postgres_s
             lambda: schema.secure(Database(url), role),
             lambda: schema.distribute(Database(url)),
         ]
-        if first == "distribute":
-            calls.reverse()
-        calls[0]()
-        with pytest.raises(ConfigError, match="--role and --distribute can't be combined"):
-            calls[1]()
+        for call in calls if first == "secure" else reversed(calls):
+            call()
+        with Citus(postgres.build_url(url, user=role, password=SECRET)) as citus:
+            for bank in ("alice", "bob"):
+                with opened(citus.url, bank) as memory:
+                    memory.observe_many([NewLine(f"The ferry of {bank}."), NewLine("The kettle.")])
+                    assert [hit.text for hit in memory.recall("ferry")][:1] == [f"The ferry of {bank}."]
+                    assert memory.forget(seq=2).lines == 1
+                    assert len(memory.store.receipts(bank)) == 1
+                    assert memory.store.check(bank) == []
+                    assert memory.store.banks() == ["alice", "bob"][: 1 + (bank == "bob")]
+                    memory.store.close()
+            server = Database(citus.url)
+            with server.read_transaction("bob") as db:
+                assert db.execute("SELECT text FROM everthread.line").fetchall() == [("The ferry of bob.",)]
+            server.close()
+    assert caplog.records == []
+
+
+def test_the_number_of_shards_is_chosen_once(spread: str) -> None:
+    made = schema.distribute(Database(spread), 64)
+    assert made[0] == "SELECT create_distributed_table('everthread.bank', 'bank_id', shard_count => 64)"
+    assert made[1:-1] == list(schema.DISTRIBUTED[1:])
+    assert schema.distribute(Database(spread), 64) == schema.distribute(Database(spread)) == []
+    with pytest.raises(ConfigError, match=r"--shards is 128, but the tables of .* have 64 shards each. Omit it, or"):
+        schema.distribute(Database(spread), 128)
 
 
 @pytest.fixture
@@ -354,10 +378,40 @@ def test_tables_are_created_and_migrated_by_statements_that_citus_accepts(
             use_version(changed, 1)
             assert schema.migrate(Database(citus.url)) == 1
             run(url, FUNCTIONS)
-            assert len(schema.distribute(Database(citus.url))) == 10
+            assert len(schema.distribute(Database(citus.url))) == 11
         assert schema.migrate(Database(citus.url)) == 4
         with psycopg.connect(url) as db:
-            assert schema.distributed_tables(db) == set(schema.TABLES)
+            assert schema.distributed_tables(db) == {*schema.TABLES, "migration"}
+
+
+def read_settings(url: str, bank: str, trace: IO[bytes]) -> tuple[object, ...]:
+    """Return the settings of a transaction, and how often its start waits for the server."""
+    server = Database(url, max_connections=1, check=schema.VERSION_CHECK)
+    with server._get_pool().connection() as db:
+        db.pgconn.trace(trace.fileno())
+    with server.write_transaction(bank) as db:
+        db.pgconn.untrace()
+        names = ("everthread.bank", "jit", "lock_timeout", "idle_in_transaction_session_timeout", "search_path")
+        settings = [db.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names]
+    server.close()
+    trace.seek(0)
+    return trace.read().count(b"\tSync"), *settings
+
+
+def test_citus_gets_the_settings_in_statements_that_it_passes_on_without_a_further_round_trip(
+    citus: str, postgres_server: str, tmp_path: Path
+) -> None:
+    bank = "Ann's \\ bank"
+    with (
+        postgres.database(postgres_server) as plain,
+        (tmp_path / "a").open("w+b") as a,
+        (tmp_path / "b").open("w+b") as b,
+    ):
+        schema.migrate(Database(plain))
+        waits, *settings = read_settings(citus, bank, a)
+        assert (waits, *settings) == (1, *settings) == read_settings(plain, bank, b)
+        assert b"propagate_set_commands" in (tmp_path / "a").read_bytes()
+        assert b"propagate_set_commands" not in (tmp_path / "b").read_bytes()
 
 
 def test_every_write_locks_its_bank_in_a_way_that_citus_supports(citus: str) -> None:
@@ -398,7 +452,32 @@ def test_local_rows_of_distributed_tables_are_truncated_last_table_first(spread:
     tables = [name.partition(".")[2] for (name,) in rows]
     assert {"bank", "line", "posting", "vector"} <= set(tables)
     assert tables == [table for table in reversed(schema.TABLES) if table in tables]
-    assert len(made) == len(schema.TABLES) + len(tables)
+    assert len(made) == len(schema.TABLES) + 1 + len(tables)
+
+
+def test_a_forgetting_vacuums_the_shards_of_its_bank_alone(spread: str, caplog: pytest.LogCaptureFixture) -> None:
+    schema.distribute(Database(spread))
+    run(spread, "INSERT INTO failing VALUES ('%everthread.vector_%')")
+    store = PostgresStore(spread)
+    for bank in ("alice", "bob"):
+        with Memory.open(bank, store=store, embedder=HashEmbedder()) as memory:
+            memory.observe("The ferry is late.")
+            memory.forget(seq=1)
+    store.close()
+    with psycopg.connect(spread) as db:
+        rows = db.execute("SELECT command, host FROM asked ORDER BY number").fetchall()
+        count = "SELECT sum(vacuum_count) FROM pg_stat_user_tables WHERE schemaname = 'everthread'"
+        assert db.execute(count).fetchone() == (0,)
+    options = "VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED, VERBOSE)"
+    for shard, commands in (("102000", rows[: len(rows) // 2]), ("102001", rows[len(rows) // 2 :])):
+        assert {f"{options} everthread.{table}_{shard}" for table in ("line", "posting", "vector")} <= dict(
+            commands
+        ).keys()
+        assert all(command.endswith(f"_{shard}") and host == "worker:5433" for command, host in commands)
+    (first, second) = (record.getMessage() for record in caplog.records)
+    assert first == second
+    assert "not all of their pages are freed" in first
+    assert "server worker of the cluster: cancelled" in first
 
 
 def test_forgotten_rows_are_cleared_on_every_server(spread: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -409,10 +488,10 @@ def test_forgotten_rows_are_cleared_on_every_server(spread: str, caplog: pytest.
         left = vacuum.scrub(Database(spread))
     assert left == ["server 2 of the cluster: must be superuser"]
     with psycopg.connect(spread) as db:
-        asked = [command for (command,) in db.execute("SELECT command FROM asked ORDER BY number")]
+        asked = [c for (c,) in db.execute("SELECT command FROM asked WHERE host IS NULL ORDER BY number")]
         clearing = asked[0]
         db.execute("CREATE TABLE everthread.line_102008 (bank_id text)")  # the name of an empty shard
-        cleared = db.execute(clearing.replace("reltuples = 0", "true").encode()).rowcount
+        cleared = db.execute(clearing.replace("reltuples <= 0", "true").encode()).rowcount
     assert cleared == len(schema.TABLES) + 1
     catalogs = [f"VACUUM (FULL, VERBOSE) {catalog}" for catalog in vacuum.CATALOGS]
     assert asked == [clearing, clearing, *catalogs, "CHECKPOINT"]

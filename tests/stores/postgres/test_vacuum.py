@@ -157,7 +157,7 @@ def test_a_process_vacuums_immediately_but_not_again_within_the_pause(url: str, 
     assert vacuum_counts(url)["line"] == 2
     quick = vacuum.Vacuum(store.database, pause_s=0)
     for _ in range(3):
-        quick.schedule(["line"], whole_bank=False)
+        quick.schedule("alice", ["line"], whole_bank=False)
     assert vacuum_counts(url)["line"] == 5
 
 
@@ -199,7 +199,7 @@ def test_rows_that_a_transaction_may_still_read_are_reported(
 
 def test_a_server_that_stops_after_the_deletion_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     gone = vacuum.Vacuum(Database("postgresql://ann@/db?host=/nowhere"))
-    gone.schedule(["line"], whole_bank=False)
+    gone.schedule("alice", ["line"], whole_bank=False)
     (record,) = caplog.records
     assert "can't be reached" in record.getMessage()
 
