@@ -20,7 +20,7 @@ LOOK_BACK_CHARS = 16  # before a full stop, for the word that it ends
 _LISTS = load_word_lists(__file__)
 _NEVER_LAST: frozenset[str] = frozenset(word for lists in _LISTS.values() for word in lists["never_last"])
 _OFTEN_LAST: frozenset[str] = frozenset(word for lists in _LISTS.values() for word in lists["often_last"])
-_NUMBERED = re.compile(rf"\s+(?:{alternation(_LISTS['de']['numbered'])})\b|\s+(?-i:[a-zäöü])", re.IGNORECASE)
+_NUMBERED = re.compile(rf"\s+(?:{alternation(_LISTS['de']['numbered'])})\b", re.IGNORECASE)
 _WORD_LETTER = re.compile(rf"[^\W{UNSPACED}]")
 _CUT_WORD = re.compile(rf"(?<![^\W{UNSPACED}])[^\W{UNSPACED}]++$")
 
