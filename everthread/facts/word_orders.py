@@ -8,8 +8,8 @@ In German the verb is second ("ich wohne in Köln"), may be before its subject (
 - `done`: the rest of the verb ("gezogen"), which then ends the clause.
 
 The table `orders` of the grammar has templates of them, in which {verb} is any form of the verb and {past} is `done`
-alone. The templates `subject` add forms to the pattern. The templates `unsaid` (with {me}), `inverted` and `fronted` ("in
-Köln wohne ich") make further patterns.
+alone. The templates `subject` add forms to the pattern. The templates `unsaid` (with {me}), `inverted` and `fronted`
+("in Köln wohne ich") make further patterns.
 """
 
 from __future__ import annotations

@@ -61,7 +61,6 @@ STATED = {
     "llevo tres años viviendo en Bilbao": "Nora | home | Bilbao | 2021",
     "acabo de mudarme a murcia con mi novio": "Nora | home | murcia",
     "mi hermana ana vive en vigo": "Nora | sister | ana; ana | home | vigo",
-    "he dejado de comer carne porque no me gusta": "Nora | diet | no carne",
     "me han contratado en Zara": "Nora | employer | Zara",
     "我家有只猫叫米米": "Nora | pet | 米米; 米米 | kind | 猫",
     "坐标成都": "Nora | home | 成都",
