@@ -8,7 +8,8 @@ The engine (`rules`) knows no language. In a template
   before the last; with `+`, any of the two may be before each;
 - a space is any white space, `'` an apostrophe that people leave out, and `’` one that they don't.
 
-All else is a regular expression, case-insensitive, whose repetitions must be bounded.
+All else is a regular expression, case-insensitive, whose repetitions must be bounded. `word_orders` writes forms from
+the clauses of a pattern.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from everthread.facts.character_variants import add_variants
+from everthread.facts.word_orders import derive_orders
 from everthread.text.word_lists import alternation
 
 FOLDER = Path(__file__).parent / "patterns"
@@ -248,6 +250,8 @@ def load_grammar(language: str, *, lowercase: bool = False) -> Grammar | None:
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     if "variants" in table:
         table = add_variants(table, dict(table["variants"].split()))
+    if "orders" in table:
+        table = derive_orders(table)
     return _Builder(table, lowercase).build()
 
 

@@ -136,12 +136,27 @@ def _find_start(text: str, language: str, moment: datetime) -> datetime | None:
         is_before = match.groupdict().get("last_year") is not None or month > moment.month
         year = moment.year - is_before
         return datetime(year, month, 1, tzinfo=moment.tzinfo)
+    if re.fullmatch(lists["this_year"], text, re.IGNORECASE):
+        return datetime(moment.year, 1, 1, tzinfo=moment.tzinfo)
     grammar = load_grammar(language)
     if grammar is None:
         return None
-    told = find_moment((*grammar.since, *grammar.at), lambda expression: expression.search(text))
+    told = _period(language).fullmatch(text) or find_moment(
+        (*grammar.since, *grammar.at), lambda expression: expression.search(text)
+    )
     start = None if told is None else read_told_moment(told, moment, grammar)
     return None if start is None else read_moment(start, moment.tzinfo)
+
+
+@cache
+def _period(language: str) -> re.Pattern[str]:
+    """Return the form of a time that ends now ("in the last two months")."""
+    grammar = load_grammar(language)
+    assert grammar is not None
+    units = f"{alternation(sorted(grammar.units, key=len, reverse=True))})"
+    counts = "|".join(sorted(grammar.counts, key=len, reverse=True))
+    words = {"count": rf"(?P<count>\d{{1,2}}|{counts})", "unit": f"(?P<unit>{units}", "step": f"(?P<step>{units}"}
+    return re.compile(_LISTS[language]["period"].format(**words), re.IGNORECASE)
 
 
 @cache

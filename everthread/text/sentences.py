@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from everthread.text.analyzer import UNSPACED
 from everthread.text.formatting import GAP_MARK
 from everthread.text.tokens import estimate_tokens
-from everthread.text.word_lists import load_word_lists
+from everthread.text.word_lists import alternation, load_word_lists
 
 _END = re.compile(r"""(?P<spaced>(?<![.!?…])[.!?…]+["'”’)\]»]*)(?=\s)|[。！？]+…*["'”’」』）]*|……["'”’」』）]*""")
 _BULLET = re.compile(r"^\s*(?:[-*•–]\s+)+")
 _LAST_WORD = re.compile(r"(?<![^\W_])(?<![^\W_]\.)[^\W_]++(?:\.[^\W_]++)*+$")
 LOOK_BACK_CHARS = 16  # before a full stop, for the word that it ends
-_EN = load_word_lists(__file__)["en"]
-_NEVER_LAST: frozenset[str] = frozenset(_EN["never_last"])
-_OFTEN_LAST: frozenset[str] = frozenset(_EN["often_last"])
+_LISTS = load_word_lists(__file__)
+_NEVER_LAST: frozenset[str] = frozenset(word for lists in _LISTS.values() for word in lists["never_last"])
+_OFTEN_LAST: frozenset[str] = frozenset(word for lists in _LISTS.values() for word in lists["often_last"])
+_NUMBERED = re.compile(rf"\s+(?:{alternation(_LISTS['de']['numbered'])})\b", re.IGNORECASE)
 _WORD_LETTER = re.compile(rf"[^\W{UNSPACED}]")
 _CUT_WORD = re.compile(rf"(?<![^\W{UNSPACED}])[^\W{UNSPACED}]++$")
 
@@ -51,8 +52,9 @@ def _is_sentence_end(row: str, start: int, mark_start: int, mark: str, mark_end:
     if word in _OFTEN_LAST:
         return not next_character.islower()
     numbers_a_list = word.isdigit() and row[start:mark_start].strip() == word
+    is_ordinal = word.isdigit() and len(word) <= 2 and _NUMBERED.match(row, mark_end) is not None  # "am 3. Mai"
     initial = len(word) == 1 and word.isalpha() and word != "i"
-    return not (word in _NEVER_LAST or numbers_a_list or initial)
+    return not (word in _NEVER_LAST or numbers_a_list or is_ordinal or initial)
 
 
 def prefix_length(text: str, limit: int) -> int:
