@@ -52,10 +52,7 @@ def learn_names(
     Returns:
         The speakers by folded name.
     """
-    if len(speakers) < 2:
-        return {}
-    last = split_messages(question[:MAX_QUERY_CHARS], speakers)[-1]
-    names = islice(_find_unknown_names(last, speakers), MAX_NAMES)
+    names = find_unknown_names(question, speakers)
     owners = {normalize(name): _read_owner(store, bank, name, speakers, visible) for name in names}
     return {name: owner for name, owner in owners.items() if owner is not None}
 
@@ -92,6 +89,14 @@ def find_owner(name: str, uses: Iterable[tuple[Line, Line | None]], speakers: Se
     (owner, count), *others = [*votes.most_common(2), ("", 0)]
     is_clear = count >= max(MIN_VOTES, MIN_SHARE * total) and all(LEAST_RATIO * other <= count for _, other in others)
     return owner if is_clear and owner in speakers else None
+
+
+def find_unknown_names(question: str, speakers: Sequence[str]) -> list[str]:
+    """Return the names in a question, or in the last message of a dialogue, that `learn_names` looks up."""
+    if len(speakers) < 2:
+        return []
+    last = split_messages(question[:MAX_QUERY_CHARS], speakers)[-1]
+    return list(islice(_find_unknown_names(last, speakers), MAX_NAMES))
 
 
 def _find_unknown_names(question: str, speakers: Sequence[str]) -> Iterator[str]:

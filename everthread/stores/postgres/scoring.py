@@ -1,0 +1,78 @@
+"""Reads the columns of lines and sessions by which lines are scored."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from everthread.stores.arrays import is_member, take_records
+from everthread.stores.base import LINE_DTYPE, ScoringRows
+from everthread.stores.postgres.arrays import IS_IN, SeqArray, read_array, read_bytes
+from everthread.stores.postgres.connections import Connection, Cursor
+from everthread.stores.postgres.filters import seq_bitmap
+from everthread.types import Seqs
+
+_FROM_SESSION = "FROM everthread.session WHERE bank_id = %s"
+_OF_SESSION = f"SELECT number, first_seq, last_seq, terms {_FROM_SESSION}"
+
+
+def read_rows(db: Connection, bank: str, seqs: Seqs, within: Seqs | None) -> ScoringRows:
+    """Return the columns of lines (ascending) and of their sessions; see `stores.base.TermIndex.scoring_rows`."""
+    wanted = SeqArray(seqs if within is None else seqs[is_member(seqs, within)])
+    # Each session is looked up by its key; see rows.LINES_BY_SEQ.
+    values: tuple[object, ...] = (bank,)
+    talk = f"({_OF_SESSION} AND number = used.session LIMIT 1)"
+    if within is not None:
+        condition, mask = seq_bitmap(within)
+        talk, values = (
+            f"""(SELECT used.session, min(seq), max(seq), sum(length)::bigint FROM everthread.line
+                WHERE bank_id = %s AND session = used.session AND gist IS NOT NULL {condition})""",
+            (bank, *mask),
+        )
+    db.execute("SET LOCAL enable_sort = off")  # forces the ordered primary key
+    found = db.execute(
+        f"""WITH found AS MATERIALIZED (SELECT gist, session FROM everthread.line
+                WHERE bank_id = %s AND seq {IS_IN} AND gist IS NOT NULL ORDER BY seq)
+            SELECT (SELECT string_agg(gist, ''::bytea) FROM found),
+                (SELECT array_agg(ARRAY[number, first, last, terms]) FROM (SELECT DISTINCT session FROM found) AS used,
+                    LATERAL {talk} AS talk (number, first, last, terms))""",
+        (bank, wanted, *values),
+        binary=True,
+    )
+    db.execute("SET LOCAL enable_sort = on")
+    lines = _parse_lines(found)
+    sessions = read_array(found, 1, "i8").reshape(-1, 4)
+    return ScoringRows(lines, sessions[np.argsort(sessions[:, 0])])
+
+
+def send_all_rows(db: Connection, bank: str, most: int) -> tuple[Cursor, Cursor]:
+    """Send the queries of all lines and sessions of a bank, if it has numbered at most this many lines."""
+    is_small = "(SELECT last_seq <= %s FROM everthread.bank WHERE bank_id = %s)"
+    packed = db.execute(
+        f"""SELECT string_agg(gist, ''::bytea ORDER BY seq) FROM everthread.line
+            WHERE bank_id = %s AND gist IS NOT NULL AND {is_small}""",
+        (bank, most, bank),
+        binary=True,
+    )
+    numbers = (
+        f"SELECT array_agg(ARRAY[number, first_seq, last_seq, terms] ORDER BY number) {_FROM_SESSION} AND {is_small}"
+    )
+    return packed, db.execute(numbers, (bank, most, bank), binary=True)
+
+
+def parse_rows(packed: Cursor, sessions: Cursor) -> ScoringRows:
+    """Return the columns of all lines and sessions that were read."""
+    lines = _parse_lines(packed)
+    return ScoringRows(lines, read_array(sessions, 0, "i8").reshape(-1, 4))
+
+
+def select_rows(rows: ScoringRows, seqs: Seqs) -> ScoringRows:
+    """Return the columns of some lines (ascending) and of their sessions."""
+    lines = rows.lines
+    if len(seqs) < len(lines):
+        lines = take_records(lines, np.flatnonzero(is_member(rows.seq, seqs)))
+    is_used = is_member(rows.sessions[:, 0], np.unique(lines["session"]).astype(np.int64))
+    return ScoringRows(lines, rows.sessions[is_used])
+
+
+def _parse_lines(packed: Cursor) -> np.typing.NDArray[np.void]:
+    return np.frombuffer(read_bytes(packed, 0) or b"", LINE_DTYPE)
