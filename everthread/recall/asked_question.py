@@ -13,8 +13,11 @@ from datetime import datetime
 from everthread.embedders.embedded import EmbeddedQuestion
 from everthread.embedders.encoder import Encoder
 from everthread.recall.candidates import MAX_EXHAUSTIVE_LINES, MAX_POSTINGS, lookup_terms, max_terms
+from everthread.recall.learned_names import find_owners, find_unknown_names
 from everthread.recall.query_parsing import ParsedQuery, parse_query
+from everthread.stores.base import CorpusStats, Store
 from everthread.stores.look import Expected
+from everthread.types import Seqs
 
 
 class NotEmbedded(Exception):
@@ -47,6 +50,8 @@ class AskedQuestion:
         self.clock = clock
         self._text, self._encoder = text, encoder
         self._parsed: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], ParsedQuery] = {}
+        self._unknown: dict[tuple[str, ...], list[str]] = {}
+        self._owners: dict[CorpusStats, dict[str, str]] = {}
         self._embedded: dict[str, EmbeddedQuestion | None] = {}
 
     def parse(self, speakers: Sequence[str], learned: Mapping[str, str]) -> ParsedQuery:
@@ -55,6 +60,24 @@ class AskedQuestion:
         if key not in self._parsed:
             self._parsed[key] = parse_query(self._text, speakers, self.clock, learned)
         return self._parsed[key]
+
+    def find_owners(self, store: Store, bank: str, corpus: CorpusStats, visible: Seqs | None) -> dict[str, str]:
+        """Find which unknown names in the question are a speaker's, as `learned_names.find_owners` does.
+
+        They are read again only from a bank whose statistics differ: no line can be added, retracted or forgotten
+        without a change of the counts and the last number together.
+        """
+        if corpus not in self._owners or visible is not None:
+            names = self.find_unknown_names(corpus.names)
+            self._owners[corpus] = find_owners(store, bank, names, corpus.names, visible)
+        return self._owners[corpus]
+
+    def find_unknown_names(self, speakers: Sequence[str]) -> list[str]:
+        """Return the names in the question that no speaker has, as `learned_names.find_unknown_names` does."""
+        key = tuple(speakers)
+        if key not in self._unknown:
+            self._unknown[key] = find_unknown_names(self._text, speakers)
+        return self._unknown[key]
 
     def embed(self, parsed: ParsedQuery) -> EmbeddedQuestion | None:
         """Embed the question, unless it is embedded; None while the embedder is down."""

@@ -40,19 +40,25 @@ _END = r"\s*(?:[!?.…:;)]|$|[^\w\s,'’-])"  # also an emoji
 def learn_names(
     store: Store, bank: str, question: str, speakers: Sequence[str], visible: Seqs | None = None
 ) -> dict[str, str]:
-    """Find the names in a question that are a speaker's by the lines of the bank, or by its account.
+    """Find the names in a question that are a speaker's, as `find_owners` does."""
+    return find_owners(store, bank, find_unknown_names(question, speakers), speakers, visible)
+
+
+def find_owners(
+    store: Store, bank: str, names: Sequence[str], speakers: Sequence[str], visible: Seqs | None = None
+) -> dict[str, str]:
+    """Find which names are a speaker's by the lines of the bank, or by its account.
 
     Args:
         store: the store.
         bank: the bank's id.
-        question: the question, or a dialogue that ends with it.
+        names: names that no speaker has (`find_unknown_names`).
         speakers: the names of the bank's speakers.
         visible: the numbers of the lines that are known at the moment of asking, ascending; None: all.
 
     Returns:
         The speakers by folded name.
     """
-    names = find_unknown_names(question, speakers)
     owners = {normalize(name): _read_owner(store, bank, name, speakers, visible) for name in names}
     return {name: owner for name, owner in owners.items() if owner is not None}
 
@@ -92,7 +98,7 @@ def find_owner(name: str, uses: Iterable[tuple[Line, Line | None]], speakers: Se
 
 
 def find_unknown_names(question: str, speakers: Sequence[str]) -> list[str]:
-    """Return the names in a question, or in the last message of a dialogue, that `learn_names` looks up."""
+    """Return the names that no speaker has in a question, or in the last message of a dialogue: the first ones."""
     if len(speakers) < 2:
         return []
     last = split_messages(question[:MAX_QUERY_CHARS], speakers)[-1]

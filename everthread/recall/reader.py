@@ -23,7 +23,7 @@ from everthread.embedders.encoder import Encoder
 from everthread.recall import features, passages, statements, time_overview, token_match, unit_search
 from everthread.recall.asked_question import AskedQuestion, NotEmbedded
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
-from everthread.recall.learned_names import find_unknown_names, learn_names
+from everthread.recall.learned_names import learn_names
 from everthread.recall.query_parsing import ParsedQuery, parse_query
 from everthread.recall.token_match import WeightedTokens
 from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
@@ -166,7 +166,7 @@ class BankReader:
             return ranked, self._drop_hidden(seqs, ranked.result.allowed)
 
         expected = Expected(self.encoder.name, None)
-        if self._last_names and not find_unknown_names(query.text, self._last_names[0]):
+        if self._last_names and not asked.find_unknown_names(self._last_names[0]):
             expected = asked.expect(asked.parse(self._last_names[0], {}), is_filtered)
         while True:
             try:
@@ -204,7 +204,7 @@ class BankReader:
         corpus = store.corpus_stats(self.bank, visible)
         # The clock of this machine is taken for the asker's.
         asked = self._asked or AskedQuestion(query.text, as_of or now().astimezone(), self.encoder)
-        parsed = asked.parse(corpus.names, learn_names(store, self.bank, query.text, corpus.names, visible))
+        parsed = asked.parse(corpus.names, asked.find_owners(store, self.bank, corpus, visible))
         if visible is None:
             self._last_names[:] = [corpus.names]
         embed = partial(asked.embed if self._asked is None else asked.recollect, parsed)

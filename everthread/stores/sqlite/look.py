@@ -19,7 +19,6 @@ class CacheView(BankCache):
 
     def __init__(self, cache: BankCache, db: sqlite3.Connection, expected: Expected) -> None:
         """Take what is expected from the cache, at the beginning of a transaction."""
-        super().__init__()
         self._taken = cache.line_columns(db)
         self._index: DenseIndex | None = None
         if expected.vector is not None:
@@ -32,7 +31,7 @@ class CacheView(BankCache):
     def dense_index(self, db: sqlite3.Connection, model: str, dim: int, exact: bool = False) -> DenseIndex:
         if self._index is not None and self._key == (model, dim):
             return self._index
-        return super().dense_index(db, model, dim, exact)  # of another model: read anew
+        return BankCache().dense_index(db, model, dim, exact)  # of another model: read anew
 
 
 class BankLook(OpenBank):
