@@ -13,8 +13,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -23,7 +24,7 @@ from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.bench.load import open_temporary_bank
-from everthread.bench.speed import OBSERVED_LINES, QUERY_COUNT, Timing, store_synthetic_lines, time_calls
+from everthread.bench.speed import OBSERVED_LINES, QUERY_COUNT, Timing, store_synthetic_lines
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
@@ -72,19 +73,28 @@ def measure_delay(url: str, lines: int, delay_ms: float, embedder: Embedder | st
         raise BadInput(f"lines and the delay must be positive, got {lines} and {delay_ms}")
     bulk, recipe = BulkEmbedder(factory.open_embedder(embedder)), factory.open_recipe("default")
     queries = synthetic.queries(QUERY_COUNT, skip=lines + OBSERVED_LINES)
-    with closing(factory.open_store(url)) as store, open_temporary_bank(store, bulk) as bank:
+    with closing(factory.open_store(url)) as store, open_temporary_bank(store, bulk) as bank, ExitStack() as proxies:
         store_synthetic_lines(bank, lines)
-        timings = [_time_recalls(bank, queries)]
+        memories = [bank]
         for milliseconds in (0.0, delay_ms):
-            with _run_proxy(url, milliseconds) as proxied, closing(factory.open_store(proxied)) as slow:
-                timings.append(_time_recalls(Memory(bank.bank, slow, bulk, recipe), queries))
+            proxied = proxies.enter_context(_run_proxy(url, milliseconds))
+            slow = proxies.enter_context(closing(factory.open_store(proxied)))
+            memories.append(Memory(bank.bank, slow, bulk, recipe))
+        timings = _time_in_turn(memories, queries)
     return DelayResult(lines, delay_ms, *timings)
 
 
-def _time_recalls(bank: Memory, queries: Sequence[str]) -> Timing:
-    for query in queries[:WARM_UP]:
-        bank.recall(query)
-    return time_calls(bank.recall, queries)
+def _time_in_turn(memories: Sequence[Memory], queries: Sequence[str]) -> list[Timing]:
+    """Return the times of each memory's recalls. Each query is asked of all: a busy moment slows all of them."""
+    for memory in memories:
+        for query in queries[:WARM_UP]:
+            memory.recall(query)
+    times: list[list[float]] = [[] for _ in memories]
+    for query, (memory, of_memory) in product(queries, list(zip(memories, times, strict=True))):
+        started_at = time.perf_counter()
+        memory.recall(query)
+        of_memory.append(1000 * (time.perf_counter() - started_at))
+    return list(map(Timing.from_times, times))
 
 
 @contextmanager

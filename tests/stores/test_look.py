@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,9 @@ from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
 from everthread.stores.look import Expected
+from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from everthread.types import Seqs, Vector
 
 NAMES = count()
 NOTHING = Expected("hash", None)
@@ -145,3 +149,17 @@ def test_a_large_bank_is_looked_at_by_its_index(any_store: Store, monkeypatch: p
         ]
 
     assert look(memory, read, expected)[0] == read(any_store)
+
+
+class OwnIndex(SQLiteStore):
+    """Finds the first line alone."""
+
+    def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
+        return np.array([1])
+
+
+def test_a_look_uses_the_index_of_the_store(tmp_path: Path) -> None:
+    with closing(OwnIndex(tmp_path)) as store:
+        vector = np.ones(3, np.float32)
+        found, _ = store.look("own", lambda look: (look.nearest_seqs("own", "hash", vector, 5, None), []), NOTHING)
+        assert found.tolist() == [1]

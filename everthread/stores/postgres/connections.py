@@ -39,6 +39,7 @@ FIXED_PARAMETERS = {"client_encoding": "utf8"}
 # Set per transaction, because a pooler gives the connection to other clients afterwards.
 TRANSACTION_SETTINGS = {
     "jit": "off",  # compiling takes longer than any of our queries
+    "max_parallel_workers_per_gather": "0",  # so does starting other processes
     "lock_timeout": "60s",  # another writer of the same bank may hang
     "idle_in_transaction_session_timeout": "60s",  # a lost client would otherwise lock the bank for hours
 }

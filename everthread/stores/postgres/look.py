@@ -48,7 +48,7 @@ class FirstAnswers:
     @cached_property
     def corpus_stats(self) -> CorpusStats:
         """The statistics of the bank."""
-        return rows.parse_corpus_stats(*self._stats) or CorpusStats(0, 0, 0, 0, 0, ())
+        return rows.parse_corpus_stats(self._stats) or CorpusStats(0, 0, 0, 0, 0, ())
 
     def postings(self, terms: Sequence[str], max_terms: int, limit: int) -> dict[str, Postings] | None:
         """Return the records of terms."""
@@ -71,7 +71,7 @@ class FirstAnswers:
     @cached_property
     def _all_rows(self) -> ScoringRows:
         assert self._rows is not None
-        return scoring.parse_rows(*self._rows)
+        return scoring.parse_rows(self._rows)
 
     def nearest_seqs(self, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs | None:
         """Return the lines of the k nearest vectors, unless the bank has an index of them."""

@@ -201,32 +201,30 @@ def corpus_stats(db: Connection, bank: str, condition: str, values: Sequence[obj
         if condition
         else None
     )
-    if (corpus := parse_corpus_stats(*whole)) is None or counted is None:
+    if (corpus := parse_corpus_stats(whole)) is None or counted is None:
         return corpus
     lines, terms, head_terms, sessions, numbers = counted.fetchone() or (0, 0, 0, 0, None)
     speakers = tuple(speaker for speaker in corpus.speakers if speaker.number in (numbers or ()))
     return CorpusStats(lines, terms, head_terms, sessions, corpus.last_seq, speakers)
 
 
-def send_corpus_stats(db: Connection, bank: str) -> tuple[Cursor, Cursor]:
-    """Send the queries of the statistics of the bank."""
-    counts = db.execute(
+def send_corpus_stats(db: Connection, bank: str) -> Cursor:
+    """Send the query of the statistics of the bank, with a row for each speaker."""
+    return db.execute(
         """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq,
-           retracted FROM everthread.bank WHERE bank_id = %s""",
+           retracted, number, name, role FROM everthread.bank LEFT JOIN everthread.speaker USING (bank_id)
+           WHERE bank_id = %s ORDER BY number""",
         (bank, bank),
     )
-    query = "SELECT number, name, role FROM everthread.speaker WHERE bank_id = %s ORDER BY number"
-    return counts, db.execute(query, (bank,))
 
 
-def parse_corpus_stats(counts: Cursor, speakers: Cursor) -> CorpusStats | None:
+def parse_corpus_stats(sent: Cursor) -> CorpusStats | None:
     """Return the statistics of the bank; None if there is no bank."""
-    if (row := counts.fetchone()) is None:
+    if not (found := sent.fetchall()):
         return None
-    lines, terms, head_terms, sessions, last_seq, retracted = row
-    return CorpusStats(
-        lines, terms, head_terms, sessions, last_seq, tuple(Speaker(*each) for each in speakers), retracted
-    )
+    lines, terms, head_terms, sessions, last_seq, retracted = found[0][:6]
+    speakers = tuple(Speaker(*row[6:]) for row in found if row[6] is not None)
+    return CorpusStats(lines, terms, head_terms, sessions, last_seq, speakers, retracted)
 
 
 def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:

@@ -39,30 +39,25 @@ def read_rows(db: Connection, bank: str, seqs: Seqs, within: Seqs | None) -> Sco
         binary=True,
     )
     db.execute("SET LOCAL enable_sort = on")
-    lines = _parse_lines(found)
-    sessions = read_array(found, 1, "i8").reshape(-1, 4)
-    return ScoringRows(lines, sessions[np.argsort(sessions[:, 0])])
+    return parse_rows(found)
 
 
-def send_all_rows(db: Connection, bank: str, most: int) -> tuple[Cursor, Cursor]:
-    """Send the queries of all lines and sessions of a bank, if it has numbered at most this many lines."""
-    is_small = "(SELECT last_seq <= %s FROM everthread.bank WHERE bank_id = %s)"
-    packed = db.execute(
-        f"""SELECT string_agg(gist, ''::bytea ORDER BY seq) FROM everthread.line
-            WHERE bank_id = %s AND gist IS NOT NULL AND {is_small}""",
-        (bank, most, bank),
+def send_all_rows(db: Connection, bank: str, most: int) -> Cursor:
+    """Send the query of all lines and sessions of a bank, if it has numbered at most this many lines."""
+    return db.execute(
+        f"""SELECT (SELECT string_agg(gist, ''::bytea ORDER BY seq) FROM everthread.line
+                WHERE bank_id = %s AND gist IS NOT NULL),
+            (SELECT array_agg(ARRAY[number, first_seq, last_seq, terms] ORDER BY number) {_FROM_SESSION})
+            FROM everthread.bank WHERE bank_id = %s AND last_seq <= %s""",
+        (bank, bank, bank, most),
         binary=True,
     )
-    numbers = (
-        f"SELECT array_agg(ARRAY[number, first_seq, last_seq, terms] ORDER BY number) {_FROM_SESSION} AND {is_small}"
-    )
-    return packed, db.execute(numbers, (bank, most, bank), binary=True)
 
 
-def parse_rows(packed: Cursor, sessions: Cursor) -> ScoringRows:
-    """Return the columns of all lines and sessions that were read."""
-    lines = _parse_lines(packed)
-    return ScoringRows(lines, read_array(sessions, 0, "i8").reshape(-1, 4))
+def parse_rows(found: Cursor) -> ScoringRows:
+    """Return the columns of lines and of sessions that were read."""
+    sessions = read_array(found, 1, "i8").reshape(-1, 4)
+    return ScoringRows(np.frombuffer(read_bytes(found, 0) or b"", LINE_DTYPE), sessions[np.argsort(sessions[:, 0])])
 
 
 def select_rows(rows: ScoringRows, seqs: Seqs) -> ScoringRows:
@@ -72,7 +67,3 @@ def select_rows(rows: ScoringRows, seqs: Seqs) -> ScoringRows:
         lines = take_records(lines, np.flatnonzero(is_member(rows.seq, seqs)))
     is_used = is_member(rows.sessions[:, 0], np.unique(lines["session"]).astype(np.int64))
     return ScoringRows(lines, rows.sessions[is_used])
-
-
-def _parse_lines(packed: Cursor) -> np.typing.NDArray[np.void]:
-    return np.frombuffer(read_bytes(packed, 0) or b"", LINE_DTYPE)

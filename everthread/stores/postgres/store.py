@@ -535,7 +535,6 @@ class PostgresStore(Store):
         self, bank: str, read: Callable[[Store], tuple[Looked, Sequence[int]]], expected: Expected
     ) -> tuple[Looked, list[Line]]:
         def send(db: Connection) -> tuple[Looked, Cursor]:
-            db.execute("SET LOCAL max_parallel_workers_per_gather = 0")  # starting them takes longer than these queries
             result, seqs = read(_Look(self, db, FirstAnswers(db, bank, expected)))
             return result, bank_rows.send_get_lines(db, bank, SeqArray(np.asarray(seqs, np.int64)))
 

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
@@ -123,6 +124,7 @@ class SQLiteStore(Store):
         self.max_open_banks: int | None = None
         self._open: OrderedDict[str, OpenBank] = OrderedDict()
         self._lock = threading.Lock()
+        self._looked: OpenBank | None = None  # in a look, its bank
 
     @property
     def location(self) -> str:
@@ -138,6 +140,8 @@ class SQLiteStore(Store):
         self.corpus_stats(bank)  # opening the file creates it, and reading it raises if it is damaged
 
     def _bank(self, bank: str) -> OpenBank:
+        if self._looked is not None:
+            return self._looked
         with FORK_GUARD, self._lock:
             opened = self._open.get(bank)
             if opened is None:
@@ -502,7 +506,8 @@ class SQLiteStore(Store):
         opened = self._bank(bank)
         failure: Exception | None = None
         with opened.snapshot(lambda cache, db: CacheView(cache, db, expected)) as (db, view):
-            look = _Look(self, BankLook(opened.file, db, view))
+            look = copy(self)  # of its own class, which may have another index
+            look._looked = BankLook(opened.file, db, view)
             try:
                 result, seqs = read(look)
                 return result, look.get(bank, seqs)
@@ -643,17 +648,6 @@ class SQLiteStore(Store):
             banks, self._open = list(self._open.values()), OrderedDict()
         for opened in banks:
             opened.file.close()
-
-
-class _Look(SQLiteStore):
-    """Reads one bank in one transaction."""
-
-    def __init__(self, store: SQLiteStore, bank: BankLook) -> None:
-        vars(self).update(vars(store))
-        self._looked = bank
-
-    def _bank(self, bank: str) -> OpenBank:
-        return self._looked
 
 
 def _read_columns(cache: BankCache, db: sqlite3.Connection) -> LineColumns:
