@@ -64,7 +64,7 @@ class FirstAnswers:
 
     def scoring_rows(self, seqs: Seqs) -> ScoringRows | None:
         """Return the columns of lines, if the bank is small."""
-        if self._rows is None or self.corpus_stats.last_seq > self._expected.small:
+        if self._rows is None or not 0 < self.corpus_stats.last_seq <= self._expected.small:
             return None
         return scoring.select_rows(self._all_rows, seqs)
 

@@ -31,7 +31,7 @@ class CacheView(BankCache):
     def dense_index(self, db: sqlite3.Connection, model: str, dim: int, exact: bool = False) -> DenseIndex:
         if self._index is not None and self._key == (model, dim):
             return self._index
-        return BankCache().dense_index(db, model, dim, exact)  # of another model: read anew
+        return BankCache().dense_index(db, model, dim, exact)  # of another model: read from the file
 
 
 class BankLook(OpenBank):
