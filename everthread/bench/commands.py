@@ -22,6 +22,7 @@ from everthread.bench import (
     history,
     kills,
     load,
+    network_delay,
     noisy_neighbour,
     proxy,
     proxy_stages,
@@ -298,6 +299,18 @@ def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
         progress=show_step,
     )
     show([asdict(side) for side in sides], load.table(sides), as_json)
+
+
+@bench.command("delay")
+@click.argument("url")
+@click.option("--lines", default=1000, show_default=True, help="Lines of the bank.")
+@click.option("--delay-ms", default=1.0, show_default=True, help="Milliseconds of a round trip.")
+@json_option
+@click.pass_context
+def delay_(ctx: click.Context, /, url: str, lines: int, delay_ms: float, as_json: bool) -> None:
+    """Measure recall from the Postgres database URL over a network with a simulated delay."""
+    result = network_delay.measure_delay(url, lines, delay_ms, ctx.find_root().obj["embedder"])
+    show(result.json(), result.text(), as_json)
 
 
 @bench.command("load")

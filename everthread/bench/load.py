@@ -106,7 +106,7 @@ def compare_stores(
 
 
 def _measure_store(name: str, store: Store, size: int, real: Embedder) -> StoreTimings:
-    with _open_temporary_bank(store, BulkEmbedder(real)) as bank:
+    with open_temporary_bank(store, BulkEmbedder(real)) as bank:
         bulk_rate = size / store_synthetic_lines(bank, size)
         queries = synthetic.queries(QUERY_COUNT, skip=size + OBSERVED_LINES)
         for query in queries[:5]:
@@ -114,13 +114,13 @@ def _measure_store(name: str, store: Store, size: int, real: Embedder) -> StoreT
         recall = time_calls(bank.recall, queries)
         search = time_calls(lambda text: list(bank.search(text)), SEARCHES)
         observe = time_calls(lambda line: bank.observe_many([line]), list(synthetic.lines(OBSERVED_LINES, skip=size)))
-    with _open_temporary_bank(store, real) as bank:
+    with open_temporary_bank(store, real) as bank:
         import_rate = SAMPLE_LINES / store_synthetic_lines(bank, SAMPLE_LINES)
     return StoreTimings(size, name, observe, recall, search, bulk_rate, import_rate)
 
 
 @contextmanager
-def _open_temporary_bank(store: Store, embedder: Embedder) -> Iterator[Memory]:
+def open_temporary_bank(store: Store, embedder: Embedder) -> Iterator[Memory]:
     """Yield a new bank, which is deleted afterwards, also after an interruption."""
     bank = Memory.open(f"everthread-bench/{uuid4().hex}", store=store, embedder=embedder)
     try:

@@ -155,15 +155,23 @@ def _read_postings(
     store: Store, bank: str, parsed: ParsedQuery, last: int, visible: Seqs | None, exclude: Seqs | None
 ) -> dict[str, Postings]:
     """Read the records of the query's terms, without lines after `last` and excluded ones."""
-    max_terms = MAX_UNSPACED_TERMS if is_unspaced_script(parsed.text) else MAX_TERMS
-    english = parsed.english_terms
-    read = store.postings(bank, (*parsed.terms, *english.values()), max_terms, MAX_POSTINGS, visible)
-    if english:
-        read = _merge_synonyms(read, english)
+    read = store.postings(bank, lookup_terms(parsed), max_terms(parsed), MAX_POSTINGS, visible)
+    if parsed.english_terms:
+        read = _merge_synonyms(read, parsed.english_terms)
     postings = {term: _drop_after(last, posting) for term, posting in read.items()}
     if exclude is None:
         return postings
     return {term: _drop_lines(posting, exclude) for term, posting in postings.items()}
+
+
+def lookup_terms(parsed: ParsedQuery) -> tuple[str, ...]:
+    """Return the terms of a query whose records are read."""
+    return (*parsed.terms, *parsed.english_terms.values())
+
+
+def max_terms(parsed: ParsedQuery) -> int:
+    """Return of how many of a query's terms the records are read, at most."""
+    return MAX_UNSPACED_TERMS if is_unspaced_script(parsed.text) else MAX_TERMS
 
 
 def _merge_synonyms(read: Mapping[str, Postings], synonyms: Mapping[str, str]) -> dict[str, Postings]:

@@ -40,22 +40,25 @@ _END = r"\s*(?:[!?.…:;)]|$|[^\w\s,'’-])"  # also an emoji
 def learn_names(
     store: Store, bank: str, question: str, speakers: Sequence[str], visible: Seqs | None = None
 ) -> dict[str, str]:
-    """Find the names in a question that are a speaker's by the lines of the bank, or by its account.
+    """Find the names in a question that are a speaker's, as `find_owners` does."""
+    return find_owners(store, bank, find_unknown_names(question, speakers), speakers, visible)
+
+
+def find_owners(
+    store: Store, bank: str, names: Sequence[str], speakers: Sequence[str], visible: Seqs | None = None
+) -> dict[str, str]:
+    """Find which names are a speaker's by the lines of the bank, or by its account.
 
     Args:
         store: the store.
         bank: the bank's id.
-        question: the question, or a dialogue that ends with it.
+        names: names that no speaker has (`find_unknown_names`).
         speakers: the names of the bank's speakers.
         visible: the numbers of the lines that are known at the moment of asking, ascending; None: all.
 
     Returns:
         The speakers by folded name.
     """
-    if len(speakers) < 2:
-        return {}
-    last = split_messages(question[:MAX_QUERY_CHARS], speakers)[-1]
-    names = islice(_find_unknown_names(last, speakers), MAX_NAMES)
     owners = {normalize(name): _read_owner(store, bank, name, speakers, visible) for name in names}
     return {name: owner for name, owner in owners.items() if owner is not None}
 
@@ -92,6 +95,14 @@ def find_owner(name: str, uses: Iterable[tuple[Line, Line | None]], speakers: Se
     (owner, count), *others = [*votes.most_common(2), ("", 0)]
     is_clear = count >= max(MIN_VOTES, MIN_SHARE * total) and all(LEAST_RATIO * other <= count for _, other in others)
     return owner if is_clear and owner in speakers else None
+
+
+def find_unknown_names(question: str, speakers: Sequence[str]) -> list[str]:
+    """Return the names that no speaker has in a question, or in the last message of a dialogue: the first ones."""
+    if len(speakers) < 2:
+        return []
+    last = split_messages(question[:MAX_QUERY_CHARS], speakers)[-1]
+    return list(islice(_find_unknown_names(last, speakers), MAX_NAMES))
 
 
 def _find_unknown_names(question: str, speakers: Sequence[str]) -> Iterator[str]:

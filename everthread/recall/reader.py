@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,14 +21,16 @@ from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
 from everthread.recall import features, passages, statements, time_overview, token_match, unit_search
+from everthread.recall.asked_question import AskedQuestion, NotEmbedded
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
 from everthread.recall.learned_names import learn_names
 from everthread.recall.query_parsing import ParsedQuery, parse_query
 from everthread.recall.token_match import WeightedTokens
-from everthread.recall.types import Query, ScoredLine, SearchResult
+from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
 from everthread.stores.arrays import is_member, union
 from everthread.stores.base import CorpusStats, Store, UnitKey
+from everthread.stores.look import Expected
 from everthread.text import refusal_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 
@@ -63,6 +66,9 @@ class BankReader:
         """
         self.store, self.bank, self._backlog, self.deadline = store, bank, backlog, deadline
         self.encoder = encoder if deadline is None else encoder.within(deadline)
+        self._source = store  # in a look, the store as it is at one moment
+        self._asked: AskedQuestion | None = None  # in a look, its question
+        self._last_names: list[tuple[str, ...]] = []  # of the speakers, as they were read last; empty before
 
     def for_bank(self, bank: str, encoder: Encoder) -> BankReader:
         """Return a reader of this bank, or of another one in the same store, with another encoder.
@@ -75,7 +81,9 @@ class BankReader:
         """Return a reader that calls models within this time from now, and embeds no pending lines; None: this one."""
         if seconds is None:
             return self
-        return BankReader(self.store, self.bank, self.encoder, self._backlog, Deadline(seconds))
+        reader = BankReader(self.store, self.bank, self.encoder, self._backlog, Deadline(seconds))
+        reader._last_names = self._last_names
+        return reader
 
     def call_model(self, function: Callable[[], Result], otherwise: Result) -> Result:
         """Return the result of a function that calls a model; `otherwise` if the deadline does not allow it."""
@@ -117,11 +125,15 @@ class BankReader:
             seqs: numbers of lines; missing ones are ignored.
             allowed: the numbers of the lines that may be shown, ascending; None: all lines.
         """
+        return self.store.get(self.bank, self._drop_hidden(seqs, allowed))
+
+    def _drop_hidden(self, seqs: Sequence[int], allowed: Seqs | None) -> list[int]:
+        """Return the numbers of those of these lines that may be shown."""
         if allowed is None:
-            return self.store.get(self.bank, seqs)
+            return list(seqs)
         numbers = np.asarray(seqs, np.int64)
         is_allowed = np.append(allowed, 0)[np.searchsorted(allowed, numbers)] == numbers
-        return self.store.get(self.bank, numbers[is_allowed].tolist())
+        return [int(seq) for seq in numbers[is_allowed]]
 
     def corpus_stats(self, visible: Seqs | None = None) -> CorpusStats:
         """Return the statistics of the bank, or of some of its lines."""
@@ -136,6 +148,46 @@ class BankReader:
         """Parse a query, in which speakers may have other names than their own."""
         return parse_query(text, speakers, clock, learn_names(self.store, self.bank, text, speakers, visible))
 
+    def search(self, query: Query, width: int, rank: Callable[[BankReader], RankedLines]) -> SearchResult:
+        """Search the bank as it is at one moment, in one transaction, in which no model is called.
+
+        Args:
+            query: the query.
+            width: neighbours of each hit on either side, within the session.
+            rank: chooses lines by `measure_candidates` and `measure_best` of the reader that it is given. It may be
+                called again.
+        """
+        asked = AskedQuestion(query.text, query.as_of or now().astimezone(), self.encoder)
+        is_filtered = query.where is not None or query.as_of is not None
+
+        def read(store: Store) -> tuple[RankedLines, list[int]]:
+            ranked = rank(self._look_from(store, asked))
+            seqs = passages.neighbour_seqs((line.seq for line in ranked.lines), width, query.exclude)
+            return ranked, self._drop_hidden(seqs, ranked.result.allowed)
+
+        expected = Expected(self.encoder.name, None)
+        if self._last_names and not asked.find_unknown_names(self._last_names[0]):
+            expected = asked.expect(asked.parse(self._last_names[0], {}), is_filtered)
+        while True:
+            try:
+                ranked, lines = self.store.look(self.bank, read, expected)
+                break
+            except NotEmbedded as error:
+                expected = asked.expect(error.parsed, is_filtered)
+        hits = passages.build_hits(ranked.lines, width, self._read_after(lines, ranked.result.allowed), query.exclude)
+        return replace(ranked.result, hits=hits)
+
+    def _look_from(self, store: Store, asked: AskedQuestion) -> BankReader:
+        """Return a reader of this bank at one moment."""
+        reader = copy(self)
+        reader._source, reader._asked = store, asked
+        return reader
+
+    def _read_after(self, lines: list[Line], allowed: Seqs | None) -> Callable[[Sequence[int]], list[Line]]:
+        """Return a function that reads lines: first these, which have been read."""
+        known = [lines]
+        return lambda seqs: known.pop() if known else self.get_visible(seqs, allowed)
+
     def measure_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
         """Find the lines that may answer a query, and compute their signals.
 
@@ -147,19 +199,25 @@ class BankReader:
             The candidates, and by name the (C,) signals of each.
         """
         where, as_of, exclude = query.where, query.as_of, query.exclude
-        visible = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
-        corpus = self.store.corpus_stats(self.bank, visible)
-        clock = as_of or now().astimezone()  # on this machine's clock, which is taken for the asker's
-        parsed = self._parse(query.text, corpus.names, clock, visible)
+        store = self._source
+        visible = None if as_of is None else store.filter_seqs(self.bank, Filter(), as_of)
+        corpus = store.corpus_stats(self.bank, visible)
+        # The clock of this machine is taken for the asker's.
+        asked = self._asked or AskedQuestion(query.text, as_of or now().astimezone(), self.encoder)
+        parsed = asked.parse(corpus.names, asked.find_owners(store, self.bank, corpus, visible))
+        if visible is None:
+            self._last_names[:] = [corpus.names]
+        embed = partial(asked.embed if self._asked is None else asked.recollect, parsed)
+        if self._asked is not None:
+            embed()  # before anything else is read
         in_times = (
-            time_overview.find_lines_in_spans(self.store, self.bank, parsed, clock, as_of)
+            time_overview.find_lines_in_spans(store, self.bank, parsed, asked.clock, as_of)
             if parsed.asks_for_overview
             else None
         )
-        allowed = visible if where is None else self.store.filter_seqs(self.bank, where, as_of)
-        embed = cache(partial(self.encoder.try_embed_question, parsed.embedding_text))
+        allowed = visible if where is None else store.filter_seqs(self.bank, where, as_of)
         candidates = find_candidates(
-            self.store,
+            store,
             self.bank,
             self.encoder.name,
             parsed,
@@ -215,7 +273,7 @@ class BankReader:
         if not len(seqs):
             return {}
         scheme = "" if question is None else question.scheme
-        rows = self.store.texts_with_codes(self.bank, self.encoder.name, scheme, seqs)
+        rows = self._source.texts_with_codes(self.bank, self.encoder.name, scheme, seqs)
         return {seq: (text, codes) for seq, text, codes in rows}
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -59,6 +59,13 @@ class SearchResult:
     terms: tuple[str, ...] = ()
     allowed: Seqs | None = None
     calibrated: bool = False
+
+
+class RankedLines(NamedTuple):
+    """The lines that a recipe chose for a query, best first, and the result of the search without their hits."""
+
+    lines: Sequence[ScoredLine]
+    result: SearchResult
 
 
 @dataclass(frozen=True, slots=True)

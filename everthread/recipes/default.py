@@ -14,7 +14,7 @@ from everthread.recall.query_parsing import ParsedQuery
 from everthread.recall.reader import BankReader
 from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.types import Query, ScoredLine, SearchResult
+from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
 from everthread.recipes.base import FACTS_MEANING, MAX_NEIGHBOURS, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import UNSPACED_LANGUAGES
@@ -287,6 +287,9 @@ class Default(Recipe):
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the best lines by the profile. Overview questions (`time_overview`) bypass it."""
+        return reader.search(query, self.neighbours, lambda look: self._rank(look, query, k))
+
+    def _rank(self, reader: BankReader, query: Query, k: int) -> RankedLines:
         candidates, signals = reader.measure_candidates(query, k)
         profile = self.choose_profile(candidates, reader.encoder.embedder.multilingual)
         if candidates.parsed.asks_for_overview:
@@ -321,13 +324,12 @@ class Default(Recipe):
             ScoredLine(seq, score, relevance_of_line, dict(zip(signals, row, strict=True)))
             for seq, score, relevance_of_line, row in rows
         ]
-        hits = reader.read_hits(ranked, self.neighbours, candidates.allowed, query.exclude)
-        passes = query_relevance >= profile.threshold
-        return SearchResult(
-            hits,
+        result = SearchResult(
+            [],
             query_relevance,
-            passes,
+            query_relevance >= profile.threshold,
             candidates.parsed.terms,
             candidates.allowed,
             calibrated=not candidates.parsed.asks_for_overview,
         )
+        return RankedLines(ranked, result)

@@ -19,12 +19,13 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.copying import CopySource
+from everthread.stores.look import Expected
 from everthread.stores.postings import Postings
 from everthread.stores.token_store import TokenStore
 from everthread.text.analyzer import TermCounts
@@ -51,6 +52,7 @@ from everthread.types import (
 UnitKey = tuple[str, int]  # a unit's kind and id
 UnitCosines = list[tuple[str, int, float]]  # kind, id and cosine of units, by kind and id
 UnitVersion = tuple[Hashable, ...]
+Result = TypeVar("Result")
 
 # The columns of a line that scoring needs, packed: a thousand lines are then read as fast as one long text.
 LINE_DTYPE = np.dtype(
@@ -617,3 +619,18 @@ class Store(
     BankCatalog, LineStore, TermIndex, VectorStore, TokenStore, UnitStore, SettingStore, JobQueue, CopySource, Protocol
 ):
     """The complete interface of a storage backend."""
+
+    def look(
+        self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: Expected
+    ) -> tuple[Result, list[Line]]:
+        """Read a bank as it is at one moment, in one transaction.
+
+        Args:
+            bank: the bank.
+            read: reads the bank, and nothing else, from the store that it is given; writes nothing, and calls no model.
+                Returns a result, and the numbers of lines to read last. It may be called more than once.
+            expected: what it will read first.
+
+        Returns:
+            The result, and the lines, as from `get`.
+        """

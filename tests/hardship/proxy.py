@@ -1,5 +1,5 @@
-"""Proxies of a Postgres server, each with its own socket: one cuts the client off when it commits, the other gives each
-transaction to another connection, as PgBouncer does."""
+"""Proxies of a Postgres server, each with its own socket: one cuts the client off when it commits, one counts round
+trips, and one gives each transaction to another connection, as PgBouncer does."""
 
 from __future__ import annotations
 
@@ -106,6 +106,31 @@ class Proxy:
                 client.sendall(data)
         with self._faulting:  # what a fault does to the server is complete before the client notices and tries again
             close(client)
+
+
+class Counter(Proxy):
+    """Counts the transactions of its clients, and how often they wait for the server.
+
+    Attributes:
+        transactions: statements that begin one.
+        waits: times that the server sends after the client has sent.
+    """
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server)
+        self.transactions = self.waits = 0
+
+    def _serve(self, client: socket.socket) -> None:
+        server = self._connect()
+        is_waiting = False
+        while True:
+            for end in select.select([client, server], [], [])[0]:
+                data = receive(end)
+                if end is client:
+                    self.transactions += data.count(b"BEGIN")
+                self.waits += end is server and is_waiting
+                is_waiting = end is client
+                (server if end is client else client).sendall(data)
 
 
 class Pooler(Proxy):

@@ -39,6 +39,7 @@ FIXED_PARAMETERS = {"client_encoding": "utf8"}
 # Set per transaction, because a pooler gives the connection to other clients afterwards.
 TRANSACTION_SETTINGS = {
     "jit": "off",  # compiling takes longer than any of our queries
+    "max_parallel_workers_per_gather": "0",  # so does starting other processes
     "lock_timeout": "60s",  # another writer of the same bank may hang
     "idle_in_transaction_session_timeout": "60s",  # a lost client would otherwise lock the bank for hours
 }
@@ -108,15 +109,19 @@ class Database:
     def read_transaction(self, bank: str | None = None, **settings: str) -> Iterator[Connection]:
         """Yield a connection that sees one snapshot of the database.
 
+        Statements are sent without waiting for their answers. The rows of a cursor that was not read in the block can
+        be read after it; they arrived with the end of the transaction, in the same round trip.
+
         Args:
             bank: the bank that row-level security admits.
             settings: server settings of this transaction.
         """
-        with self._pooled_connection() as db, db.pipeline():
-            db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            settings_cursor = self._configure_transaction(db, bank, settings)
-            yield db
-            db.execute("COMMIT")
+        with self._pooled_connection() as db:
+            with db.pipeline():
+                db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                settings_cursor = self._configure_transaction(db, bank, settings)
+                yield db
+                db.execute("COMMIT")
             self._run_check(settings_cursor)
 
     @contextmanager

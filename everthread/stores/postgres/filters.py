@@ -87,11 +87,6 @@ def _if_number(field: str, comparison: str) -> str:
 build_condition = PostgresTranslator().build_condition
 
 
-def array_literal(numbers: Seqs) -> str:
-    """Format numbers as a Postgres array literal: six times as fast as the driver formats a list."""
-    return "{" + ",".join(map(str, numbers.tolist())) + "}"
-
-
 def seq_bitmap(within: Seqs | None) -> tuple[str, tuple[object, ...]]:
     """Build the condition that a row's seq is in `within`, with one bit per seq: 125 KB for a million."""
     if within is None:

@@ -23,8 +23,8 @@ from everthread.stores.base import Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
 from everthread.stores.postgres import evidence, postings, reanalysis, token_codes, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
+from everthread.stores.postgres.arrays import SeqArray
 from everthread.stores.postgres.connections import Connection, Cursor, set_local
-from everthread.stores.postgres.filters import array_literal
 from everthread.stores.postgres.schema import TABLES
 from everthread.stores.postings import count_lines
 from everthread.types import Receipt, now
@@ -65,7 +65,7 @@ def replace_lines(
     retracted: list[int] = []
     if seqs:
         bank_rows.lock_bank(db, bank, at)
-        wanted = array_literal(np.array(seqs, np.int64))
+        wanted = SeqArray(np.array(seqs, np.int64))
         current = bank_rows.get_lines(db, bank, wanted, "line.retracted_at IS NULL")
         retracted = [line.seq for line in current]
     with update_summaries_and_pins(db, bank, retracted) as corrections:

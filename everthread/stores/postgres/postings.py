@@ -9,7 +9,7 @@ import numpy as np
 
 from everthread.stores.arrays import is_member
 from everthread.stores.postgres.bulk_insert import insert, split_by_size
-from everthread.stores.postgres.connections import Connection
+from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postings import (
     POSTING_DTYPE,
     Postings,
@@ -187,25 +187,48 @@ def read(
     db: Connection, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None
 ) -> dict[str, Postings]:
     """Return the records of the rarest terms; see `stores.base.TermIndex.postings`."""
-    last = last_blocks(db, bank, terms)
-    counts = {term: before + count for term, (_, before, count) in last.items()}
-    chosen, readable = choose_terms(terms, counts, max_terms, limit)
-    records = _read_records(db, bank, readable)
-    if within is not None:
-        counts |= _estimate_dfs(db, bank, [term for term in chosen if term not in records], within)
-    selected = {term: select_records(records.get(term), counts[term], within) for term in chosen}
-    return order_by_rarity(terms, counts, selected, max_terms)
+    counts, records = parse(send(db, bank, terms, max_terms, limit))
+    chosen, _ = choose_terms(terms, counts, max_terms, limit)
+    if within is not None and (unread := [term for term in chosen if term not in records]):
+        counts |= _estimate_dfs(db, bank, unread, within)
+    return select(terms, max_terms, limit, counts, records, within)
 
 
-def _read_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, Records]:
-    """Return the records of terms."""
-    rows = db.execute(
-        """SELECT term, (SELECT string_agg(data, ''::bytea ORDER BY first) FROM everthread.posting
-           WHERE bank_id = %s AND posting.term = term.term) FROM unnest(%s::text[]) AS term""",
-        (bank, list(terms)),
+def send(db: Connection, bank: str, terms: Sequence[str], max_terms: int, limit: int) -> Cursor:
+    """Send the query of the terms' counts, and of the records of those that `stores.postings.choose_terms` chooses."""
+    return db.execute(
+        """SELECT term, total, CASE WHEN place <= %s AND running <= %s THEN (
+               SELECT string_agg(data, ''::bytea ORDER BY first) FROM everthread.posting
+               WHERE bank_id = %s AND posting.term = known.term) END
+           FROM (SELECT wanted.term, total, row_number() OVER rarest AS place, sum(total) OVER rarest AS running
+               FROM unnest(%s::text[]) WITH ORDINALITY AS wanted (term, ordinal), LATERAL (
+                   SELECT before + count AS total FROM everthread.posting
+                   WHERE bank_id = %s AND posting.term = wanted.term ORDER BY first DESC LIMIT 1) AS last
+               WINDOW rarest AS (ORDER BY total, ordinal ROWS UNBOUNDED PRECEDING)) AS known""",
+        (max_terms, limit, bank, list(dict.fromkeys(terms)), bank),
         binary=True,
     )
-    return {term: np.frombuffer(data, POSTING_DTYPE) for term, data in rows if data is not None}
+
+
+def parse(rows: Cursor) -> tuple[dict[str, int], dict[str, Records]]:
+    """Return the counts of terms, and the records of those that were chosen."""
+    found = rows.fetchall()
+    counts = {term: total for term, total, _ in found}
+    return counts, {term: np.frombuffer(data, POSTING_DTYPE) for term, _, data in found if data is not None}
+
+
+def select(
+    terms: Sequence[str],
+    max_terms: int,
+    limit: int,
+    counts: Mapping[str, int],
+    records: Mapping[str, Records],
+    within: Seqs | None = None,
+) -> dict[str, Postings]:
+    """Return the postings of the chosen terms, as `stores.base.TermIndex.postings` does."""
+    chosen, _ = choose_terms(terms, counts, max_terms, limit)
+    selected = {term: select_records(records.get(term), counts[term], within) for term in chosen}
+    return order_by_rarity(terms, counts, selected, max_terms)
 
 
 def _estimate_dfs(db: Connection, bank: str, terms: Sequence[str], within: Seqs) -> dict[str, int]:

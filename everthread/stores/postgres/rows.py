@@ -11,9 +11,9 @@ from everthread.common.timestamps import from_micros
 from everthread.stores.base import CorpusStats, Speaker
 from everthread.stores.errors import bank_too_new_error
 from everthread.stores.postgres import postings, vector_index
+from everthread.stores.postgres.arrays import IS_IN, SeqArray
 from everthread.stores.postgres.bulk_insert import insert
-from everthread.stores.postgres.connections import Connection
-from everthread.stores.postgres.filters import array_literal
+from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postings import POSTING_DTYPE
 from everthread.stores.shared_rows import (
     GLOSSED_MODEL,
@@ -111,20 +111,27 @@ def lines_without_vectors(
     return read_lines(db, bank, condition, (after, list(roles), bank, model, dim), f"LIMIT {limit:d}")
 
 
-def get_lines(db: Connection, bank: str, seqs: str, is_wanted: str = "line.gist IS NOT NULL") -> list[Line]:
-    """Return the lines with these seqs (an array literal) that meet a condition: neither retracted nor wordless."""
+def get_lines(db: Connection, bank: str, seqs: SeqArray, is_wanted: str = "line.gist IS NOT NULL") -> list[Line]:
+    """Return the lines with these seqs that meet a condition: neither retracted nor wordless."""
+    return parse_lines(send_get_lines(db, bank, seqs, is_wanted))
+
+
+def send_get_lines(db: Connection, bank: str, seqs: SeqArray, is_wanted: str = "line.gist IS NOT NULL") -> Cursor:
+    """Send the query of `get_lines`."""
     query = f"""SELECT {LINE_COLUMNS} FROM {LINES_BY_SEQ} {LINE_JOINS}
         WHERE line.bank_id = %s AND {is_wanted} ORDER BY line.seq"""
-    return [parse_line(row) for row in db.execute(query, (seqs, bank, bank))]
+    return db.execute(query, (seqs, bank, bank))
+
+
+def parse_lines(rows: Cursor) -> list[Line]:
+    """Return the lines of a query of LINE_COLUMNS."""
+    return list(map(parse_line, rows.fetchall()))
 
 
 def get_texts(db: Connection, bank: str, seqs: Seqs) -> list[tuple[int, str]]:
     """Return the seqs and texts of those of these lines (ascending) that are neither retracted nor wordless."""
-    # From the range Postgres sees how few lines of a large bank these are; see LINES_BY_SEQ, which takes twice as long.
-    query = """SELECT seq, text FROM everthread.line WHERE bank_id = %s AND gist IS NOT NULL
-        AND seq BETWEEN %s AND %s AND seq = ANY(%s::bigint[])"""
-    first, last = (int(seq) for seq in seqs[[0, -1]])
-    return db.execute(query, (bank, first, last, array_literal(seqs)), binary=True).fetchall()
+    query = f"SELECT seq, text FROM everthread.line WHERE bank_id = %s AND gist IS NOT NULL AND seq {IS_IN}"
+    return db.execute(query, (bank, SeqArray(seqs)), binary=True).fetchall()
 
 
 # ----------------------------------------------------------------------- vectors
@@ -183,29 +190,41 @@ def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, V
 
 def corpus_stats(db: Connection, bank: str, condition: str, values: Sequence[object]) -> CorpusStats | None:
     """Return the statistics of the bank, or of its lines that meet a condition; None if there is no bank."""
-    counts = db.execute(
-        """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq,
-           retracted FROM everthread.bank WHERE bank_id = %s""",
-        (bank, bank),
-    ).fetchone()
-    rows = db.execute(
-        "SELECT number, name, role FROM everthread.speaker WHERE bank_id = %s ORDER BY number", (bank,)
-    ).fetchall()
-    speakers = [Speaker(*row) for row in rows]
-    if counts is None:
-        return None
-    lines, terms, head_terms, sessions, last_seq, retracted = counts
-    if condition:
-        counted = db.execute(
+    whole = send_corpus_stats(db, bank)
+    counted = (
+        db.execute(
             f"""SELECT count(*), coalesce(sum(length), 0)::bigint, coalesce(sum(head_length), 0)::bigint,
                 count(DISTINCT session), array_agg(DISTINCT speaker) FROM everthread.line
                 WHERE bank_id = %s AND gist IS NOT NULL {condition}""",
             (bank, *values),
-        ).fetchone()
-        lines, terms, head_terms, sessions, speaker_numbers = counted or (0, 0, 0, 0, None)
-        retracted = 0
-        speakers = [speaker for speaker in speakers if speaker.number in (speaker_numbers or ())]
-    return CorpusStats(lines, terms, head_terms, sessions, last_seq, tuple(speakers), retracted)
+        )
+        if condition
+        else None
+    )
+    if (corpus := parse_corpus_stats(whole)) is None or counted is None:
+        return corpus
+    lines, terms, head_terms, sessions, numbers = counted.fetchone() or (0, 0, 0, 0, None)
+    speakers = tuple(speaker for speaker in corpus.speakers if speaker.number in (numbers or ()))
+    return CorpusStats(lines, terms, head_terms, sessions, corpus.last_seq, speakers)
+
+
+def send_corpus_stats(db: Connection, bank: str) -> Cursor:
+    """Send the query of the statistics of the bank, with a row for each speaker."""
+    return db.execute(
+        """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq,
+           retracted, number, name, role FROM everthread.bank LEFT JOIN everthread.speaker USING (bank_id)
+           WHERE bank_id = %s ORDER BY number""",
+        (bank, bank),
+    )
+
+
+def parse_corpus_stats(sent: Cursor) -> CorpusStats | None:
+    """Return the statistics of the bank; None if there is no bank."""
+    if not (found := sent.fetchall()):
+        return None
+    lines, terms, head_terms, sessions, last_seq, retracted = found[0][:6]
+    speakers = tuple(Speaker(*row[6:]) for row in found if row[6] is not None)
+    return CorpusStats(lines, terms, head_terms, sessions, last_seq, speakers, retracted)
 
 
 def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:

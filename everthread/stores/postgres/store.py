@@ -22,9 +22,8 @@ import numpy.typing as npt
 
 from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
-from everthread.stores.arrays import is_member, to_ranges
+from everthread.stores.arrays import to_ranges
 from everthread.stores.base import (
-    LINE_DTYPE,
     CorpusStats,
     PreparedLine,
     Scope,
@@ -37,23 +36,27 @@ from everthread.stores.base import (
 )
 from everthread.stores.copying import CopyReader
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
+from everthread.stores.look import Expected
 from everthread.stores.postgres import (
     evidence,
     line_removal,
     postings,
     reanalysis,
     schema,
+    scoring,
     sessions,
     token_codes,
     units,
     vector_index,
 )
 from everthread.stores.postgres import rows as bank_rows
+from everthread.stores.postgres.arrays import SeqArray
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
-from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Database
+from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Cursor, Database
 from everthread.stores.postgres.copying import PostgresCopyReader
-from everthread.stores.postgres.filters import array_literal, build_condition, seq_bitmap
+from everthread.stores.postgres.filters import build_condition, seq_bitmap
 from everthread.stores.postgres.lazy import Lazy
+from everthread.stores.postgres.look import FirstAnswers
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.vacuum import Vacuum
 from everthread.stores.postings import Postings
@@ -80,6 +83,7 @@ from everthread.types import (
 )
 
 Result = TypeVar("Result")
+Looked = TypeVar("Looked")
 
 MAX_KNOWN_BANKS = 100_000  # banks whose analyser version a process remembers; the set is cleared beyond that
 
@@ -482,8 +486,8 @@ class PostgresStore(Store):
         yield from read_pages(read_page, after, limit)
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
-        wanted = array_literal(np.asarray(seqs, np.int64))
-        return self._read(bank, lambda db: bank_rows.get_lines(db, bank, wanted))
+        wanted = SeqArray(np.asarray(seqs, np.int64))
+        return bank_rows.parse_lines(self._read(bank, lambda db: bank_rows.send_get_lines(db, bank, wanted)))
 
     def texts(self, bank: str, seqs: Seqs) -> list[tuple[int, str]]:
         return self._read(bank, lambda db: bank_rows.get_texts(db, bank, seqs))
@@ -525,32 +529,17 @@ class PostgresStore(Store):
         return self._read(bank, lambda db: postings.read(db, bank, terms, max_terms, limit, within))
 
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
-        wanted = seqs if within is None else seqs[is_member(seqs, within)]
+        return self._read(bank, lambda db: scoring.read_rows(db, bank, seqs, within))
 
-        def read(db: Connection) -> ScoringRows:
-            db.execute("SET LOCAL enable_sort = off")  # forces the ordered primary key; see rows.LINES_BY_SEQ
-            packed = db.execute(
-                """SELECT string_agg(gist, ''::bytea) FROM (SELECT gist FROM everthread.line WHERE bank_id = %s
-                   AND seq = ANY(%s::bigint[]) AND gist IS NOT NULL ORDER BY seq) AS found""",
-                (bank, array_literal(wanted)),
-                binary=True,
-            ).fetchone()
-            lines = np.frombuffer((packed and packed[0]) or b"", LINE_DTYPE)
-            numbers = np.unique(lines["session"]).tolist()
-            if within is None:
-                query = "SELECT number, first_seq, last_seq, terms FROM everthread.session WHERE bank_id = %s"
-                sessions = db.execute(f"{query} AND number = ANY(%s) ORDER BY number", (bank, numbers)).fetchall()
-            else:
-                condition, mask = seq_bitmap(within)
-                sessions = db.execute(
-                    f"""SELECT session, min(seq), max(seq), sum(length)::bigint FROM everthread.line
-                        WHERE bank_id = %s AND session = ANY(%s) AND gist IS NOT NULL {condition}
-                        GROUP BY session ORDER BY session""",
-                    (bank, numbers, *mask),
-                ).fetchall()
-            return ScoringRows(lines, np.array(sessions, np.int64).reshape(-1, 4))
+    def look(
+        self, bank: str, read: Callable[[Store], tuple[Looked, Sequence[int]]], expected: Expected
+    ) -> tuple[Looked, list[Line]]:
+        def send(db: Connection) -> tuple[Looked, Cursor]:
+            result, seqs = read(_Look(self, db, FirstAnswers(db, bank, expected)))
+            return result, bank_rows.send_get_lines(db, bank, SeqArray(np.asarray(seqs, np.int64)))
 
-        return self._read(bank, read)
+        result, rows = self._read(bank, send)
+        return result, bank_rows.parse_lines(rows)
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         stats = self._read(bank, lambda db: bank_rows.corpus_stats(db, bank, *seq_bitmap(within)))
@@ -635,3 +624,35 @@ class PostgresStore(Store):
     def close(self) -> None:
         self._vacuum.run()
         self.database.close()
+
+
+class _Look(PostgresStore):
+    """Reads one bank in one transaction: first what was expected, anything else by a query of its own."""
+
+    def __init__(self, store: PostgresStore, db: Connection, first: FirstAnswers) -> None:
+        vars(self).update(vars(store))
+        self._db, self._first = db, first
+
+    def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
+        return call(self._db)
+
+    def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
+        return self._first.corpus_stats if within is None else super().corpus_stats(bank, within)
+
+    def postings(
+        self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
+    ) -> dict[str, Postings]:
+        found = self._first.postings(terms, max_terms, limit) if within is None else None
+        return super().postings(bank, terms, max_terms, limit, within) if found is None else found
+
+    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
+        found = self._first.scoring_rows(seqs) if within is None else None
+        return super().scoring_rows(bank, seqs, within) if found is None else found
+
+    def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
+        found = self._first.nearest_seqs(model, query, k, within)
+        return super().nearest_seqs(bank, model, query, k, within) if found is None else found
+
+    def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+        found = self._first.cosines(model, query, seqs)
+        return super().cosines(bank, model, query, seqs) if found is None else found

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from everthread.stores.postgres import rows as bank_rows
+from everthread.stores.postgres.arrays import IS_IN, SeqArray
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection
-from everthread.stores.postgres.filters import array_literal
 from everthread.types import Line, LineTokens, Role, Seqs
 
 _SELECT_SCHEME = "(SELECT number FROM everthread.token_scheme WHERE bank_id = %s AND model = %s AND name = %s)"
@@ -51,14 +51,13 @@ def read_with_texts(
     db: Connection, bank: str, model: str, scheme: str, seqs: Seqs
 ) -> list[tuple[int, str, bytes | None]]:
     """Return seqs, texts and codes of those of these lines (ascending) that are neither retracted nor wordless."""
-    # A lookup for each line, because the join of both tables takes six times as long; see also rows.get_texts. Its bank
-    # is not line.bank_id, so that Citus sees that all rows are on one worker.
+    # A lookup for each line, because the join of both tables takes six times as long. Its bank is not line.bank_id, so
+    # that Citus sees that all rows are on one worker.
     codes = f"""SELECT data FROM everthread.token_code AS code
         WHERE code.bank_id = %s AND code.scheme = {_SELECT_SCHEME} AND code.seq = line.seq"""
     query = f"""SELECT seq, text, ({codes}) FROM everthread.line WHERE bank_id = %s AND gist IS NOT NULL
-        AND seq BETWEEN %s AND %s AND seq = ANY(%s::bigint[])"""
-    first, last = (int(seq) for seq in seqs[[0, -1]])
-    values = (bank, bank, model, scheme, bank, first, last, array_literal(seqs))
+        AND seq {IS_IN}"""
+    values = (bank, bank, model, scheme, bank, SeqArray(seqs))
     return db.execute(query, values, binary=True).fetchall()
 
 

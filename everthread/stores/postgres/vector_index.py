@@ -23,8 +23,9 @@ from psycopg import errors, sql
 
 from everthread.errors import EverthreadError
 from everthread.stores.arrays import max_by_id, union
-from everthread.stores.postgres.connections import Connection, ConnectionLost
-from everthread.stores.postgres.filters import array_literal, seq_bitmap
+from everthread.stores.postgres.arrays import IS_IN, SeqArray, read_array, read_bytes
+from everthread.stores.postgres.connections import Connection, ConnectionLost, Cursor
+from everthread.stores.postgres.filters import seq_bitmap
 from everthread.types import Seqs, Vector
 
 log = logging.getLogger("everthread")
@@ -53,7 +54,7 @@ def _nearest(db: Connection, bank: str, number: int, large: bool, query: Vector,
         indexed_hits = _search_index(db, bank, number, query, k, within)
         if within is None or len(indexed_hits) >= min(k, len(within)):
             return union(indexed_hits)
-    condition, values = ("", ()) if within is None else ("AND seq = ANY(%s::bigint[])", (array_literal(within),))
+    condition, values = ("", ()) if within is None else (f"AND seq {IS_IN}", (SeqArray(within),))
     rows = db.execute(
         f"""SELECT seq FROM everthread.vector WHERE bank_id = %s AND model = %s {condition}
             ORDER BY data <#> %s LIMIT %s""",
@@ -70,14 +71,35 @@ def cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) ->
 
 
 def _cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
-    row = db.execute(
+    found = db.execute(
         f"""SELECT array_agg(seq), array_agg((-(data <#> %s))::float4) FROM everthread.vector
-            WHERE bank_id = %s AND model = {SELECT_MODEL} AND seq = ANY(%s::bigint[])""",
-        (HalfVector(query), bank, bank, model, len(query), array_literal(seqs)),
+            WHERE bank_id = %s AND model = {SELECT_MODEL} AND seq {IS_IN}""",
+        (HalfVector(query), bank, bank, model, len(query), SeqArray(seqs)),
         binary=True,
-    ).fetchone()
-    ids, values = row if row and row[0] else ((), ())
-    return max_by_id(seqs, np.array(ids, np.int64), np.array(values, np.float32))
+    )
+    return max_by_id(seqs, read_array(found, 0, "i8"), read_array(found, 1, "f4"))
+
+
+def send_all_cosines(db: Connection, bank: str, model: str, query: Vector) -> Cursor:
+    """Send the query of the cosines of all lines of a bank to a (D,) query, unless the bank has an index."""
+    values = (bank, model, len(query))
+    return db.execute(
+        f"""SELECT array_agg(seq), array_agg((-(data <#> %s))::float4), (SELECT large FROM everthread.model
+               WHERE bank_id = %s AND name = %s AND dim = %s)
+            FROM everthread.vector WHERE bank_id = %s AND model = {SELECT_MODEL} AND (
+               SELECT NOT large FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s)""",
+        (HalfVector(query), *values, bank, *values, *values),
+        binary=True,
+    )
+
+
+def parse_all_cosines(sent: Cursor) -> tuple[Seqs, npt.NDArray[np.float32]] | None:
+    """Return (V,) the lines of all vectors, ascending, and (V,) their cosines; None if the bank has an index."""
+    if read_bytes(sent, 2) == b"\1":
+        return None
+    seqs, cosines = read_array(sent, 0, "i8"), read_array(sent, 1, "f4")
+    order = np.argsort(seqs, kind="stable")
+    return seqs[order], cosines[order]
 
 
 def _search_index(db: Connection, bank: str, model: int, query: Vector, k: int, within: Seqs | None) -> Seqs:

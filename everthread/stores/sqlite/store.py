@@ -7,13 +7,12 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +27,7 @@ from everthread.stores.base import (
     LINE_DTYPE,
     CorpusStats,
     PreparedLine,
+    Result,
     Scope,
     ScopeName,
     ScoringRows,
@@ -38,6 +38,7 @@ from everthread.stores.base import (
 )
 from everthread.stores.copying import CopyReader
 from everthread.stores.json_text import canonical_json
+from everthread.stores.look import Expected
 from everthread.stores.postings import Postings, group_by_term
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
@@ -77,6 +78,9 @@ from everthread.stores.sqlite.bank_file import (
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.filters import LIVE, build_column_filter, build_condition, needs_rows
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
+from everthread.stores.sqlite.line_columns import LineColumns
+from everthread.stores.sqlite.look import BankLook, CacheView
+from everthread.stores.sqlite.open_bank import OpenBank
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.types import (
     ROLES,
@@ -98,34 +102,9 @@ from everthread.types import (
     now,
 )
 
-Cached = TypeVar("Cached")
 MAX_OPEN_BANKS = 32  # files open at a time; the least recently used is closed
 
 _LINE, _FROM = LINE_COLUMNS, bank_rows.LINE_FROM
-
-
-class _Bank:
-    """One open bank: its file and its cache.
-
-    The cache is read before anything else in a transaction, which has its snapshot from the first read. As the lock is
-    acquired before, the cache is never newer than the snapshot.
-    """
-
-    def __init__(self, file: BankFile) -> None:
-        self.file = file
-        self.lock = threading.Lock()
-        self.cache = BankCache()
-
-    @contextmanager
-    def snapshot(
-        self, read: Callable[[BankCache, sqlite3.Connection], Cached]
-    ) -> Iterator[tuple[sqlite3.Connection, Cached]]:
-        """Yield a read connection, and what `read` returns from the cache, both of one snapshot of the bank."""
-        with self.file.read_with_inode() as (inode, db):
-            with self.lock:
-                self.cache.use_file(inode)
-                cached = read(self.cache, db)
-            yield db, cached
 
 
 class SQLiteStore(Store):
@@ -143,8 +122,9 @@ class SQLiteStore(Store):
         remove_orphan_logs(self.folder)
         remove_unfinished(self.folder)
         self.max_open_banks: int | None = None
-        self._open: OrderedDict[str, _Bank] = OrderedDict()
+        self._open: OrderedDict[str, OpenBank] = OrderedDict()
         self._lock = threading.Lock()
+        self._looked: OpenBank | None = None  # in a look, its bank
 
     @property
     def location(self) -> str:
@@ -159,12 +139,14 @@ class SQLiteStore(Store):
     def create(self, bank: str) -> None:
         self.corpus_stats(bank)  # opening the file creates it, and reading it raises if it is damaged
 
-    def _bank(self, bank: str) -> _Bank:
+    def _bank(self, bank: str) -> OpenBank:
+        if self._looked is not None:
+            return self._looked
         with FORK_GUARD, self._lock:
             opened = self._open.get(bank)
             if opened is None:
                 path = self.folder / file_name(bank)
-                opened = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, to_micros(now()))))
+                opened = OpenBank(BankFile(bank, path, lambda db: schema.migrate(db, bank, to_micros(now()))))
                 self._open[bank] = opened
             self._open.move_to_end(bank)
             is_full = len(self._open) > (self.max_open_banks or MAX_OPEN_BANKS)
@@ -474,7 +456,7 @@ class SQLiteStore(Store):
             return None
         condition, values = build_condition(where, as_of)
         if not needs_rows(where):
-            with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
+            with self._bank(bank).snapshot(_read_columns) as (db, columns):
                 return columns.filter_seqs(build_column_filter(db, where, as_of))
         with self._bank(bank).file.read_once() as db:
             rows = db.execute(f"SELECT line.seq {_FROM} WHERE {condition} ORDER BY line.seq", values).fetchall()
@@ -508,15 +490,30 @@ class SQLiteStore(Store):
             return postings.read(db, terms, max_terms, limit, within)
 
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
-        with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
+        with self._bank(bank).snapshot(_read_columns) as (db, columns):
             return bank_rows.scoring_rows(db, columns, seqs, within)
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         if within is None:
             with self._bank(bank).file.read_transaction() as db:
                 return bank_rows.corpus_stats(db)
-        with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
+        with self._bank(bank).snapshot(_read_columns) as (db, columns):
             return bank_rows.corpus_within(db, columns, within)
+
+    def look(
+        self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: Expected
+    ) -> tuple[Result, list[Line]]:
+        opened = self._bank(bank)
+        failure: Exception | None = None
+        with opened.snapshot(lambda cache, db: CacheView(cache, db, expected)) as (db, view):
+            look = copy(self)  # of its own class, which may have another index
+            look._looked = BankLook(opened.file, db, view)
+            try:
+                result, seqs = read(look)
+                return result, look.get(bank, seqs)
+            except (OSError, ArithmeticError, ValueError) as error:
+                failure = error  # raised below, or it would be taken for an error of the file
+        raise failure
 
     def lines_without_vectors(
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
@@ -651,6 +648,10 @@ class SQLiteStore(Store):
             banks, self._open = list(self._open.values()), OrderedDict()
         for opened in banks:
             opened.file.close()
+
+
+def _read_columns(cache: BankCache, db: sqlite3.Connection) -> LineColumns:
+    return cache.line_columns(db)
 
 
 def _get_by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
