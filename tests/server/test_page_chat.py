@@ -330,6 +330,7 @@ def test_a_very_long_line_has_the_right_direction_and_is_laid_out_as_one_text(pa
     looks = "boxes => boxes.map(each => getComputedStyle(each)).map(each => `${each.direction} ${each.unicodeBidi}`)"
     texts = page.locator(".from-person .line-text, .from-character .line-text p[dir=auto]")
     expect(texts).to_have_count(3)
+    page.wait_for_load_state("networkidle")  # the other lines are drawn as Markdown as well
     assert texts.evaluate_all(looks) == ["rtl isolate", "rtl isolate", "rtl plaintext"]
     for _ in range(2):
         page.get_by_role("button", name="Show all:").first.click()

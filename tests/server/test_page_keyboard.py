@@ -165,6 +165,7 @@ def test_facts_are_read_changed_and_forgotten(page: Page, url: str, keyboard: Ke
     dialog = keyboard.open("Correct", "Allergy")
     keyboard.close(dialog, "Correct")
     keyboard.press("Enter")
+    expect(dialog).to_be_visible()
     keyboard.type(" and nuts", "Control+Enter")
     expect(rows.filter(has_text="peanuts and nuts")).to_have_count(1)
     keyboard.expect_at("Correct")
