@@ -16,9 +16,9 @@ A question comes in (recall, context); a function calls those that are indented 
         bank.embedding_backlog      EmbeddingBacklog.embed_pending   embeds the pending lines
         recipes.default             Default.recall                   composes its steps; each recipe has its own
           recall.reader             BankReader.search                embeds it, and reads the bank in one transaction
+          recall.query_parsing      parse_query                      finds its terms, names and times
           recall.asked_question     AskedQuestion.expect             embeds it before, by the names that were read last
           recall.reader             BankReader.measure_candidates    measures the lines that may answer
-            recall.query_parsing    parse_query                      finds its terms, names and times
             recall.time_overview    find_lines_in_spans              finds the lines of a time, if it only names a time
             recall.candidates       find_candidates                  finds lines with similar meaning or words
             recall.features         compute_signals                  computes the signals of each candidate

@@ -43,6 +43,7 @@ ADDED_SINCE = {
     "SETTING_FACTS": "everthread.facts",
     "SETTING_ENTITIES": "everthread.entities",
     "SETTING_MODEL_FACTS": "model_facts",
+    "SETTING_BACKUPS": "everthread.backups",
     "SETTING_DROPPED_FACTS": "everthread.dropped_facts",
     "SETTING_RECALL_FROM": "recall_from",
     "SETTING_SHARED_WITH": "shared_with",
