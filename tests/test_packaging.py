@@ -22,7 +22,7 @@ from everthread.config import ENV_PREFIX, Config
 ROOT = Path(__file__).parents[1]
 SETTINGS = {f"{ENV_PREFIX}{setting.name.upper()}" for setting in fields(Config)} | {f"{ENV_PREFIX}CONFIG"}
 FILES = ["Containerfile", "compose.yaml", "deploy/everthread.service", "docs/deployment.md"]
-PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+PYTHONS = ["3.11"]
 
 
 def text_of(name: str) -> str:
