@@ -7,10 +7,9 @@ one note is current.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
-from pathlib import Path
 
 import pytest
 from hardship import forked
@@ -21,28 +20,11 @@ from everthread.common.keys import SETTING_PERSON_NAMES, SETTING_PINNED
 from everthread.errors import BadQuery, NotFound
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
-from everthread.stores.postgres.store import PostgresStore
-from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import JSONValue, NewUnit
 
 NOON = datetime(2026, 5, 3, 12, tzinfo=UTC)
 NAMES = count()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    """Open the same store, each time as another process would."""
-    made: list[Store] = []
-
-    def open_again() -> Store:
-        made.append(SQLiteStore(tmp_path) if request.param == "sqlite" else PostgresStore(database))
-        return made[-1]
-
-    database = "" if request.param == "sqlite" else request.getfixturevalue("database")
-    yield open_again
-    for each in made:
-        each.close()
 
 
 @pytest.fixture

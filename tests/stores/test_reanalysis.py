@@ -7,7 +7,7 @@ import random
 import signal
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from itertools import count
@@ -23,7 +23,6 @@ from everthread.errors import NotFound
 from everthread.factory import open_embedder
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
-from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.shared_rows import GLOSSED_SINCE
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -36,21 +35,6 @@ NAMES = count()
 WORDS = "kettles singing ferries lighthouse the and gardens running with bread quickly sisters".split()
 EARLIER = ANALYZER_VERSION - 1
 OpenStore = Callable[[], Store]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenStore]:
-    """Open the same store, each time as another process would."""
-    made: list[Store] = []
-
-    def open_again() -> Store:
-        made.append(SQLiteStore(tmp_path) if request.param == "sqlite" else PostgresStore(database))
-        return made[-1]
-
-    database = "" if request.param == "sqlite" else request.getfixturevalue("database")
-    yield open_again
-    for each in made:
-        each.close()
 
 
 @pytest.fixture
