@@ -111,7 +111,9 @@ def read_manifest(folder: Path) -> Manifest:
         files = tuple(BackupFile(**each) for each in fields.pop("files"))
         return Manifest(**{**fields, "taken_at": datetime.fromisoformat(fields["taken_at"]), "files": files})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BankDamaged(f"{path} is damaged ({error!r}); use another backup") from error
+        raise BankDamaged(
+            f"{path} is damaged: it is not a list of the files of a backup; use another backup"
+        ) from error
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
