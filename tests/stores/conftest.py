@@ -1,4 +1,4 @@
-"""What tests of both stores share."""
+"""Fixtures for tests of both stores."""
 
 from __future__ import annotations
 
