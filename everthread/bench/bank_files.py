@@ -62,4 +62,5 @@ def _read_question(lines: tuple[NewLine, ...], question: Any, category: str) -> 
     gold = [[str(line.key) for line in lines if part in line.text] for part in wanted]
     if any(len(keys) != 1 for keys in gold):
         raise ValueError(f"{text}: {wanted} must each occur in one line")
-    return Question(text, frozenset(key for keys in gold for key in keys), category)
+    details = {keys[0]: part for keys, part in zip(gold, wanted, strict=True)}
+    return Question(text, frozenset(details), category, details=details)

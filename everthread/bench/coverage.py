@@ -50,6 +50,21 @@ class RenderedContext:
         return frozenset(terms(self.text))
 
 
+def share_shown(shown: str, text: str, details: str = "") -> float:
+    """Return how much (0..1) of what a question needs of a line is in the text that is shown of it.
+
+    Args:
+        shown: what a context shows of the line: its whole text, or an excerpt.
+        text: the whole text.
+        details: the words that the question needs, of which those count that the line has; "" for all of the line.
+    """
+    if shown == text:
+        return 1.0
+    whole = set(terms(text))
+    needed = (whole.intersection(terms(details)) if details else whole) or whole
+    return len(needed.intersection(terms(shown))) / len(needed) if needed else 0.0
+
+
 @lru_cache(MAX_CACHED_TEXTS)
 def _pieces(text: str) -> tuple[str, ...]:
     return normalize_tokens(piece_names(text))

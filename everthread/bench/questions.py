@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +15,8 @@ from everthread.types import NewLine
 class Question:
     """A question and the ids of the lines that answer it.
 
-    after is the number of lines said before the question was asked; None means all.
+    after is the number of lines said before the question was asked; None means all. details are, by the ids of gold
+    lines, the words that tell what the question needs of each line, where the dataset has them.
     """
 
     text: str
@@ -23,6 +24,7 @@ class Question:
     category: str
     after: int | None = None
     answer: str = ""
+    details: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,15 +143,17 @@ class _Persona:
             after = lines_before.get(f"{uuid}:{number}")
             if not turn.get("is_query") or after is None:
                 continue
-            gold: set[str] = set()
+            details: dict[str, str] = {}
             for item in read_list(answer.get("memory_used"), self.path, uuid):
                 used = require_object(item, self.path, uuid)
                 sources = self._find_sources(used, sessions)
-                earlier = {id for id in sources if lines_before.get(id, after) < after}
+                earlier = [id for id in sources if lines_before.get(id, after) < after]
                 builder.unresolved += not earlier
-                gold |= earlier
+                for id in earlier:
+                    details[id] = f"{details.get(id, '')} {used.get('content')}"
             text, category = str(turn["content"]).strip(), str(turn.get("category_name"))
-            builder.add_question(Question(text, frozenset(gold), category, after, str(answer.get("content", ""))))
+            reply = str(answer.get("content", ""))
+            builder.add_question(Question(text, frozenset(details), category, after, reply, details))
 
     def _find_sources(self, used: JsonObject, sessions: Mapping[str, JsonObject]) -> list[str]:
         uuid = str(used.get("session_uuid"))

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from everthread import factory
-from everthread.bench.metrics import KS, gold_share, mean, ndcg_at, percentile, recall_at, share
+from everthread.bench.coverage import share_shown
+from everthread.bench.metrics import KS, mean, ndcg_at, percentile, recall_at, share
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.bench.report import BUDGETS_TOKENS, CategoryResult, FalseInjection, GatePoint, Report
 from everthread.embedders.base import Embedder
@@ -37,7 +38,7 @@ class OwnBankResult:
     question: Question
     ranked: tuple[str, ...]  # ids, best first
     milliseconds: float
-    shown: tuple[frozenset[str], ...]  # the ids in the context, for each of BUDGETS_TOKENS
+    shown: tuple[float, ...]  # the share (0..1) of gold in the context, for each of BUDGETS_TOKENS
     tokens: tuple[int, ...]  # of these contexts
     passed: bool  # whether the gate accepted the context
     relevance: float
@@ -158,7 +159,7 @@ def _open_banks(
 
 def _ask_own(bank: Memory, conversation: AnnotatedConversation, max_k: int) -> Iterator[OwnBankResult]:
     """Store the conversation, and ask each question after the lines before it."""
-    ids = {str(line.key): id for line, id in zip(conversation.lines, conversation.ids, strict=True)}
+    lines = {str(line.key): (id, line.text) for line, id in zip(conversation.lines, conversation.ids, strict=True)}
     stored = 0
     for count, questions in conversation.questions_by_time():
         bank.observe_many(conversation.lines[stored:count])
@@ -166,11 +167,12 @@ def _ask_own(bank: Memory, conversation: AnnotatedConversation, max_k: int) -> I
         for number, question in enumerate(questions):
             if number == 0:
                 bank.recall(question.text, max_k)  # not measured: the first recall after a write reads the new lines
-            yield _ask(bank, question, ids, max_k)
+            yield _ask(bank, question, lines, max_k)
     bank.observe_many(conversation.lines[stored:])
 
 
-def _ask(bank: Memory, question: Question, ids: Mapping[str, str], max_k: int) -> OwnBankResult:
+def _ask(bank: Memory, question: Question, lines: Mapping[str, tuple[str, str]], max_k: int) -> OwnBankResult:
+    """Ask a question of its bank. lines has the id and the text of each line, by its key."""
     started_at = time.perf_counter()
     hits = bank.recall(question.text, max_k)
     elapsed_s = time.perf_counter() - started_at
@@ -178,13 +180,23 @@ def _ask(bank: Memory, question: Question, ids: Mapping[str, str], max_k: int) -
     contexts = [bank.context(question.text, budget, gate=False) for budget in BUDGETS_TOKENS]
     return OwnBankResult(
         question=question,
-        ranked=tuple(ids[str(hit.line.key)] for hit in hits),
+        ranked=tuple(lines[str(hit.line.key)][0] for hit in hits),
         milliseconds=1000 * elapsed_s,
-        shown=tuple(frozenset(ids[str(line.key)] for line in context.lines) for context in contexts),
+        shown=tuple(_share_gold(context, question, lines) for context in contexts),
         tokens=tuple(context.tokens for context in contexts),
         passed=bool(gated.text),
         relevance=gated.relevance,
     )
+
+
+def _share_gold(context: Context, question: Question, lines: Mapping[str, tuple[str, str]]) -> float:
+    """Return the share (0..1) of a question's gold in a context; of a line in an excerpt, what that shows of it."""
+    shares: dict[str, float] = {}
+    for line in context.lines:
+        id, text = lines[str(line.key)]
+        if id in question.gold:
+            shares[id] = share_shown(line.text, text, question.details.get(id, ""))
+    return sum(shares.values()) / len(question.gold)
 
 
 def _ask_foreign(
@@ -229,8 +241,7 @@ def _build_report(
         categories={name: CategoryResult(len(group), _compute_recall(group, ks)) for name, group in categories.items()},
         ndcg10=mean(ndcg_at(result.ranked, result.question.gold, 10) for result in own),
         gold_in_context={
-            budget: mean(gold_share(result.shown[index], result.question.gold) for result in own)
-            for index, budget in enumerate(BUDGETS_TOKENS)
+            budget: mean(result.shown[index] for result in own) for index, budget in enumerate(BUDGETS_TOKENS)
         },
         tokens_in_context={
             budget: mean(result.tokens[index] for result in own) for index, budget in enumerate(BUDGETS_TOKENS)

@@ -1,10 +1,13 @@
 """Fills a context: chooses the lines that fit into a budget of tokens. Pure.
 
 Lines are tried in this order: the hits, best first; the neighbours of the hits, best hit first; the lines of the
-relevance buffer, newest passage first. Lines are taken whole. A line that is too long for the room left is skipped, and
-shorter ones after it are still tried; of a hit that alone would exceed the budget, an excerpt is taken. If there is no
-room for the best hit, the context is empty, because a reader would take the remaining lines for everything that is
-known. The text has the lines in the order in which they were said.
+relevance buffer, newest passage first. A line that is too long for the room left is skipped, and shorter ones after it
+are still tried. If there is no room for the best hit, the context is empty, because a reader would take the remaining
+lines for everything that is known. The text has the lines in the order in which they were said.
+
+Lines are taken whole, except that of a hit that alone would exceed the budget an excerpt is taken. With `min_gain`,
+this holds for every long line, so that one long reply does not take the room of ten other hits; where room is left at
+the end, lines get their whole texts again.
 
 If the relevances of hits are calibrated, they are the chances that a hit answers the query, and their sum is what the
 query can be expected to find. With `min_gain`, the best hit is tried first, then the others by their chance for each
@@ -33,6 +36,8 @@ from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit, Line
 
 MAX_EXCERPT_SHARE = 0.5  # of the budget
+LONG_LINE_TOKENS = 260  # a line with more, including a heading, is long
+EXCERPT_TOKENS = 180  # of a long line, including a heading
 NEIGHBOUR_SHARE = 0.1  # of the chance of its hit; few neighbours answer a query themselves, but they explain the hit
 
 
@@ -61,7 +66,7 @@ def fill_context(
     spent = 0  # tokens
     days: set[Day] = set()
     costs = _Costs(count)
-    shortened = [_shorten(hit, query_terms, budget, costs) for hit in hits]
+    shortened = [_shorten_long(hit, query_terms, budget, min_gain > 0, costs) for hit in hits]
     for line in (*_order_hits(shortened, min_gain, budget, costs), *buffer_lines):
         if identify_source(line) in chosen:
             continue
@@ -72,6 +77,7 @@ def fill_context(
             days.add(day_of(line))
     if hits and identify_source(hits[0].source) not in chosen:
         chosen.clear()
+    _restore(chosen, hits, budget - spent, costs)
     text = format_lines(list(chosen.values()))
     while chosen and count(text) > budget:  # headings repeat if conversations were held at the same time
         chosen.popitem()
@@ -121,14 +127,34 @@ def identify_source(source: Source) -> Hashable:
     return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
 
 
-def _shorten(hit: Hit, query_terms: Collection[str], budget: int, costs: _Costs) -> Hit:
-    """Return a hit, with an excerpt of its text if that would exceed the budget alone."""
-    source = hit.source
-    if costs.estimate(source) <= budget:
-        return hit
-    room = int(MAX_EXCERPT_SHARE * budget) - costs.estimate(_with_text(source, ""))
-    text = choose_excerpt(source.text, query_terms, room, costs.count)
-    return hit if text is None else replace(hit, source=_with_text(source, text))
+def _shorten_long(hit: Hit, query_terms: Collection[str], budget: int, any_long: bool, costs: _Costs) -> Hit:
+    """Return a hit with an excerpt of its text if that alone would exceed the budget; with `any_long`, if it is long.
+
+    With `any_long`, the hit's neighbours are shortened, too.
+    """
+    longest, room = budget, int(MAX_EXCERPT_SHARE * budget)
+    if any_long and isinstance(hit.source, Line):
+        longest, room = min(longest, LONG_LINE_TOKENS), min(room, EXCERPT_TOKENS)
+
+    def shorten(source: Source) -> str:
+        if costs.estimate(source) <= longest:
+            return source.text
+        rest = room - costs.estimate(_with_text(source, ""))
+        return choose_excerpt(source.text, query_terms, rest, costs.count) or source.text
+
+    passage = tuple(replace(line, text=shorten(line)) for line in hit.passage) if any_long else hit.passage
+    return replace(hit, source=_with_text(hit.source, shorten(hit.source)), passage=passage)
+
+
+def _restore(chosen: dict[Hashable, Source], hits: Iterable[Hit], room: int, costs: _Costs) -> None:
+    """Replace excerpts with the whole texts, those of the best hits first, while there is room for them."""
+    for source in (source for hit in hits for source in (hit.source, *hit.passage)):
+        key = identify_source(source)
+        if key in chosen and chosen[key].text != source.text:
+            more = costs.count_line(source) - costs.count_line(chosen[key])
+            if more <= room:
+                chosen[key] = source
+                room -= more
 
 
 def _with_text(source: Source, text: str) -> Source:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread.bench.coverage import RenderedContext
+from everthread.bench.coverage import RenderedContext, share_shown
 from everthread.types import Line
 
 AT = datetime(2024, 5, 1, 9, tzinfo=UTC)
@@ -18,6 +18,15 @@ def test_a_passage_contains_a_line_if_it_contains_its_sentence() -> None:
     context = RenderedContext("[Wednesday, 1 May 2024, 09:00]\nIda: The roof leaks.\nTom: Again?")
     assert context.holds(line("The roof leaks."))
     assert not context.holds(line("The boat leaks a lot more."))
+
+
+def test_an_excerpt_counts_by_the_words_of_its_line_that_are_asked_for() -> None:
+    text = "The roof leaks. We sold the red boat to Tom."
+    assert share_shown(text, text, "what was sold") == 1
+    assert share_shown("… We sold the red boat to Tom.", text, "A red boat was sold.") == 1
+    assert share_shown("The roof leaks. …", text, "A red boat was sold.") == 0
+    assert share_shown("The roof leaks. …", text) == pytest.approx(2 / 6)
+    assert share_shown("…", "Yes.", "") == share_shown("…", "so it is") == 0
 
 
 def test_a_line_of_several_rows_is_found_with_the_indentation_of_a_context() -> None:

@@ -26,7 +26,9 @@ COUNTERS: dict[str, TokenCounter] = {
     "erratic": lambda text: crc32(text.encode()) % 90,
 }
 
-TEXTS = st.sampled_from(["Yes.", "No, not at all!", "The fern has a new leaf. " * 4, "她说蕨类植物长了新叶", "a\nb"])
+TEXTS = st.sampled_from(
+    ["Yes.", "No, not at all!", "The fern has a new leaf. " * 4, "她说蕨类植物长了新叶", "a\nb", "Rain. " * 200]
+)
 
 
 @st.composite
@@ -49,12 +51,12 @@ def count_lines(text: str) -> int:
 
 
 @pytest.mark.parametrize("count", COUNTERS.values(), ids=COUNTERS)
-@given(drawn=conversations(), budget=st.integers(1, 300))
+@given(drawn=conversations(), budget=st.integers(1, 300), min_gain=st.sampled_from([0, 0.01]))
 def test_a_context_never_exceeds_its_budget_and_accounts_for_all_hits(
-    count: TokenCounter, drawn: tuple[list[Hit], list[Line]], budget: int
+    count: TokenCounter, drawn: tuple[list[Hit], list[Line]], budget: int, min_gain: float
 ) -> None:
     hits, buffer = drawn
-    found = fill_context(hits, buffer, budget, count, 0.25)
+    found = fill_context(hits, buffer, budget, count, 0.25, min_gain=min_gain)
     assert found.tokens <= budget
     assert found.tokens == (count(found.text) if found.text else 0)
     assert found.text == format_lines(found.lines)
@@ -159,6 +161,32 @@ def test_a_line_longer_than_the_budget_is_shown_as_its_relevant_excerpt() -> Non
     assert found.tokens <= 100
     assert found.hits == tuple(hits)
     assert found.cut == ()
+
+
+REPLY = "The harvest was poor. " * 40 + "Your heron has a broken wing. " + "It rained again. " * 40
+
+
+def test_a_long_line_is_shown_as_an_excerpt_so_that_other_hits_have_room() -> None:
+    hits = [hit(line(1, REPLY)), hit(line(2, REPLY)), hit(line(3, "Herons eat fish."))]
+    whole = fill_context(hits, [], 450, estimate_tokens, 0.5, ["heron", "wing"])
+    found = fill_context(hits, [], 450, estimate_tokens, 0.5, ["heron", "wing"], min_gain=0.01)
+    assert [each.seq for each in whole.lines] == [1, 3]
+    assert [each.seq for each in found.lines] == [1, 2, 3]
+    assert found.text.count("heron has a broken wing") == 2
+    assert found.hits == tuple(hits)
+
+
+def test_a_long_neighbour_is_shown_as_an_excerpt_too() -> None:
+    asked = line(2, "How is the heron?")
+    found = fill_context([hit(asked, [asked, line(3, REPLY)])], [], 300, estimate_tokens, 0.5, ["heron"], min_gain=0.01)
+    assert [each.seq for each in found.lines] == [2, 3]
+    assert "Your heron has a broken wing." in found.text
+
+
+def test_long_lines_are_shown_whole_if_the_budget_suffices() -> None:
+    hits = [hit(line(1, REPLY)), hit(line(2, "Herons eat fish."), [line(2, "Herons eat fish."), line(3, REPLY)])]
+    found = fill_context(hits, [], 2000, estimate_tokens, 0.5, ["heron"], min_gain=0.01)
+    assert [each.text for each in found.lines] == [REPLY, "Herons eat fish.", REPLY]
 
 
 def test_if_the_best_hit_does_not_fit_no_other_takes_its_place() -> None:
