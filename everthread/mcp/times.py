@@ -23,8 +23,8 @@ def parse_time(name: str, text: str) -> datetime:
     """
     try:
         time = datetime.fromisoformat(text.strip())
-        return time if time.tzinfo else time.astimezone()
-    except (ValueError, OverflowError, OSError):
+        return time if time.tzinfo else _add_local_zone(time)
+    except ValueError:
         raise BadQuery(
             f"invalid {name}: got {text[:40]!r}, expected a date like 2024-05-31 or a time like 2024-05-31T18:30+02:00"
         ) from None
@@ -48,3 +48,11 @@ def parse_end(name: str, text: str | None) -> datetime | None:
         return time + ONE_DAY if DAY_PATTERN.fullmatch(text.strip()) else time
     except OverflowError:
         return time
+
+
+def _add_local_zone(time: datetime) -> datetime:
+    """Add the time zone of this machine to a time; at the ends of the calendar, the present offset from UTC."""
+    try:
+        return time.astimezone()
+    except (ValueError, OverflowError, OSError):
+        return time.replace(tzinfo=datetime.now().astimezone().tzinfo)

@@ -83,7 +83,7 @@ def test_overwritten_bytes_cause_only_everthread_errors(tmp_path: Path) -> None:
                     failed += 1
         for log in tmp_path.glob("alice.bank-*"):
             log.unlink()
-    assert failed > 30
+    assert failed > 5  # how many depends on the version of SQLite
 
 
 @pytest.mark.parametrize(
