@@ -50,6 +50,7 @@ from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
 from everthread.bank.sharing import save_setting
 from everthread.bank.text_search import TextSearch
+from everthread.common.tracing import traced
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.facts import storage
@@ -211,6 +212,7 @@ class Memory(TextSearch, BankFacts):
         new = NewLine(text, name, role, said_at, session, metadata or {}, parent, key, undated=undated)
         return self.observe_many([new], replace=replace)[0]
 
+    @traced("everthread.observe", lambda lines: {"everthread.lines": len(lines)})
     def observe_many(
         self, lines: Iterable[NewLine], progress: Progress | None = None, *, replace: bool = False
     ) -> list[Line]:
@@ -261,6 +263,7 @@ class Memory(TextSearch, BankFacts):
 
     # ------------------------------------------------------------------- recall
 
+    @traced("everthread.recall", lambda hits: {"everthread.hits": len(hits)})
     def recall(
         self,
         query: str,
@@ -308,6 +311,7 @@ class Memory(TextSearch, BankFacts):
         read_facts = partial(self._read_facts, MAX_LINES_READ) if facts else None
         return dispatch.recall(self.recipe, self.reader, bank_query, k, banks, reranker, read_facts)
 
+    @traced("everthread.context", lambda context: {"everthread.tokens": context.tokens})
     def context(
         self,
         query: str,
@@ -484,6 +488,7 @@ class Memory(TextSearch, BankFacts):
         """
         return self._writer.restore(self.recipe, validation.check_seq(seq, self.bank))
 
+    @traced("everthread.forget")
     def forget(
         self,
         *,

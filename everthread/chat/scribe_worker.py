@@ -25,6 +25,7 @@ from everthread.chat.scribe_material import mark_undated, read_lines
 from everthread.chat.session_facts import list_session_facts
 from everthread.common.fork_safety import register
 from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO, SETTING_MODEL_FACTS
+from everthread.common.tracing import traced
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.base import FactScribe, Scribe, TitleScribe
@@ -222,6 +223,7 @@ class ScribeWorker:
         """Return the job as it is queued now: another process may have done it, or lines may have been added."""
         return next((queued for queued in self.memory.jobs() if _key(queued) == _key(job)), None)
 
+    @traced("everthread.scribe")
     def _perform(self, job: ScribeJob) -> None:
         if job.kind == "facts":
             self._write_facts(job)

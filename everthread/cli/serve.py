@@ -16,7 +16,7 @@ import click
 from everthread import config, factory
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.server import app, logs, runner, server_db
+from everthread.server import app, logs, runner, server_db, tracing
 from everthread.server.keys import KeyStore
 from everthread.server.people.accounts import AccountStore
 from everthread.server.proxy.upstream import find_upstream, has_upstream
@@ -95,6 +95,7 @@ def serve(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1
     )
     _check_key(app_factory.store, settings, first_key)
+    tracing.install()
     with runner.open_socket(host, port, workers) as listener:
         services = app_factory.build_services()
         with closing(services.store):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from everthread.common.tracing import traced
 from everthread.embedders.base import Embedder
 from everthread.embedders.token_vectors import QuestionTokens, gives_tokens
 from everthread.errors import ModelError
@@ -23,6 +24,7 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     return _check_texts(embedder, np.asarray(embedder.embed(texts), np.float32), len(texts))
 
 
+@traced("everthread.embed", lambda embedded: {"everthread.texts": len(embedded[0])})
 def embed_texts_with_tokens(embedder: Embedder, texts: Sequence[str]) -> tuple[Vectors, list[TokenCodes]]:
     """Return the E vectors of each text, (N, E, D), and the codes of each text's words; none if it gives none.
 
@@ -58,6 +60,7 @@ def embed_question(embedder: Embedder, text: str) -> Vector:
     return _check_question(embedder, np.asarray(embedder.embed_query(text), np.float32))
 
 
+@traced("everthread.embed_question")
 def embed_question_with_tokens(embedder: Embedder, text: str) -> tuple[Vector, QuestionTokens | None]:
     """Return the vector of a question, (D,) or (Q, D), and the vectors of its words; None if it gives none.
 

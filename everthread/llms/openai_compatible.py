@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from everthread.common.fork_safety import Lock
 from everthread.common.retry import Retries, doubling_delays
 from everthread.common.tls import tls_context
+from everthread.common.tracing import traced
 from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.base import Stream
@@ -128,6 +129,7 @@ class OpenAICompatible:
             sleep=self._sleep,
         )
 
+    @traced("everthread.model.stream")
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
         options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}
         response = self._request(messages, sampling, options, stream=True)
@@ -136,6 +138,7 @@ class OpenAICompatible:
             response, messages, self._errors, self._record_usage, timeout=self._timeout, usage_requested=usage_requested
         )
 
+    @traced("everthread.model.complete")
     def complete(
         self,
         messages: Sequence[Message],

@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from everthread import __version__
 from everthread.common.installation import extra_command
 from everthread.errors import ConfigError
-from everthread.server import kept_uploads, mcp_endpoint, openapi, problems, server_db, static_files, uploads
+from everthread.server import kept_uploads, mcp_endpoint, openapi, problems, server_db, static_files, tracing, uploads
 from everthread.server.authentication import Authenticator
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import SCHEMA, IdempotencyStore
@@ -64,6 +64,7 @@ from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms import webhook
 from everthread.server.telegram import service
+from everthread.server.tracing import TracingMiddleware
 from everthread.server.workers.bank_leases import BankLeases, get_socket_path
 from everthread.server.workers.worker_proxy import WorkerProxyMiddleware
 
@@ -217,6 +218,7 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(EncodedSlashMiddleware)
     app.add_middleware(RequestGuard, settings=settings, authenticator=app.state.authenticator)
     app.add_middleware(AccessLogMiddleware, metrics=app.state.metrics)
+    app.add_middleware(TracingMiddleware)
     app.add_middleware(
         WorkerProxyMiddleware, leases=app.state.conversations.leases, body_timeout_s=settings.body_timeout_s
     )
@@ -247,6 +249,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.idempotency.close()
         if app.state.closes_store:
             app.state.services.store.close()
+            await run_in_threadpool(tracing.finish)  # uvicorn ends the process by a signal
         await run_in_threadpool(warm_up.join)  # a process that ends while a model is being loaded aborts
 
 

@@ -28,7 +28,7 @@ from uvicorn.supervisors import Multiprocess
 
 from everthread import config, factory
 from everthread.errors import ConfigError
-from everthread.server import app, logs
+from everthread.server import app, logs, tracing
 from everthread.server.http_protocol import ConnectionLimits, ProtocolFactory
 from everthread.server.metrics import MULTIPROC_DIR_VARIABLE
 from everthread.server.models.connection import find_setting
@@ -82,6 +82,7 @@ class AppFactory:
     def __call__(self) -> FastAPI:
         """Build the app of one process."""
         logs.install(self.log_level)
+        tracing.install()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         if self.multi_process:
             _exit_with_parent()
