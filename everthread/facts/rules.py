@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, load_grammar
 from everthread.facts.moments import find_moment, read_told_moment
+from everthread.facts.quotations import mask_quotations
 from everthread.facts.referents import Names, Referent
 from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language, remove_quotes
@@ -32,15 +33,7 @@ MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
-_SENTENCE_ENDS = ".!?。！？"
 _COMMA = re.compile("[,，]")
-_MASK = "\x00"  # in the place of a quoted character: no value has it
-_QUOTE = re.compile(
-    r"\"[^\"\n]{1,500}(?:\"|$)|“[^”\n]{1,500}(?:”|$)|„[^“”\n]{1,500}(?:[“”]|$)|«[^»\n]{1,500}(?:»|$)"
-    r"|「[^」\n]{1,500}(?:」|$)|『[^』\n]{1,500}(?:』|$)|(?<!\w)['‘](?=\w)[^'’\n]{1,500}(?:['’]\w[^'’\n]{1,500}){0,9}['’](?!\w)"
-    r"|^[ \t]*>[^\n]*|```.*?(?:```|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
 
 
 def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> list[Statement]:
@@ -69,8 +62,10 @@ class _Reader:
 
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
-        text = _QUOTE.sub(_mask, remove_quotes(line.text[:MAX_CHARS], line.metadata))
+        text = mask_quotations(remove_quotes(line.text[:MAX_CHARS], line.metadata))
         language = detect_language(text)
+        if load_grammar(language) is None:  # not read, or one word of a short line taken for it: Italian "mia"
+            language = self.language
         self.names.speakers.add(line.speaker)
         found = self._read_in(language, line, text)
         if language != DEFAULT_LANGUAGE:
@@ -581,12 +576,6 @@ class _Sentence:
         if found is None:
             return None, False
         return read_told_moment(found, self.line.said_at, self.grammar), found.re not in since
-
-
-def _mask(quote: re.Match[str]) -> str:
-    """Mask a quotation, and keep the end of a sentence in it."""
-    last = quote[0][-2:-1]
-    return _MASK * (len(quote[0]) - 1) + ("." if last in _SENTENCE_ENDS else _MASK)
 
 
 def _find_grammar(language: str, text: str) -> Grammar | None:
