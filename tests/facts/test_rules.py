@@ -293,6 +293,42 @@ def test_values_are_words_of_the_line_and_attributes_are_known() -> None:
             assert 0.7 <= statement.confidence <= 1
 
 
+def test_a_vegetarian_who_is_not_veggie_any_more_has_no_diet_now() -> None:
+    assert "diet | " in [
+        f"{each.attribute} | {each.value}" for each in read("I'm vegetarian.", "I'm not veggie any more.")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("I'm off metformin.", "Nora | takes | metformin"),
+        ("I'm not on metformin anymore.", "Nora | takes | metformin"),
+        ("I'm no longer on metformin.", "Nora | takes | metformin"),
+        ("I'm not pregnant any more.", "Nora | status | pregnant"),
+    ],
+)
+def test_a_line_says_what_has_ended(text: str, ended: str) -> None:
+    assert [f"{each.subject} | {each.attribute} | {each.value}" for each in read(text) if each.ends] == [ended]
+
+
+@pytest.mark.parametrize("text", ["I'm off sugar.", "I'm off work.", "I'm not on holiday."])
+def test_what_is_no_medicine_is_not_ended(text: str) -> None:
+    assert read(text) == []
+
+
+def test_a_short_line_taken_for_an_unread_language_is_read_in_that_of_the_lines_before_it() -> None:
+    assert [show(each) for each in read("Mia's dog is called Rex.")] == ["Mia | pet | Rex", "Rex | kind | dog"]
+
+
+def test_where_someone_else_is_now_says_nothing_about_the_speaker() -> None:
+    assert read("She's living in York now.") == []
+
+
+def test_who_died_laughing_still_lives_somewhere() -> None:
+    assert [each for each in read("My uncle Ted lives in Hull.", "Ted died laughing.") if each.ends] == []
+
+
 def test_a_line_states_the_same_alone_as_after_others_which_it_may_end() -> None:
     texts = [text for text in STATED if "pet" not in STATED[text] and "Nora's" not in STATED[text]]
     together = read(*(text for each in texts for text in (each, "Right.", "I see.", "Well then.")))
@@ -399,6 +435,9 @@ def test_an_answer_names_the_one_whose_name_was_asked_for() -> None:
         ("My girlfriend is called Ana.", "Ana left me.", "partner | Ana"),
         ("My girlfriend is called Ana.", "I'm single now.", "partner | "),
         ("I study at Leeds.", "I graduated!", "school | "),
+        ("My uncle Ted lives in Hull.", "Ted passed away last week.", "home | "),
+        ("My uncle Ted works at Siemens.", "Ted died in May.", "employer | "),
+        ("I have a cat called Tom.", "Tom is no more.", "pet | Tom"),
     ],
 )
 def test_what_is_known_ends_when_a_line_says_so_and_what_is_unknown_does_not(
