@@ -12,6 +12,7 @@
     ├── StoreError
     │   ├── StoreUnavailable             locked for too long, missing, full or read-only; try again or free disk space
     │   ├── BankDamaged                  the file is not an intact database
+    │   ├── BankMoved                    the bank is in another one of several places
     │   └── BankTooNew                   written by a later version of Everthread
     └── ModelError
         ├── ModelNotFound                a model's file is missing or damaged, or a server has no such model
@@ -131,6 +132,20 @@ class StoreUnavailable(StoreError):
 
 class BankDamaged(StoreError):
     """A bank's file is not an intact database."""
+
+
+class BankMoved(StoreError):
+    """A bank is in another one of several places. `PlacedStore` calls that place instead.
+
+    Attributes:
+        bank: the bank.
+        place: the name of the place to ask.
+        is_arriving: whether this place has a copy, of which that place knows whether it is the bank by now.
+    """
+
+    def __init__(self, message: str, bank: str, place: str, is_arriving: bool = False) -> None:
+        super().__init__(message)
+        self.bank, self.place, self.is_arriving = bank, place, is_arriving
 
 
 class BankTooNew(StoreError):

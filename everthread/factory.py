@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from everthread import config
 from everthread.common.installation import extra_command
@@ -23,9 +24,16 @@ from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.names import make_scribe as make_scribe
 from everthread.scribes.names import open_scribe as open_scribe
 from everthread.stores.base import Store
+from everthread.stores.placed import places_file
+from everthread.stores.placed.place import Place
+from everthread.stores.placed.store import open_placed
 from everthread.stores.postgres import dsn
+from everthread.stores.sqlite.place import SQLitePlace
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.text.tokens import TokenCounter
+
+if TYPE_CHECKING:  # its driver is an extra
+    from everthread.stores.postgres.store import PostgresStore
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe for recipe in (Default(), Membot(), Packabby(), Emi(), GoodAI(), Snapshots())
@@ -36,12 +44,13 @@ def open_store(spec: Store | str | Path | None = None, create: bool = True) -> S
     """Open a store.
 
     Args:
-        spec: a store, which is returned; a folder, or the URL of a Postgres database; None: the configured one.
+        spec: a store, which is returned; a folder, the URL of a Postgres database, or a file of places, such as
+            places.toml; None: the configured one.
         create: whether to create a missing folder.
 
     Raises:
-        NotFound: the folder is missing, and `create` is False.
-        ConfigError: the URL is of an unknown kind, or the extra for Postgres is not installed.
+        NotFound: the folder is missing, and `create` is False; or the file is missing.
+        ConfigError: the URL is of an unknown kind, the extra for Postgres is not installed, or the file is invalid.
         StoreUnavailable: the store can't be opened.
     """
     if spec is None:
@@ -54,13 +63,28 @@ def open_store(spec: Store | str | Path | None = None, create: bool = True) -> S
                 f"store {dsn.redact_password(str(spec))!r} is a URL of an unknown kind; give the path of a folder, "
                 f"or {dsn.EXAMPLE}"
             )
-        if not create and not Path(spec).expanduser().exists():
+        path = Path(spec).expanduser()
+        if path.suffix == places_file.SUFFIX and not path.is_dir():
+            return open_placed(places_file.read_places_file(path), _open_place)
+        if not create and not path.exists():
             raise NotFound(f"no banks yet: the folder {spec} does not exist; create a bank with: everthread chat")
         return SQLiteStore(spec)
     return spec
 
 
-def _postgres(spec: str) -> Store:
+def _open_place(spec: str) -> Place:
+    """Open one of several places; a folder must exist, because the disk that has it may not be mounted."""
+    if spec.startswith(dsn.SCHEMES):
+        database = _postgres(spec)  # reports a missing extra
+        from everthread.stores.postgres.place import PostgresPlace
+
+        return PostgresPlace(database)
+    store = open_store(spec, create=False)
+    assert isinstance(store, SQLiteStore)
+    return SQLitePlace(store)
+
+
+def _postgres(spec: str) -> PostgresStore:
     try:
         from everthread.stores.postgres.store import PostgresStore
     except ImportError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reprlib import repr as shortly
 
 from everthread.common.installation import upgrade_command
-from everthread.errors import BadLine, BankTooNew, NotFound
+from everthread.errors import BadLine, BankMoved, BankTooNew, NotFound, StoreError
 from everthread.stores.base import Scope, ScopeName
 
 
@@ -28,6 +28,21 @@ def nothing_to_forget_error(bank: str, scope: Scope, name: ScopeName) -> NotFoun
 def missing_session_error(bank: str, session: str) -> NotFound:
     """Build the error for a session that does not exist in the bank."""
     return NotFound(f"bank {bank!r} has no session {session!r}; `sessions` lists those that it has")
+
+
+def bank_moved_error(bank: str, location: str, place: str, is_arriving: bool = False) -> BankMoved:
+    """Build the error for a bank that is in another place, or that has not arrived yet."""
+    what = f"is being moved from the place {place!r} to" if is_arriving else f"was moved to the place {place!r} from"
+    remedy = "open the file that lists all places, as in: everthread --store places.toml"
+    return BankMoved(f"bank {bank!r} {what} {location}; {remedy}", bank, place, is_arriving)
+
+
+def second_copy_error(bank: str, location: str) -> StoreError:
+    """Build the error for a place that has another bank of the same id."""
+    return StoreError(
+        f"{location} has another bank {bank!r}, so that it can't be moved there. Restore one of the two under another "
+        "id, as from a backup, and forget it where it is not wanted"
+    )
 
 
 def bank_too_new_error(bank: str, found: str, known: int) -> BankTooNew:

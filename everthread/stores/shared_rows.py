@@ -15,7 +15,7 @@ from everthread.errors import BadLine
 from everthread.stores.base import PreparedLine
 from everthread.stores.errors import missing_line_error
 from everthread.text.analyzer import TermCounts
-from everthread.types import Line, Metadata, NewLine, Session
+from everthread.types import Line, Metadata, NewLine, Receipt, Session
 
 LINES_PER_PAGE = 1000  # lines read per statement
 SESSION_GAP = timedelta(hours=1)  # after a longer silence, a line without a session starts a new one
@@ -47,6 +47,16 @@ def unchanged_seqs(stored: Iterable[Line], expected: Iterable[Line]) -> set[int]
     """Return the numbers of the stored lines that equal an expected one. A number may belong to another line by now."""
     expected_content = {(line.seq, line.said_at, line.text) for line in expected}
     return {line.seq for line in stored if (line.seq, line.said_at, line.text) in expected_content}
+
+
+def select_missing_receipts(own: Iterable[Receipt], present: Iterable[Receipt]) -> list[Receipt]:
+    """Return the receipts of a copy that a store lacks, the earliest first.
+
+    A receipt of a backup may name fewer lines than that of the store, of the same time.
+    """
+    times = {receipt.forgotten_at for receipt in present}
+    missing = [receipt for receipt in own if receipt.forgotten_at not in times]
+    return sorted(missing, key=lambda receipt: receipt.forgotten_at)
 
 
 def next_seq(entry: PreparedLine, last: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -31,6 +31,7 @@ from everthread.common.keys import SETTING_BACKUPS
 from everthread.common.staging import staging_folder
 from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreError
 from everthread.stores.base import Store
+from everthread.stores.shared_rows import select_missing_receipts
 from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors
 from everthread.stores.sqlite.store import SQLiteStore
@@ -164,23 +165,13 @@ def _restore_bank(store: Store, folder: Path, staging: Path, bank: str, target: 
         own = [receipt for receipt in known if receipt.bank == sha256(bank.encode()).hexdigest()]
         if isinstance(store, SQLiteStore):
             staged.close()
-            receipts.write(store.folder, _select_missing(own, store.receipts(bank)))
+            receipts.write(store.folder, select_missing_receipts(own, store.receipts(bank)))
             if not store.put_file(target, path, force):
                 _check_missing(store, target, force)
         else:
-            missing = _select_missing(own, store.receipts(bank))
+            missing = select_missing_receipts(own, store.receipts(bank))
             _write_to_database(store, staged, target, force, missing, summary)
     return RestoredBank(target, summary)
-
-
-def _select_missing(own: Iterable[Receipt], present: Iterable[Receipt]) -> list[Receipt]:
-    """Return the receipts of a backup that a store lacks, the earliest first.
-
-    A receipt of the backup may name fewer lines than that of the store, of the same time.
-    """
-    times = {receipt.forgotten_at for receipt in present}
-    missing = [receipt for receipt in own if receipt.forgotten_at not in times]
-    return sorted(missing, key=lambda receipt: receipt.forgotten_at)
 
 
 def _prepare(

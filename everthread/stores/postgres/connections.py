@@ -54,6 +54,8 @@ PASS_ON_SETTINGS = {"citus.propagate_set_commands": "local"}
 
 # A query of one value, run in every transaction, and a function that raises an error for an unsuitable answer.
 TransactionCheck = tuple[str, Callable[["Database", Any], None]]
+# The same for the bank of the transaction, whose id is the parameter of the query.
+BankCheck = tuple[str, Callable[["Database", str, Any], None]]
 
 
 class ConnectionLost(StoreUnavailable):
@@ -78,6 +80,7 @@ class Database:
         max_connections: int = MAX_CONNECTIONS,
         timeout_s: float = TIMEOUT_S,
         check: TransactionCheck | None = None,
+        bank_check: BankCheck | None = None,
     ) -> None:
         """Validate the URL; open nothing.
 
@@ -87,6 +90,7 @@ class Database:
             timeout_s: how long to wait for a connection, and for a restarting server.
             check: run at the beginning of a write transaction, and at the end of a read transaction, where its answer
                 costs no further round trip.
+            bank_check: the same, in transactions of a bank.
 
         Raises:
             ConfigError: the URL is malformed.
@@ -101,7 +105,8 @@ class Database:
             if self.display_url != url:
                 reason = reason.partition(":")[0]  # the rest may quote the password
             raise ConfigError(f"{self.display_url} is not a Postgres URL ({reason}); write {EXAMPLE}") from None
-        self._connections, self._timeout_s, self._check = max_connections, timeout_s, check
+        self._connections, self._timeout_s = max_connections, timeout_s
+        self._check, self._bank_check = check, bank_check
         self._has_citus = False  # known from the first connection on
         self._pool = Lazy(self._open_pool)
 
@@ -119,14 +124,21 @@ class Database:
         with self._pooled_connection() as db:
             with db.pipeline():
                 db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                settings_cursor = self._configure_transaction(db, bank, settings)
-                yield db
+                checks = self._configure_transaction(db, bank, settings)
+                try:
+                    yield db
+                except EverthreadError:
+                    self._run_checks(bank, checks)  # nothing was found, for example, because the bank was moved
+                    raise
                 db.execute("COMMIT")
-            self._run_check(settings_cursor)
+            self._run_checks(bank, checks)
 
     @contextmanager
-    def write_transaction(self, bank: str) -> Iterator[Connection]:
+    def write_transaction(self, bank: str | None) -> Iterator[Connection]:
         """Yield a connection in a transaction, which is committed when the block ends and rolled back when it raises.
+
+        Args:
+            bank: the bank that row-level security admits.
 
         Raises:
             ConnectionLost: the connection broke before the commit.
@@ -135,8 +147,8 @@ class Database:
         with self._pooled_connection() as db:
             with db.pipeline():
                 db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-                settings_cursor = self._configure_transaction(db, bank, {})
-            self._run_check(settings_cursor)
+                checks = self._configure_transaction(db, bank, {})
+            self._run_checks(bank, checks)
             yield db
             try:
                 status = db.execute("COMMIT").statusmessage
@@ -242,22 +254,28 @@ class Database:
         if (pool := self._pool.take()) is not None:
             pool.close()
 
-    def _configure_transaction(self, db: Connection, bank: str | None, extra_settings: dict[str, str]) -> Cursor:
-        """Send the settings of this transaction, and the query of the check."""
+    def _configure_transaction(self, db: Connection, bank: str | None, extra_settings: dict[str, str]) -> list[Cursor]:
+        """Send the settings of this transaction, and the queries of the checks, whose last columns are the answers."""
         settings = {**TRANSACTION_SETTINGS, **extra_settings, **({} if bank is None else {"everthread.bank": bank})}
         if self._has_citus:
             for name, value in (PASS_ON_SETTINGS | settings).items():
                 set_local(db, name, value)
             db.execute(f"SELECT {SET_SEARCH_PATH}")
-            return db.execute(self._check[0] if self._check else "SELECT NULL")
-        columns = ", ".join([*["set_config(%s, %s, true)"] * len(settings), SET_SEARCH_PATH])
-        query = f"SELECT {columns}, ({self._check[0] if self._check else 'NULL'})"
-        return db.execute(query, [part for setting in settings.items() for part in setting])
+            cursors = [db.execute(self._check[0] if self._check else "SELECT NULL")]
+        else:
+            columns = ", ".join([*["set_config(%s, %s, true)"] * len(settings), SET_SEARCH_PATH])
+            query = f"SELECT {columns}, ({self._check[0] if self._check else 'NULL'})"
+            cursors = [db.execute(query, [part for setting in settings.items() for part in setting])]
+        if self._bank_check is not None and bank is not None:
+            cursors.append(db.execute(self._bank_check[0], (bank,)))
+        return cursors
 
-    def _run_check(self, settings_cursor: Cursor) -> None:
-        row = settings_cursor.fetchone()
-        if row is not None and self._check is not None:
-            self._check[1](self, row[-1])
+    def _run_checks(self, bank: str | None, cursors: list[Cursor]) -> None:
+        rows = [cursor.fetchone() for cursor in cursors]
+        if self._check is not None and rows[0] is not None:
+            self._check[1](self, rows[0][-1])
+        if self._bank_check is not None and bank is not None and rows[-1] is not None:
+            self._bank_check[1](self, bank, rows[-1][-1])
 
     def _configure(self, db: Connection) -> None:
         """Prepare a new connection: register vector types, and disable prepared statements if there is a pooler.

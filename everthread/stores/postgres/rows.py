@@ -10,7 +10,7 @@ from pgvector import HalfVector
 from everthread.common.timestamps import from_micros
 from everthread.stores.base import CorpusStats, Speaker
 from everthread.stores.errors import bank_too_new_error
-from everthread.stores.postgres import postings, vector_index
+from everthread.stores.postgres import moved_rows, postings, vector_index
 from everthread.stores.postgres.arrays import IS_IN, SeqArray
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
@@ -47,7 +47,16 @@ HAS_KEY = """line.seq = ANY(ARRAY(SELECT (SELECT seq FROM everthread.line AS key
 EARLIER_LAST = f"CASE WHEN analyser < {ANALYZER_VERSION} THEN last_seq ELSE earlier_last END"
 
 # Locks by writing: Citus may move a shard during a transaction that has only read from it, even with FOR UPDATE.
-_LOCK_BANK = "UPDATE everthread.bank SET last_seq = last_seq WHERE bank_id = %s RETURNING"
+_LOCK_BANK = "UPDATE everthread.bank SET last_seq = last_seq WHERE bank_id = %s RETURNING elsewhere,"
+
+
+def _lock(db: Connection, bank: str, columns: str) -> tuple[int, ...] | None:
+    """Lock a bank; return columns of its row, if it exists. Raises BankMoved."""
+    row = db.execute(f"{_LOCK_BANK} {columns}", (bank,)).fetchone()
+    if row is None:
+        return None
+    moved_rows.check_here(bank, "this database", row[0])
+    return tuple(map(int, row[1:]))
 
 
 def lock_existing(db: Connection, bank: str) -> int | None:
@@ -56,8 +65,8 @@ def lock_existing(db: Connection, bank: str) -> int | None:
     Returns:
         The analyser version of its postings; None if the bank does not exist.
     """
-    row = db.execute(f"{_LOCK_BANK} analyser", (bank,)).fetchone()
-    return None if row is None else int(row[0])
+    row = _lock(db, bank, "analyser")
+    return None if row is None else row[0]
 
 
 def lock_bank(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
@@ -70,13 +79,13 @@ def lock_bank(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
     Raises:
         BankTooNew: a later analyser wrote its postings.
     """
-    query = f"{_LOCK_BANK} last_seq, sessions, speakers, models, analyser"
-    while (row := db.execute(query, (bank,)).fetchone()) is None:
+    while (row := _lock(db, bank, "last_seq, sessions, speakers, models, analyser")) is None:
         # In a loop, because another client may forget the bank as soon as it is created.
         create_bank(db, bank, at)
-    if row[4] != ANALYZER_VERSION:
-        change_analyser(db, bank, int(row[4]))
-    return int(row[0]), int(row[1]), int(row[2]), int(row[3])
+    last_seq, sessions, speakers, models, analyser = row
+    if analyser != ANALYZER_VERSION:
+        change_analyser(db, bank, analyser)
+    return last_seq, sessions, speakers, models
 
 
 def lock_if_exists(db: Connection, bank: str) -> bool:

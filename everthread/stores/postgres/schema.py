@@ -174,6 +174,11 @@ ALTER TABLE everthread.bank ADD COLUMN earlier_last bigint NOT NULL DEFAULT 0,
     ADD COLUMN earlier_analyser int NOT NULL DEFAULT 0;
 """
 
+_SIXTH = """
+-- Where the bank is, if not here (stores.postgres.moved_rows).
+ALTER TABLE everthread.bank ADD COLUMN elsewhere text COLLATE "C";
+"""
+
 # Each in steps; after every step new tables are distributed if the others are.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (_FIRST,),
@@ -181,6 +186,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (_THIRD, _THIRD_KEY),
     (_FOURTH, _FOURTH_KEYS),
     (_FIFTH,),
+    (_SIXTH,),
 )
 VERSION = len(MIGRATIONS)
 PGVECTOR = (0, 8)  # the first with iterative scans, which continue if a filter leaves too few results

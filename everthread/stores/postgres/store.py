@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.common.timestamps import to_micros
-from everthread.errors import NotFound
+from everthread.errors import BankMoved, NotFound
 from everthread.stores.arrays import to_ranges
 from everthread.stores.base import (
     CorpusStats,
@@ -40,6 +40,7 @@ from everthread.stores.look import Expected
 from everthread.stores.postgres import (
     evidence,
     line_removal,
+    moved_rows,
     postings,
     reanalysis,
     schema,
@@ -52,7 +53,14 @@ from everthread.stores.postgres import (
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.arrays import SeqArray
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
-from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Cursor, Database
+from everthread.stores.postgres.connections import (
+    MAX_CONNECTIONS,
+    TIMEOUT_S,
+    CommitUnknown,
+    Connection,
+    Cursor,
+    Database,
+)
 from everthread.stores.postgres.copying import PostgresCopyReader
 from everthread.stores.postgres.filters import build_condition, seq_bitmap
 from everthread.stores.postgres.lazy import Lazy
@@ -106,7 +114,7 @@ class PostgresStore(Store):
         Raises:
             ConfigError: the URL is malformed.
         """
-        self.database = Database(url, max_connections, timeout_s, schema.VERSION_CHECK)
+        self.database = Database(url, max_connections, timeout_s, schema.VERSION_CHECK, moved_rows.BANK_CHECK)
         self._timeout_s = timeout_s
         self._ready = Lazy(lambda: schema.ensure_tables(self.database))
         self._checked_banks: set[str] = set()  # banks whose postings are known to be of no later analyser
@@ -151,7 +159,15 @@ class PostgresStore(Store):
                     results.append(call(db))
                 return results[-1]
 
-        return self._retry(attempt)
+        try:
+            return self._retry(attempt)
+        except BankMoved as error:
+            if not results:
+                raise
+            raise CommitUnknown(  # the call must not be repeated in the bank's new place
+                f"{self.location} disconnected during the commit, and bank {bank!r} was moved since: the lines may or "
+                "may not be stored. Call again with the same keys; no line is stored twice"
+            ) from error
 
     def _retry(self, call: Callable[[], Result]) -> Result:
         """Call a function once the tables exist, and return its result; repeat it if the connection breaks."""
@@ -179,7 +195,8 @@ class PostgresStore(Store):
     def banks(self) -> list[str]:
         def attempt() -> list[str]:
             with self.database.read_transaction(**schema.LISTING_SETTINGS) as db:
-                return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
+                query = "SELECT bank_id FROM everthread.bank WHERE elsewhere IS NULL ORDER BY bank_id"
+                return [bank for (bank,) in db.execute(query)]
 
         return self._retry(attempt)
 
@@ -317,6 +334,14 @@ class PostgresStore(Store):
         self._checked_banks.discard(bank)
         self._vacuum.schedule(bank, tables, whole_bank=scope == "bank")
         return receipt
+
+    def check_tables(self) -> None:
+        """Check that the tables exist in this version; create missing ones."""
+        self._retry(lambda: None)
+
+    def free_space(self, bank: str) -> None:
+        """Free the pages of the deleted rows of a bank."""
+        self._vacuum.schedule(bank, schema.TABLES, whole_bank=True)
 
     def receipts(self, bank: str) -> list[Receipt]:
         return self._read(bank, lambda db: line_removal.read_receipts(db, bank))

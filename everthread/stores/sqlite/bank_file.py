@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from everthread.errors import BadBankId, BadInput, BankDamaged, BankTooNew, EverthreadError, StoreUnavailable
 from everthread.stores.limits import check_bank_id
+from everthread.stores.sqlite import moved_file
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 
 try:
@@ -253,6 +254,7 @@ class BankFile:
     def _connect(self) -> _Connection:
         """Open a connection, including every file that SQLite opens by name."""
         with folder_lock(self.path.parent):
+            moved_file.check_here(self.bank, self.path)
             self._check_not_truncated()
             create_private(self.path)
             db = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
@@ -507,22 +509,41 @@ class BankFile:
 
         The log is emptied before, because SQLite would apply it to the new file.
         """
-        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing was restored. "):
+        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing was restored. "), self._writing:
+            try:
+                if replace and self.path.exists():
+                    self._read_last(lambda db: None)
+                return self._replace_files(path, replace)
+            finally:
+                self._drop_writer()
+                self._drop_readers()
+
+    def _replace_files(self, path: Path, replace: bool = True) -> bool:
+        with folder_lock(self.path.parent, exclusive=True):
+            if self.path.exists() and not replace:
+                return False
+            path.replace(self.path)
+            for log in LOG_SUFFIXES:
+                self._sibling(log).unlink(missing_ok=True)
+            sync_folder(self.path.parent)
+        return True
+
+    @contextmanager
+    def hold(self) -> Iterator[tuple[sqlite3.Connection, Callable[[Path], object]]]:
+        """Keep others from writing while the block runs, and empty the log.
+
+        Yields:
+            A connection, and a function that moves a file into the place of this one.
+        """
+        with FORK_GUARD:
             with self._writing:
                 try:
-                    if replace and self.path.exists():
-                        self._read_last(lambda db: None)
-                    with folder_lock(self.path.parent, exclusive=True):
-                        if self.path.exists() and not replace:
-                            return False
-                        path.replace(self.path)
-                        for log in LOG_SUFFIXES:
-                            self._sibling(log).unlink(missing_ok=True)
-                        sync_folder(self.path.parent)
+                    with map_errors(self.bank, self.path):
+                        db = self._begin_without_log()
+                    yield db, self._replace_files
                 finally:
                     self._drop_writer()
             self._drop_readers()
-        return True
 
     def _unlink_files(self) -> None:
         with folder_lock(self.path.parent, exclusive=True):

@@ -37,7 +37,7 @@ class CacheView(BankCache):
 class BankLook(OpenBank):
     """A bank in an open transaction."""
 
-    def __init__(self, file: BankFile, db: sqlite3.Connection, view: CacheView) -> None:
+    def __init__(self, file: BankFile, db: sqlite3.Connection, view: BankCache) -> None:
         """Use the transaction of a connection to the file."""
         self.file, self._view = _FileLook(file, db), view
 

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -56,6 +57,7 @@ from everthread.stores.sqlite import (
     dense_index,
     evidence,
     line_removal,
+    moved_file,
     postings,
     reanalysis,
     receipts,
@@ -131,10 +133,13 @@ class SQLiteStore(Store):
         return str(self.folder.resolve())
 
     def banks(self) -> list[str]:
-        return sorted(bank for path in self.folder.glob(f"*{BANK_SUFFIX}") if (bank := bank_id(path.name)) is not None)
+        paths = [path for path in self.folder.glob(f"*{BANK_SUFFIX}") if not moved_file.is_note(path)]
+        return sorted(bank for path in paths if (bank := bank_id(path.name)) is not None)
 
     def exists(self, bank: str) -> bool:
-        return (self.folder / file_name(bank)).exists()
+        path = self.folder / file_name(bank)
+        moved_file.check_here(bank, path)
+        return path.exists()
 
     def create(self, bank: str) -> None:
         self.corpus_stats(bank)  # opening the file creates it, and reading it raises if it is damaged
@@ -629,6 +634,21 @@ class SQLiteStore(Store):
         with FORK_GUARD, opened.lock:
             opened.cache.clear()
         return is_moved
+
+    @contextmanager
+    def hold(self, bank: str) -> Iterator[tuple[Store, Callable[[Path], object]]]:
+        """Let writers of a bank wait while the block runs.
+
+        Yields:
+            A store that reads the bank, and a function that moves a file into the place of the bank's.
+        """
+        opened = self._bank(bank)
+        with opened.file.hold() as (db, put):
+            held = copy(self)
+            held._looked = BankLook(opened.file, db, BankCache())
+            yield held, put
+        with FORK_GUARD, opened.lock:
+            opened.cache.clear()
 
     def check(self, bank: str) -> list[str]:
         if self._bank(bank).file.is_empty:

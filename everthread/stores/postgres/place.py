@@ -1,0 +1,108 @@
+"""PostgresPlace: a database as one of several places of banks. `stores.placed.place` documents the methods."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from uuid import uuid4
+
+from everthread.common.timestamps import to_micros
+from everthread.errors import NotFound, StoreError
+from everthread.stores.errors import second_copy_error
+from everthread.stores.postgres import line_removal, moved_rows, schema, vector_index
+from everthread.stores.postgres import rows as bank_rows
+from everthread.stores.postgres.connections import Connection, set_local
+from everthread.stores.postgres.moved_rows import FROM, TO
+from everthread.stores.postgres.pinned_store import PinnedStore
+from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.shared_rows import select_missing_receipts
+from everthread.types import Receipt, now
+
+log = logging.getLogger("everthread")
+
+IDLE_TIMEOUT = "600s"  # of the transaction that holds a bank, while the other place writes and compares its copy
+_DEPENDENT = tuple(table for table in reversed(schema.TABLES) if table not in ("bank", "receipt"))
+
+
+class _HeldBank:
+    """Implements `stores.placed.place.HeldBank`."""
+
+    def __init__(self, store: PostgresStore, db: Connection, bank: str) -> None:
+        self.reader, self.is_gone = PinnedStore(store, db), False
+        self._db, self._bank = db, bank
+
+    def leave(self, place: str) -> None:
+        _empty(self._db, self._bank, TO + place)
+        self.is_gone = True
+
+
+class PostgresPlace:
+    """Implements `stores.placed.place.Place`."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self.store = store
+
+    @contextmanager
+    def hold(self, bank: str) -> Iterator[_HeldBank]:
+        self.store.exists(bank)  # checks the tables
+        with self.store.database.write_transaction(bank) as db:
+            set_local(db, "idle_in_transaction_session_timeout", IDLE_TIMEOUT)
+            if bank_rows.lock_existing(db, bank) is None:
+                raise NotFound(f"there is no bank {bank!r} in {self.store.location}")
+            held = _HeldBank(self.store, db, bank)
+            yield held
+        if held.is_gone:
+            self.store.free_space(bank)
+
+    @contextmanager
+    def receive(self, bank: str, origin: str, receipts: Sequence[Receipt]) -> Iterator[PinnedStore]:
+        with self._transaction(bank) as db:
+            if not moved_rows.lock_elsewhere(db, bank, to_micros(now())):
+                raise second_copy_error(bank, self.store.location)
+            _empty(db, bank, None)
+            for receipt in select_missing_receipts(receipts, line_removal.read_receipts(db, bank)):
+                line_removal.put_receipt(db, receipt, uuid4())
+            set_local(db, "everthread.bank", bank)  # row-level security: not the receipts'
+            yield PinnedStore(self.store, db)
+            moved_rows.set_elsewhere(db, bank, None, FROM + origin)
+
+    def admit(self, bank: str, origin: str) -> None:
+        with self._transaction(bank) as db:
+            is_admitted = moved_rows.set_elsewhere(db, bank, FROM + origin, None)
+        if is_admitted:
+            try:
+                self.store.build_indexes(bank)
+            except StoreError as error:  # such as of a role that can't; searches are slower without
+                log.warning("bank %s has no index yet: %s", bank, error)
+
+    def refer(self, bank: str, place: str) -> None:
+        with self._transaction(bank) as db:
+            moved_rows.refer(db, bank, place, to_micros(now()))
+
+    def discard(self, bank: str) -> None:
+        with self._transaction(bank) as db:
+            origin = moved_rows.lock_arrival(db, bank)
+            if origin is not None:
+                _empty(db, bank, TO + origin)
+        if origin is not None:
+            self.store.free_space(bank)
+
+    def list_arrivals(self) -> dict[str, str]:
+        self.store.check_tables()
+        with self.store.database.read_transaction(**schema.LISTING_SETTINGS) as db:
+            rows = db.execute("SELECT bank_id, elsewhere FROM everthread.bank WHERE elsewhere LIKE %s", (FROM + "%",))
+        return {bank: elsewhere.removeprefix(FROM) for bank, elsewhere in rows}
+
+    @contextmanager
+    def _transaction(self, bank: str) -> Iterator[Connection]:
+        """Begin a transaction that writes a bank which is not here."""
+        self.store.check_tables()
+        with self.store.database.write_transaction(None) as db:
+            set_local(db, "everthread.bank", bank)
+            yield db
+
+
+def _empty(db: Connection, bank: str, elsewhere: str | None) -> None:
+    vector_index.drop(db, bank, vector_index.indexed_models(db, bank))
+    moved_rows.empty(db, bank, _DEPENDENT, elsewhere)
