@@ -42,6 +42,7 @@ LAZY_COMMANDS = {
     "keys": "everthread.cli.keys",
     "mcp": "everthread.cli.mcp",
     "model": "everthread.cli.model",
+    "move": "everthread.cli.move",
     "profile": "everthread.cli.facts",
     "recipes": "everthread.cli.recipes",
     "restore": "everthread.cli.backup",

@@ -36,16 +36,12 @@ from everthread.cli.local_times import to_local_times
 from everthread.cli.names import explain_no_lines, find_session, find_sessions
 from everthread.cli.sanitize import escape_control_chars
 from everthread.cli.wrapping import wrap_to_terminal
-from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, NotFound
 from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.recall.rerank.names import RERANKER_NAMES
 from everthread.recipes import general_knowledge
-from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import Store
-from everthread.stores.postgres import dsn
-from everthread.transfer import copy_bank
 from everthread.transfer.files import read_text
 from everthread.types import Filter, Role
 
@@ -485,42 +481,6 @@ def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     show_json(result) if as_json else click.echo(
         f"{pluralize(count, 'line')} of {bank} {'was' if count == 1 else 'were'} embedded by {result['embedder']}"
     )
-
-
-@main.command()
-@click.argument("source", metavar="SRC")
-@click.argument("target", metavar="DST")
-@click.option("--bank", "-b", multiple=True, help="Only this bank. Repeatable.")
-@json_option
-@click.pass_context
-def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...], as_json: bool) -> None:
-    """Copy banks from one store to another, each a folder or a postgresql:// URL, and compare them.
-
-    May be stopped and resumed. The source is not changed.
-    """
-    embedder = factory.open_embedder(ctx.obj["embedder"])  # one for all banks, since a model takes a while to load
-    with closing(factory.open_store(source, create=False)) as source_store:
-        names = bank or source_store.banks()
-        if missing := [name for name in names if not source_store.exists(name)]:
-            raise NotFound(f"there is no bank {missing[0]!r} in {dsn.redact_password(source)}; nothing was moved")
-        with closing(factory.open_store(target)) as target_store:
-            stores = (source_store, target_store)
-            moved = [(name, *_move_bank(name, stores, embedder)) for name in names]
-    if as_json:
-        show_json([{"bank": name, "lines": lines, "sha256": digest} for name, lines, digest in moved])
-    else:
-        for name, lines, digest in moved:
-            click.echo(f"{name}: {pluralize(lines, 'line')}, the same in both ({digest[:12]})")
-
-
-def _move_bank(name: str, stores: tuple[Store, Store], embedder: Embedder) -> tuple[int, str]:
-    """Copy a bank from the first store to the second; return the number of lines and their digest."""
-    saved = SavedRecipe.load(stores[0], name)  # the copy is embedded as the bank's own recipe requires
-    recipe = factory.open_recipe(saved.name if saved and saved.name in factory.RECIPES else "default", saved)
-    old, new = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store in stores)
-    counts = old.stats()
-    with click.progressbar(length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr) as bar:
-        return copy_bank.copy_bank(old, new, bar.update)
 
 
 @main.command("doctor")

@@ -1,7 +1,7 @@
 """Copies the whole contents of a bank into another store, and summarises them, so that two banks can be compared.
 
 The contents are lines with retracted and wordless ones, sessions, units, settings, jobs, relevance buffers, and the
-vectors and codes of all models. `copy_bank` embeds the lines again instead, and updates an earlier copy.
+vectors and codes of all models. `copy_bank` updates an earlier copy, and embeds lines again for another model.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def copy_contents(source: Store, bank: str, target: Store) -> None:
     reader = source.copy_reader(bank)
     target.create(bank)
     for lines in _read_pages(source, bank):
-        _copy_lines(source, bank, lines, target)
+        copy_lines(source, bank, lines, target)
     target.reserve_seqs(bank, source.corpus_stats(bank).last_seq)
     for session in source.sessions(bank):
         if session.title is not None or session.metadata:
@@ -83,8 +83,8 @@ def copy_contents(source: Store, bank: str, target: Store) -> None:
         target.set_setting(bank, name, value)
 
 
-def _copy_lines(source: Store, bank: str, lines: Sequence[Line], target: Store) -> None:
-    """Copy lines under their own numbers, with their vectors and codes."""
+def copy_lines(source: Store, bank: str, lines: Sequence[Line], target: Store) -> None:
+    """Copy lines under their own numbers, which are above the last of the target, with their vectors and codes."""
     new = [replace(to_new_line(line), retracted_at=line.retracted_at) for line in lines]
     prepared = prepare_lines(new, (), lambda _: None)
     target.append(bank, [replace(entry, seq=line.seq) for entry, line in zip(prepared, lines, strict=True)], "")

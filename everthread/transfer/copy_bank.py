@@ -1,8 +1,8 @@
 """Copies a bank from one store to another: lines with their numbers, times and retractions, then the rest of the bank.
 
 The rest is units, settings, ends and titles of sessions, and queued jobs. Lines that the source has forgotten are
-forgotten in the target. Vectors and chunks are not copied: the target's embedder computes the vectors, and the target
-builds its chunks at the first query.
+forgotten in the target. Vectors of lines are copied if the source has any of the target's embedder, which otherwise
+computes them. Chunks are not copied: the target builds them at the first query.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
 from everthread.stores.base import Scope, ScopeName, UnitKey, UnitReplacement
 from everthread.stores.shared_rows import to_new_line
+from everthread.transfer.bank_contents import copy_lines
 from everthread.types import Line, Session, Unit, now
 
 
@@ -48,9 +49,13 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
     for scope, name in _find_forgotten(source, target, last, copied):
         target.store.forget(target.bank, scope, name, now())
     _copy_retractions(source, target)  # first, because new lines may take their keys
+    has_vectors = target.embedder.name in dict(source.store.copy_reader(source.bank).models())
     lines = _all_lines(source, copied)
     while batch := list(islice(lines, BATCH_LINES)):
-        _write_lines(target, batch)
+        if has_vectors and source.bank == target.bank:
+            copy_lines(source.store, source.bank, batch, target.store)
+        else:
+            _write_lines(target, batch)
         if progress is not None:
             progress(len(batch))
     _copy_retractions(source, target)

@@ -187,9 +187,9 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
             f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYZER_VERSION})",
             "INSERT INTO everthread.buffer VALUES ('alice', 'before', '[[1,2]]')",
         )
-        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 5.*everthread db migrate URL"):
+        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 6.*everthread db migrate URL"):
             opened(url)
-        assert schema.migrate(Database(url)) == 4
+        assert schema.migrate(Database(url)) == 5
         assert schema.migrate(Database(url)) == 0
         for each in (url, postgres.build_url(url, user=role, password=SECRET)):
             with opened(each) as memory:
@@ -219,7 +219,7 @@ def test_tables_of_version_0_1_0_are_migrated_and_their_sessions_can_have_titles
     )
     with pytest.raises(StoreUnavailable, match="everthread db migrate URL"):
         opened(url)
-    assert schema.migrate(Database(url)) == 3
+    assert schema.migrate(Database(url)) == 4
     with opened(url) as memory:
         assert [(session.id, session.title, session.metadata) for session in memory.sessions()] == [("s", None, {})]
         assert memory.set_session("s", title="Tea").title == "Tea"
@@ -315,7 +315,7 @@ def test_tables_of_later_migrations_are_distributed_before_their_foreign_keys_ex
                WHERE contype = ''f'' AND conrelid = what'""",
         )
         assert len(schema.distribute(Database(url))) == 11
-    assert schema.migrate(Database(url)) == 4
+    assert schema.migrate(Database(url)) == 5
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
     spread = {name.partition(".")[2]: keys for name, keys in rows}
@@ -379,7 +379,7 @@ def test_tables_are_created_and_migrated_by_statements_that_citus_accepts(
             assert schema.migrate(Database(citus.url)) == 1
             run(url, FUNCTIONS)
             assert len(schema.distribute(Database(citus.url))) == 11
-        assert schema.migrate(Database(citus.url)) == 4
+        assert schema.migrate(Database(citus.url)) == 5
         with psycopg.connect(url) as db:
             assert schema.distributed_tables(db) == {*schema.TABLES, "migration"}
 

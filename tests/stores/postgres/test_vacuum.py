@@ -89,7 +89,7 @@ def test_columns_with_user_text_or_vectors_have_no_statistics(url: str, store: P
            WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r' AND attnum > 0 AND attname <> 'bank_id'
            AND atttypid::regtype::text IN ('text', 'bytea', 'halfvec') AND attstattarget IS DISTINCT FROM 0""",
     )
-    names = {"speaker.role", "unit.kind", "model.name", "receipt.scope", "receipt.seqs"}
+    names = {"speaker.role", "unit.kind", "model.name", "receipt.scope", "receipt.seqs", "bank.elsewhere"}
     assert {name for (name,) in rows} == {*names, "token_scheme.model", "token_scheme.name"}
 
 
