@@ -39,7 +39,12 @@ PACKAGES = {  # imported by a test's module, directly or through modules of the 
 # Only at the left margin: what a condition or a function imports is not needed for loading a module.
 IMPORT = re.compile(r"^(?:from[ ]+([\w.]+)[ ]+)?import[ ]+(?:\(([^)]*)\)|([^\n#]+))", re.MULTILINE)
 FIXTURES = {"postgres_server": "postgres", "cluster": "postgres", "browser": "browser"}
-PARAMETERS = {"database": "postgres", "postgres": "postgres", "citus": "postgres"}  # of tests that run with each store
+PARAMETERS = {
+    "database": "postgres",
+    "postgres": "postgres",
+    "citus": "postgres",
+    "placed": "postgres",
+}  # of tests that run with each store
 PROCESSES = frozenset(  # names that start a process
     ("subprocess", "multiprocessing", "Popen", "fork", "forkpty", "StdioServerParameters")
 )

@@ -30,6 +30,8 @@ def move_bank(store: PlacedStore, bank: str, place: str) -> Summary:
         StoreError: a place does not answer, has another bank of this id, or the copies differ; the bank stays.
     """
     target = store.get_place(place)
+    if not store.exists(bank):
+        raise NotFound(f"there is no bank {bank!r} in the places of {store.file.path}; `everthread banks` lists them")
     while (origin := store.find_name(bank)) != place:
         with ExitStack() as stack:
             try:
@@ -40,8 +42,6 @@ def move_bank(store: PlacedStore, bank: str, place: str) -> Summary:
             held.leave(place)
         target.admit(bank, origin)
         return summary
-    if not store.exists(bank):
-        raise NotFound(f"there is no bank {bank!r} in the places of {store.file.path}; `everthread banks` lists them")
     store.discard_arrivals(bank)
     return summarize(store, bank)
 

@@ -1,4 +1,4 @@
-"""Both stores give the same lines, counts and hits after the same steps."""
+"""All stores give the same lines, counts and hits after the same steps."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import DATABASES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Comparison, Filter, Hit, Line, Memory, NewLine
+from everthread import Comparison, Filter, Hit, Line, Memory, NewLine, factory
 from everthread.bench import synthetic
 from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.common.keys import META_ECHO, META_UNDATED
@@ -36,9 +37,9 @@ COSINES = ("cosine", "cosine_near", "cosine_window", "cosine_session")
 SCORE_TOLERANCE = SIGNAL_TOLERANCE * sum(Default().friends.weights[name] for name in COSINES)
 
 
-@pytest.fixture(scope="module")
-def store(any_database: str) -> Iterator[PostgresStore]:
-    made = PostgresStore(any_database)
+@pytest.fixture(scope="module", params=[*DATABASES, "placed"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    made = factory.open_store(request.getfixturevalue(DATABASES.get(request.param, "places")))
     yield made
     made.close()
 
@@ -147,7 +148,7 @@ def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
     as_of=st.sampled_from([None, BEGUN + timedelta(minutes=100)]),
 )
 def test_both_stores_give_the_same_results_after_any_steps(
-    store: PostgresStore, steps: list[tuple[str, Any]], query: str, where: Filter | None, as_of: datetime | None
+    store: Store, steps: list[tuple[str, Any]], query: str, where: Filter | None, as_of: datetime | None
 ) -> None:
     bank, embedder = f"bank {next(NAMES)}", HashEmbedder()
     with tempfile.TemporaryDirectory() as folder:
@@ -271,9 +272,7 @@ def _nearest(unit: tuple[str, int, float]) -> tuple[float, str, int]:
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(steps=st.lists(ALL_STEPS, min_size=1, max_size=12))
-def test_units_settings_and_jobs_are_the_same_in_both_stores(
-    store: PostgresStore, steps: list[tuple[str, Any]]
-) -> None:
+def test_units_settings_and_jobs_are_the_same_in_both_stores(store: Store, steps: list[tuple[str, Any]]) -> None:
     bank, embedder = f"beside {next(NAMES)}", HashEmbedder()
     with tempfile.TemporaryDirectory() as folder:
         file = SQLiteStore(folder)
@@ -300,7 +299,7 @@ def test_units_settings_and_jobs_are_the_same_in_both_stores(
         file.close()
 
 
-def test_an_echo_has_no_postings_and_no_vector_in_either_store(store: PostgresStore, tmp_path: Path) -> None:
+def test_an_echo_has_no_postings_and_no_vector_in_either_store(store: Store, tmp_path: Path) -> None:
     file, bank = SQLiteStore(tmp_path), f"echo {next(NAMES)}"
     text = "You said: 'The fern has a new leaf.' I like owls."
     found = []
@@ -318,7 +317,7 @@ def test_an_echo_has_no_postings_and_no_vector_in_either_store(store: PostgresSt
 
 
 @pytest.mark.parametrize("amount", [300, 1500])
-def test_queries_of_a_time_span_give_the_same_results(store: PostgresStore, tmp_path: Path, amount: int) -> None:
+def test_queries_of_a_time_span_give_the_same_results(store: Store, tmp_path: Path, amount: int) -> None:
     file, bank = SQLiteStore(tmp_path), f"time {next(NAMES)}"
     one, other = (
         Memory.open(bank, store=each, embedder=BulkEmbedder(HashEmbedder()), recipe="default") for each in (file, store)
@@ -340,7 +339,8 @@ def test_queries_of_a_time_span_give_the_same_results(store: PostgresStore, tmp_
     file.close()
 
 
-def test_hits_of_a_large_bank_are_nearly_the_same(store: PostgresStore, tmp_path: Path) -> None:
+def test_hits_of_a_large_bank_are_nearly_the_same(any_database: str, tmp_path: Path) -> None:
+    store = PostgresStore(any_database)
     """SQLite selects candidates by one-bit codes, Postgres by the vectors. Their words are not compared."""
     embedder, recipe = BulkEmbedder(HashEmbedder()), Default(late_interaction=False)
     file = SQLiteStore(tmp_path)
@@ -357,7 +357,7 @@ def test_hits_of_a_large_bank_are_nearly_the_same(store: PostgresStore, tmp_path
 
 
 @pytest.fixture
-def words(store: PostgresStore, tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
+def words(store: Store, tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
     """Yield the same bank in a file and on Postgres, with terms of several blocks."""
     file = SQLiteStore(tmp_path)
     bank, embedder = f"bank {next(NAMES)}", BulkEmbedder(HashEmbedder())
@@ -417,14 +417,14 @@ def test_common_terms_beyond_the_largest_number_are_left_out(words: tuple[Memory
         assert list(found) == ["zebra", "number1", "number2"]
 
 
-def test_checking_whether_a_bank_exists_does_not_create_it(store: PostgresStore) -> None:
+def test_checking_whether_a_bank_exists_does_not_create_it(store: Store) -> None:
     assert not store.exists("missing")
     assert "missing" not in store.banks()
     Memory.open("new", store=store, embedder=HashEmbedder())
     assert store.exists("new")
 
 
-def test_bank_ids_have_the_same_limits_as_in_sqlite(store: PostgresStore) -> None:
+def test_bank_ids_have_the_same_limits_as_in_sqlite(store: Store) -> None:
     for bank in ("", "x" * 300, "a\x00b"):
         with pytest.raises(EverthreadError, match="bank id"):
             Memory.open(bank, store=store, embedder=HashEmbedder())
@@ -470,9 +470,7 @@ STRANGE: dict[str, Callable[[Memory], object]] = {
 
 
 @pytest.mark.parametrize("what", STRANGE)
-def test_unusual_input_gives_the_same_answer_or_error_in_both_stores(
-    store: PostgresStore, tmp_path: Path, what: str
-) -> None:
+def test_unusual_input_gives_the_same_answer_or_error_in_both_stores(store: Store, tmp_path: Path, what: str) -> None:
     answers = []
     file, bank = SQLiteStore(tmp_path), f"strange {next(NAMES)}"
     for each in (file, store):
