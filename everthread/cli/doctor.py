@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import platform
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from everthread import __version__, config, factory
+from everthread.cli.common import pluralize
 from everthread.common.installation import extra_command, package_command
 from everthread.embedders import shapes
 from everthread.embedders.base import Embedder
 from everthread.errors import EverthreadError, NotFound
 from everthread.server.models.connection import open_for_terminal
+from everthread.stores.placed.store import PlacedStore
 from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.bank_file import find_orphan_logs
 from everthread.stores.sqlite.store import SQLiteStore
@@ -109,6 +113,25 @@ def _check_language_model(store: str | None) -> Finding:
     )
 
 
+def _check_places(store: PlacedStore) -> Iterator[Finding]:
+    """Check that each place answers, that no bank is in two, and that no interrupted move has left a copy."""
+    found, failures = store.list_banks()
+    for name, place in store.file.places.items():
+        count = "" if name in failures else f"{pluralize(len(found[name]), 'bank')} in {dsn.redact_password(place)}"
+        yield Finding(f"place {name}", name not in failures, count or str(failures[name]))
+    for bank, number in Counter(chain(*found.values())).items():
+        if number > 1:
+            used = store.find_name(bank)
+            other = next(name for name in found if bank in found[name] and name != used)
+            what = f"is in the place {used}, which is used, and in {other} as well"
+            remedy = f"save what you need of that one, then: everthread --store {store.file.places[other]} forget"
+            yield Finding(f"bank {bank}", False, f"{what}; {remedy} --bank {bank} --everything")
+    for name in found:
+        for bank, origin in store.get_place(name).list_arrivals().items():
+            what = f"an interrupted move from {origin} has left a copy in {name}"
+            yield Finding(f"bank {bank}", False, f"{what}; remove it with: everthread move {bank} {origin}")
+
+
 def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
     try:
         opened = factory.open_store(store, create=False)
@@ -118,6 +141,8 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
     except EverthreadError as error:  # having no banks yet is not a fault, unless one was named
         yield Finding("banks", isinstance(error, NotFound) and not names, str(error))
         return
+    if isinstance(opened, PlacedStore):
+        yield from _check_places(opened)
     if isinstance(opened, SQLiteStore):
         for path in find_orphan_logs(opened.folder):
             yield Finding("log", False, f"{path} belongs to no bank and may hold text of a forgotten one; remove it")

@@ -40,6 +40,7 @@ if sys.platform == "win32":
 else:
     from uvloop import Loop as EventLoop
 from everthread.server.workers import bank_leases
+from everthread.stores.placed.store import list_stores
 from everthread.stores.sqlite.store import SQLiteStore
 
 try:
@@ -95,8 +96,9 @@ class AppFactory:
         scribe = factory.open_scribe(llm, self.scribe) if has_own_scribe else None
         count = factory.open_counter(self.tokens)
         store = factory.open_store(self.store)
-        if isinstance(store, SQLiteStore):  # opening a bank again takes a third of the time of a reply
-            store.max_open_banks = self.settings.max_replies
+        for each in list_stores(store):
+            if isinstance(each, SQLiteStore):  # opening a bank again takes a third of the time of a reply
+                each.max_open_banks = self.settings.max_replies
         services = Services(
             store,
             factory.open_embedder(self.embedder),

@@ -15,6 +15,7 @@ import platformdirs
 
 from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
+from everthread.stores.placed.store import main_store
 from everthread.stores.sqlite.bank_file import create_private
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.store import SQLiteStore
@@ -25,7 +26,8 @@ LOCK_TIMEOUT_S = 5.0  # to wait for another process; writing takes milliseconds
 
 def get_path(store: Store) -> Path:
     """Return the path of the file: in the folder of the banks or, with a database, in the user's data folder."""
-    folder = store.folder if isinstance(store, SQLiteStore) else Path(platformdirs.user_data_dir("everthread"))
+    main = main_store(store)
+    folder = main.folder if isinstance(main, SQLiteStore) else Path(platformdirs.user_data_dir("everthread"))
     return folder / FILE_NAME
 
 

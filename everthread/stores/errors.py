@@ -30,11 +30,11 @@ def missing_session_error(bank: str, session: str) -> NotFound:
     return NotFound(f"bank {bank!r} has no session {session!r}; `sessions` lists those that it has")
 
 
-def bank_moved_error(bank: str, location: str, place: str, is_arriving: bool = False) -> BankMoved:
+def bank_moved_error(bank: str, location: str, place: str, move: str, is_arriving: bool = False) -> BankMoved:
     """Build the error for a bank that is in another place, or that has not arrived yet."""
     what = f"is being moved from the place {place!r} to" if is_arriving else f"was moved to the place {place!r} from"
     remedy = "open the file that lists all places, as in: everthread --store places.toml"
-    return BankMoved(f"bank {bank!r} {what} {location}; {remedy}", bank, place, is_arriving)
+    return BankMoved(f"bank {bank!r} {what} {location}; {remedy}", bank, place, move, is_arriving)
 
 
 def second_copy_error(bank: str, location: str) -> StoreError:

@@ -41,6 +41,7 @@ from everthread.common.installation import installed_version
 from everthread.common.staging import PREFIX, staging_folder
 from everthread.errors import BadInput, BankDamaged, EverthreadError, NotFound
 from everthread.stores.base import Store
+from everthread.stores.placed.store import call_store, list_all_banks, list_stores, main_store
 from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors, sync_folder
 from everthread.stores.sqlite.copying import copy_database
@@ -122,7 +123,7 @@ def back_up(
     """
     names = _check_banks(store, banks)
     place = place.expanduser().absolute()
-    if isinstance(store, SQLiteStore) and place.resolve() == store.folder.resolve():
+    if str(place.resolve()) in (each.location for each in list_stores(store)):
         raise BadInput(f"{place} is the folder of the banks; name another one for their backups")
     with map_errors("", place):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -139,7 +140,7 @@ def back_up(
 
 
 def _check_banks(store: Store, banks: Sequence[str]) -> list[str]:
-    names = sorted(set(banks)) or store.banks()
+    names = sorted(set(banks)) or list_all_banks(store)
     if missing := [name for name in names if not store.exists(name)]:
         raise NotFound(f"there is no bank {missing[0]!r} in {store.location}; no backup was made")
     if not names:
@@ -156,8 +157,9 @@ def _write_files(store: Store, staging: Path, names: Sequence[str], progress: Pr
     for name in names:
         if progress is not None:
             progress(name)
-        files.append(_copy_bank(store, name, staging))
-    if isinstance(store, SQLiteStore) and (server := store.folder / SERVER_FILE).exists():
+        files.append(call_store(store, name, partial(_copy_bank, bank=name, staging=staging)))
+    main = main_store(store)
+    if isinstance(main, SQLiteStore) and (server := main.folder / SERVER_FILE).exists():
         with closing(sqlite3.connect(server)) as db:
             copy_database(db, staging / SERVER_FILE)
         files.append(describe_file(staging / SERVER_FILE))

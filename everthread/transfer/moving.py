@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import ExitStack
 
 from everthread.errors import BankMoved, NotFound, StoreError
-from everthread.stores.placed.place import HeldBank
+from everthread.stores.base import Store
 from everthread.stores.placed.store import PlacedStore
 from everthread.transfer.bank_contents import Summary, copy_contents, summarize
 
@@ -38,21 +39,22 @@ def move_bank(store: PlacedStore, bank: str, place: str) -> Summary:
                 held = stack.enter_context(store.get_place(origin).hold(bank))
             except BankMoved:  # by another process, in the meantime
                 continue
-            summary = _copy(store, held, bank, origin, place)
-            held.leave(place)
-        target.admit(bank, origin)
+            move = secrets.token_hex(8)
+            with target.receive(bank, origin, move, held.reader.receipts(bank)) as copy:
+                summary = _copy(held.reader, bank, copy)
+            held.leave(place, move)
+        target.admit(bank, origin, move)
         return summary
     store.discard_arrivals(bank)
     return summarize(store, bank)
 
 
-def _copy(store: PlacedStore, held: HeldBank, bank: str, origin: str, place: str) -> Summary:
-    with store.get_place(place).receive(bank, origin, held.reader.receipts(bank)) as copy:
-        copy_contents(held.reader, bank, copy)
-        summary = summarize(held.reader, bank)
-        if summarize(copy, bank) != summary:
-            raise StoreError(
-                f"the copy of bank {bank!r} in the place {place!r} differs from it; it stays in {origin!r}. Check it "
-                f"with: everthread doctor --bank {bank!r}"
-            )
+def _copy(source: Store, bank: str, copy: Store) -> Summary:
+    copy_contents(source, bank, copy)
+    summary = summarize(source, bank)
+    if summarize(copy, bank) != summary:
+        raise StoreError(
+            f"the copy of bank {bank!r} differs from it, so that it is not moved; look for damage with: everthread "
+            f"doctor --bank {bank!r}"
+        )
     return summary

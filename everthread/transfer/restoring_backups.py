@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +32,7 @@ from everthread.common.keys import SETTING_BACKUPS
 from everthread.common.staging import staging_folder
 from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreError
 from everthread.stores.base import Store
+from everthread.stores.placed.store import call_store, main_store
 from everthread.stores.shared_rows import select_missing_receipts
 from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors
@@ -89,20 +91,20 @@ def restore(
     for bank, target in targets.items():
         if progress is not None:
             progress(bank)
-        with _stage(store) as staging:
-            restored.append(_restore_bank(store, folder, staging, bank, target, force))
+        restored.append(call_store(store, target, partial(_restore_bank, store, folder, bank, target, force)))
     return restored
 
 
 def restore_server_file(store: Store, folder: Path) -> bool:
     """Restore the server's keys and accounts into a folder of banks that has none; return whether there were any."""
     names = {file.file: file for file in read_manifest(folder).files}
-    if not isinstance(store, SQLiteStore) or SERVER_FILE not in names or (store.folder / SERVER_FILE).exists():
+    main = main_store(store)
+    if not isinstance(main, SQLiteStore) or SERVER_FILE not in names or (main.folder / SERVER_FILE).exists():
         return False
     check_file(folder, names[SERVER_FILE])
-    with _stage(store) as staging:
+    with _stage(main) as staging:
         copied = _copy_private(folder / SERVER_FILE, staging / SERVER_FILE)
-        copied.rename(store.folder / SERVER_FILE)
+        copied.rename(main.folder / SERVER_FILE)
     return True
 
 
@@ -154,23 +156,38 @@ def _copy_private(source: Path, path: Path) -> Path:
     return path
 
 
-def _restore_bank(store: Store, folder: Path, staging: Path, bank: str, target: str, force: bool) -> RestoredBank:
-    with folder_lock(folder.parent):
-        file, known = read_manifest(folder).banks[bank], read_receipts(folder)
-        check_file(folder, file)
-        path = _copy_private(folder / file.file, staging / file_name(target))
-    with closing(SQLiteStore(staging)) as staged:
+def _restore_bank(store: Store, folder: Path, bank: str, target: str, force: bool, place: Store) -> RestoredBank:
+    """Restore a bank into the folder or the database in which it is, or will be."""
+    with _stage(place) as staging:
+        with folder_lock(folder.parent):
+            file, known = read_manifest(folder).banks[bank], read_receipts(folder)
+            check_file(folder, file)
+            path = _copy_private(folder / file.file, staging / file_name(target))
+        return _write_bank(store, place, folder, path, bank, target, force, known)
+
+
+def _write_bank(
+    store: Store,
+    place: Store,
+    folder: Path,
+    path: Path,
+    bank: str,
+    target: str,
+    force: bool,
+    known: Collection[Receipt],
+) -> RestoredBank:
+    with closing(SQLiteStore(path.parent)) as staged:
         _prepare(staged, store, folder, bank, target, known)
         summary = summarize(staged, target)
         own = [receipt for receipt in known if receipt.bank == sha256(bank.encode()).hexdigest()]
-        if isinstance(store, SQLiteStore):
+        if isinstance(place, SQLiteStore):
             staged.close()
-            receipts.write(store.folder, select_missing_receipts(own, store.receipts(bank)))
-            if not store.put_file(target, path, force):
+            receipts.write(place.folder, select_missing_receipts(own, store.receipts(bank)))
+            if not place.put_file(target, path, force):
                 _check_missing(store, target, force)
         else:
             missing = select_missing_receipts(own, store.receipts(bank))
-            _write_to_database(store, staged, target, force, missing, summary)
+            _write_to_database(place, staged, target, force, missing, summary)
     return RestoredBank(target, summary)
 
 

@@ -14,9 +14,12 @@ from everthread.stores.base import Store
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory, database: str) -> Path:
-    """Return a file of places: two folders and a database."""
-    return write_places(tmp_path_factory.mktemp("places"), north="north", south="south", east=database)
+def places(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iterator[Path]:
+    """Yield a file of places: two folders and a database."""
+    from hardship import postgres
+
+    with postgres.database(postgres_server) as east:
+        yield write_places(tmp_path_factory.mktemp("places"), north="north", south="south", east=east)
 
 
 @pytest.fixture(scope="module", params=["sqlite", *DATABASES, "placed"])
@@ -29,7 +32,7 @@ def any_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     made.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres", "placed"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Open the same store, each time as another process would."""
     made: list[Store] = []
@@ -38,8 +41,7 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
         made.append(factory.open_store(place))
         return made[-1]
 
-    fixture = {"postgres": "database", "placed": "places"}.get(request.param)
-    place = tmp_path if fixture is None else request.getfixturevalue(fixture)
+    place = tmp_path if request.param == "sqlite" else request.getfixturevalue("database")
     yield open_again
     for each in made:
         each.close()

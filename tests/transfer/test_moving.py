@@ -104,11 +104,11 @@ def test_a_writer_waits_for_a_move_and_writes_in_the_new_place(
     memory.observe("Before.")
     with ThreadPoolExecutor() as threads:
         with mover.get_place(origin).hold(bank) as held:
-            with mover.get_place(place).receive(bank, origin, []) as copy:
+            with mover.get_place(place).receive(bank, origin, "4f", []) as copy:
                 copy_contents(held.reader, bank, copy)
             writing = threads.submit(memory.observe, "During the move.")
             assert memory.recall("ferry", 1)  # readers don't wait
-            held.leave(place)
+            held.leave(place, "4f")
         assert writing.result().text == "During the move."
     assert user.find_name(bank) == place
     assert [line.text for line in memory.lines()][-2:] == ["Before.", "During the move."]
@@ -152,10 +152,10 @@ def test_a_move_that_ends_when_the_bank_has_left_is_completed_by_the_next_call(
 def copy_into(store: PlacedStore, bank: str, origin: str, place: str, leave: bool = False) -> None:
     """Do what a move does before it is killed."""
     with store.get_place(origin).hold(bank) as held:
-        with store.get_place(place).receive(bank, origin, []) as copy:
+        with store.get_place(place).receive(bank, origin, "4f", []) as copy:
             copy_contents(held.reader, bank, copy)
         if leave:
-            held.leave(place)
+            held.leave(place, "4f")
 
 
 def test_the_lines_of_a_bank_are_read_on_after_a_move(places: Path, bank: str, monkeypatch: pytest.MonkeyPatch) -> None:

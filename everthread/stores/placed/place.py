@@ -7,8 +7,9 @@ there. A move copies the bank while its writers wait, and is valid from one mome
     leave     the origin deletes the bank and refers to the target; from now on it is there
     admit     the target stops referring to the origin
 
-A process that is killed before `leave` has moved nothing; after it, whoever asks next admits the copy. Each call to a
-store raises BankMoved in its own transaction if the bank is elsewhere, so that nothing is written to an old copy.
+A process that is killed before `leave` has moved nothing; after it, the next process that asks admits the copy. Both
+references have the random id of the move, so that no copy is admitted because of an earlier move. Each call to a store
+raises BankMoved in its own transaction if the bank is elsewhere, so that nothing is written to an old copy.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class HeldBank(Protocol):
     @property
     def reader(self) -> Store: ...
 
-    def leave(self, place: str) -> None:
+    def leave(self, place: str, move: str) -> None:
         """Delete the bank here, and refer to its new place. Valid at the latest when it is no longer held."""
 
 
@@ -48,12 +49,13 @@ class Place(Protocol):
     def hold(self, bank: str) -> AbstractContextManager[HeldBank]:
         """Hold a bank. Raises NotFound, BankMoved."""
 
-    def receive(self, bank: str, origin: str, receipts: Sequence[Receipt]) -> AbstractContextManager[Store]:
+    def receive(self, bank: str, origin: str, move: str, receipts: Sequence[Receipt]) -> AbstractContextManager[Store]:
         """Begin a copy of a bank from another place, instead of an earlier unfinished one.
 
         Args:
             bank: the bank.
             origin: the name of the place that has it, and holds it.
+            move: the id of the move.
             receipts: those of the bank, of which the missing ones are stored.
 
         Yields:
@@ -63,14 +65,17 @@ class Place(Protocol):
             StoreError: another bank of this id is here.
         """
 
-    def admit(self, bank: str, origin: str) -> None:
-        """Make the copy from `origin`, which refers to this place, the bank. Does nothing if there is none."""
+    def admit(self, bank: str, origin: str, move: str) -> None:
+        """Make the copy of a move the bank, as its origin refers to it. Does nothing if there is none."""
 
     def refer(self, bank: str, place: str) -> None:
         """Refer to the place of a bank, unless there is one here, or a reference."""
 
     def discard(self, bank: str) -> None:
         """Delete an unfinished copy. The bank must be held where it is."""
+
+    def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
+        """Store the receipts of a bank that are missing."""
 
     def list_arrivals(self) -> dict[str, str]:
         """List unfinished copies: the bank and the name of its origin."""

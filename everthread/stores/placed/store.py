@@ -129,6 +129,10 @@ class PlacedStore(Store):
 
     def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
         receipt = self.call(bank, lambda store: store.forget(bank, scope, name, at))
+        place = self._known[bank]
+        while (current := self.find_name(bank)) != place:  # it was moved before the receipt was written
+            place = current
+            self.get_place(place).add_receipts(bank, [receipt])
         self.discard_arrivals(bank)
         return receipt
 
@@ -185,7 +189,7 @@ class PlacedStore(Store):
 
     def _follow(self, bank: str, name: str, call: Callable[[Store], Result]) -> tuple[str, Result]:
         """Call a function with the store of a place, or of those to which a bank was moved; return the last place."""
-        referrer = ""
+        referrer = "", ""  # the place that has referred to this one, and the id of the move
         for _ in range(MAX_HOPS):
             place = self.get_place(name)
             try:
@@ -196,10 +200,10 @@ class PlacedStore(Store):
                 if moved.place not in self.file.places:
                     what = f"bank {bank!r} was moved from {name!r} to the place {moved.place!r}"
                     raise ConfigError(f"{what}, which {self.file.path} lacks; add it under this name") from moved
-                if moved.is_arriving and moved.place == referrer:
-                    place.admit(bank, referrer)
+                if moved.is_arriving and (moved.place, moved.move) == referrer:
+                    place.admit(bank, *referrer)
                 else:
-                    referrer, name = "" if moved.is_arriving else name, moved.place
+                    referrer, name = ("", "") if moved.is_arriving else (name, moved.move), moved.place
         raise StoreUnavailable(f"bank {bank!r} was moved {MAX_HOPS} times during one call; try again")
 
     def discard_arrivals(self, bank: str) -> None:
@@ -252,3 +256,26 @@ for _name in DELEGATED:
 def open_placed(file: PlacesFile, open_place: Callable[[str], Place]) -> PlacedStore:
     """Create a store over several places; see `PlacedStore`."""
     return PlacedStore(file, open_place)  # type: ignore[abstract]  # the delegated methods are set below the class
+
+
+def list_stores(store: Store) -> list[Store]:
+    """Return the stores of all places, or the store itself if it has no places. Raises StoreUnavailable."""
+    return [store.get_place(name).store for name in store.file.places] if isinstance(store, PlacedStore) else [store]
+
+
+def main_store(store: Store) -> Store:
+    """Return the store of the first place, which has what belongs to no bank, or the store itself."""
+    return store.get_place(next(iter(store.file.places))).store if isinstance(store, PlacedStore) else store
+
+
+def call_store(store: Store, bank: str, call: Callable[[Store], Result]) -> Result:
+    """Call a function with the folder or the database that has a bank; again if the bank was moved."""
+    return store.call(bank, call) if isinstance(store, PlacedStore) else call(store)
+
+
+def list_all_banks(store: Store) -> list[str]:
+    """List the banks of all places. Raises StoreUnavailable if one does not answer."""
+    failures = store.list_banks()[1] if isinstance(store, PlacedStore) else {}
+    for name, error in failures.items():
+        raise StoreUnavailable(f"the banks of the place {name!r} can't be listed: {error}") from error
+    return store.banks()

@@ -1,8 +1,8 @@
 """The column `elsewhere` of a bank's row: where the bank is, if not in this database.
 
-It is null for a bank that is here. "to NAME" means that it was moved to the place NAME; the row is what is left of it.
-"from NAME" means that it is being moved from there: this copy becomes the bank once that place refers to this one.
-Every transaction of a bank reads the column with its first answer, and a write again when it has locked the row.
+It is null for a bank that is here. "to NAME MOVE" means that it was moved to the place NAME, by a move with this id;
+the row is what is left of it. "from NAME MOVE" means that it is being moved from there: this copy becomes the bank once
+that place refers to this one. Every transaction of a bank reads the column with its first answer, and a write again when it has locked the row.
 """
 
 from __future__ import annotations
@@ -10,17 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from everthread.stores.errors import bank_moved_error
-from everthread.stores.postgres.connections import Connection, Database
+from everthread.stores.postgres.connections import Connection, Cursor, Database
 from everthread.text.analyzer import ANALYZER_VERSION
 
-TO, FROM = "to ", "from "
+_ARRIVING = "from %"
+
+
+def refer_to(place: str, move: str) -> str:
+    """Write where a bank was moved."""
+    return f"to {place} {move}"
+
+
+def refer_from(place: str, move: str) -> str:
+    """Write from where a bank is being moved."""
+    return f"from {place} {move}"
 
 
 def check_here(bank: str, location: str, elsewhere: str | None) -> None:
     """Raise BankMoved if a bank is elsewhere."""
     if elsewhere is not None:
-        direction, _, place = elsewhere.partition(" ")
-        raise bank_moved_error(bank, location, place, is_arriving=f"{direction} " == FROM)
+        direction, place, move = elsewhere.split(" ")
+        raise bank_moved_error(bank, location, place, move, is_arriving=direction == "from")
 
 
 def _check_transaction(database: Database, bank: str, elsewhere: str | None) -> None:
@@ -52,19 +62,25 @@ def lock_elsewhere(db: Connection, bank: str, at: int) -> bool:
 
 
 def lock_arrival(db: Connection, bank: str) -> str | None:
-    """Lock a copy that has not become the bank; return the place that it comes from, or None if there is no copy."""
+    """Lock a copy that has not become the bank; return from where it comes, or None if there is none."""
     query = (
         "UPDATE everthread.bank SET elsewhere = elsewhere WHERE bank_id = %s AND elsewhere LIKE %s RETURNING elsewhere"
     )
-    row = db.execute(query, (bank, f"{FROM}%")).fetchone()
-    return None if row is None else str(row[0]).removeprefix(FROM)
+    row = db.execute(query, (bank, _ARRIVING)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def list_arrivals(db: Connection) -> Cursor:
+    """Send the query of the copies that have not become banks: their ids, and from where they come."""
+    query = "SELECT bank_id, split_part(elsewhere, ' ', 2) FROM everthread.bank WHERE elsewhere LIKE %s"
+    return db.execute(query, (_ARRIVING,))
 
 
 def refer(db: Connection, bank: str, place: str, at: int) -> None:
     """Write that a bank is in another place, unless it has a row here."""
     query = """INSERT INTO everthread.bank (bank_id, created_at, analyser, elsewhere) VALUES (%s, %s, %s, %s)
         ON CONFLICT DO NOTHING"""
-    db.execute(query, (bank, at, ANALYZER_VERSION, TO + place))
+    db.execute(query, (bank, at, ANALYZER_VERSION, refer_to(place, "")))
 
 
 def set_elsewhere(db: Connection, bank: str, old: str | None, new: str | None) -> bool:

@@ -13,7 +13,7 @@ from everthread.stores.errors import second_copy_error
 from everthread.stores.postgres import line_removal, moved_rows, schema, vector_index
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection, set_local
-from everthread.stores.postgres.moved_rows import FROM, TO
+from everthread.stores.postgres.moved_rows import refer_from, refer_to
 from everthread.stores.postgres.pinned_store import PinnedStore
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.shared_rows import select_missing_receipts
@@ -32,8 +32,8 @@ class _HeldBank:
         self.reader, self.is_gone = PinnedStore(store, db), False
         self._db, self._bank = db, bank
 
-    def leave(self, place: str) -> None:
-        _empty(self._db, self._bank, TO + place)
+    def leave(self, place: str, move: str) -> None:
+        _empty(self._db, self._bank, refer_to(place, move))
         self.is_gone = True
 
 
@@ -56,20 +56,18 @@ class PostgresPlace:
             self.store.free_space(bank)
 
     @contextmanager
-    def receive(self, bank: str, origin: str, receipts: Sequence[Receipt]) -> Iterator[PinnedStore]:
+    def receive(self, bank: str, origin: str, move: str, receipts: Sequence[Receipt]) -> Iterator[PinnedStore]:
         with self._transaction(bank) as db:
             if not moved_rows.lock_elsewhere(db, bank, to_micros(now())):
                 raise second_copy_error(bank, self.store.location)
             _empty(db, bank, None)
-            for receipt in select_missing_receipts(receipts, line_removal.read_receipts(db, bank)):
-                line_removal.put_receipt(db, receipt, uuid4())
-            set_local(db, "everthread.bank", bank)  # row-level security: not the receipts'
+            _add_receipts(db, bank, receipts)
             yield PinnedStore(self.store, db)
-            moved_rows.set_elsewhere(db, bank, None, FROM + origin)
+            moved_rows.set_elsewhere(db, bank, None, refer_from(origin, move))
 
-    def admit(self, bank: str, origin: str) -> None:
+    def admit(self, bank: str, origin: str, move: str) -> None:
         with self._transaction(bank) as db:
-            is_admitted = moved_rows.set_elsewhere(db, bank, FROM + origin, None)
+            is_admitted = moved_rows.set_elsewhere(db, bank, refer_from(origin, move), None)
         if is_admitted:
             try:
                 self.store.build_indexes(bank)
@@ -82,17 +80,22 @@ class PostgresPlace:
 
     def discard(self, bank: str) -> None:
         with self._transaction(bank) as db:
-            origin = moved_rows.lock_arrival(db, bank)
-            if origin is not None:
-                _empty(db, bank, TO + origin)
-        if origin is not None:
+            arriving = moved_rows.lock_arrival(db, bank)
+            if arriving is not None:
+                _, origin, move = arriving.split(" ")
+                _empty(db, bank, refer_to(origin, move))
+        if arriving is not None:
             self.store.free_space(bank)
+
+    def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
+        with self._transaction(bank) as db:
+            _add_receipts(db, bank, receipts)
 
     def list_arrivals(self) -> dict[str, str]:
         self.store.check_tables()
         with self.store.database.read_transaction(**schema.LISTING_SETTINGS) as db:
-            rows = db.execute("SELECT bank_id, elsewhere FROM everthread.bank WHERE elsewhere LIKE %s", (FROM + "%",))
-        return {bank: elsewhere.removeprefix(FROM) for bank, elsewhere in rows}
+            rows = moved_rows.list_arrivals(db)
+        return dict(rows.fetchall())
 
     @contextmanager
     def _transaction(self, bank: str) -> Iterator[Connection]:
@@ -101,6 +104,12 @@ class PostgresPlace:
         with self.store.database.write_transaction(None) as db:
             set_local(db, "everthread.bank", bank)
             yield db
+
+
+def _add_receipts(db: Connection, bank: str, receipts: Sequence[Receipt]) -> None:
+    for receipt in select_missing_receipts(receipts, line_removal.read_receipts(db, bank)):
+        line_removal.put_receipt(db, receipt, uuid4())
+    set_local(db, "everthread.bank", bank)  # row-level security: not the receipts'
 
 
 def _empty(db: Connection, bank: str, elsewhere: str | None) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from everthread.errors import BadBankId, BadInput, BankDamaged, BankTooNew, EverthreadError, StoreUnavailable
+from everthread.errors import BadBankId, BadInput, BankDamaged, BankMoved, BankTooNew, EverthreadError, StoreUnavailable
 from everthread.stores.limits import check_bank_id
 from everthread.stores.sqlite import moved_file
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
@@ -441,6 +441,8 @@ class BankFile:
                     db = self._begin()
                     db.execute("COMMIT")
                     _erase(db)
+            except BankMoved:
+                pass  # the file that had these bytes is deleted
             except (EverthreadError, sqlite3.Error, OSError) as error:
                 raise StoreUnavailable(
                     f"the lines are deleted from bank {self.bank!r}, but bytes of them may remain in {self.path}: "

@@ -13,7 +13,7 @@ from everthread.stores.errors import second_copy_error
 from everthread.stores.shared_rows import select_missing_receipts
 from everthread.stores.sqlite import receipts as receipts_file
 from everthread.stores.sqlite.bank_file import LOG_SUFFIXES, bank_id, file_name, folder_lock, map_errors, sync_folder
-from everthread.stores.sqlite.moved_file import ARRIVING, find_arrival, is_note, write_note
+from everthread.stores.sqlite.moved_file import ARRIVING, find_arrival, is_note, name_arrival, parse_arrival, write_note
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Receipt
 
@@ -25,9 +25,9 @@ class _HeldBank:
         self.reader = reader
         self._folder, self._put = folder, put
 
-    def leave(self, place: str) -> None:
+    def leave(self, place: str, move: str) -> None:
         with map_errors("", self._folder), staging_folder(self._folder) as staging:
-            write_note(staging / "note", place)
+            write_note(staging / "note", place, move)
             self._put(staging / "note")
 
 
@@ -45,8 +45,9 @@ class SQLitePlace:
             yield _HeldBank(reader, self.store.folder, put)
 
     @contextmanager
-    def receive(self, bank: str, origin: str, receipts: Sequence[Receipt]) -> Iterator[Store]:
+    def receive(self, bank: str, origin: str, move: str, receipts: Sequence[Receipt]) -> Iterator[Store]:
         folder, path = self.store.folder, self.store.folder / file_name(bank)
+        arrival = name_arrival(path, origin, move)
         self._check_absent(bank, path)
         self.discard(bank)
         with ExitStack() as stack:
@@ -55,20 +56,19 @@ class SQLitePlace:
             with closing(SQLiteStore(staging)) as staged:
                 yield staged
             with map_errors(bank, path):
-                receipts_file.write(folder, select_missing_receipts(receipts, self.store.receipts(bank)))
-                arriving = folder / ARRIVING / origin
-                arriving.mkdir(mode=0o700, parents=True, exist_ok=True)
-                (staging / path.name).replace(arriving / path.name)
-                for each in (arriving, arriving.parent, folder):
+                self.add_receipts(bank, receipts)
+                arrival.parent.mkdir(mode=0o700, parents=True)
+                (staging / path.name).replace(arrival)
+                for each in (arrival.parent, arrival.parent.parent, folder):
                     sync_folder(each)
 
     def _check_absent(self, bank: str, path: Path) -> None:
         if path.exists() and not is_note(path):
             raise second_copy_error(bank, self.store.location)
 
-    def admit(self, bank: str, origin: str) -> None:
+    def admit(self, bank: str, origin: str, move: str) -> None:
         folder, path = self.store.folder, self.store.folder / file_name(bank)
-        arrival = folder / ARRIVING / origin / path.name
+        arrival = name_arrival(path, origin, move)
         with map_errors(bank, path), folder_lock(folder, exclusive=True):
             if not arrival.exists():
                 return
@@ -77,11 +77,12 @@ class SQLitePlace:
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             arrival.replace(path)
             sync_folder(folder)
+            arrival.parent.rmdir()
 
     def refer(self, bank: str, place: str) -> None:
         folder, path = self.store.folder, self.store.folder / file_name(bank)
         with map_errors(bank, path), staging_folder(folder) as staging:
-            write_note(staging / "note", place)
+            write_note(staging / "note", place, "")
             with folder_lock(folder, exclusive=True):
                 if not path.exists() and find_arrival(path) is None:
                     (staging / "note").replace(path)
@@ -91,9 +92,14 @@ class SQLitePlace:
         path = self.store.folder / file_name(bank)
         with map_errors(bank, path), folder_lock(self.store.folder, exclusive=True):
             while (arrival := find_arrival(path)) is not None:
-                arrival[1].unlink()
-                sync_folder(arrival[1].parent)
+                arrival.unlink()
+                sync_folder(arrival.parent)
+                arrival.parent.rmdir()
+
+    def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
+        if missing := select_missing_receipts(receipts, self.store.receipts(bank)):
+            receipts_file.write(self.store.folder, missing)
 
     def list_arrivals(self) -> dict[str, str]:
         paths = (self.store.folder / ARRIVING).glob("*/*")
-        return {bank: path.parent.name for path in paths if (bank := bank_id(path.name)) is not None}
+        return {bank: parse_arrival(path)[0] for path in paths if (bank := bank_id(path.name)) is not None}
