@@ -121,11 +121,12 @@ def _check_places(store: PlacedStore) -> Iterator[Finding]:
         yield Finding(f"place {name}", name not in failures, count or str(failures[name]))
     for bank, number in Counter(chain(*found.values())).items():
         if number > 1:
-            used = store.find_name(bank)
-            other = next(name for name in found if bank in found[name] and name != used)
-            what = f"is in the place {used}, which is used, and in {other} as well"
-            remedy = f"save what you need of that one, then: everthread --store {store.file.places[other]} forget"
-            yield Finding(f"bank {bank}", False, f"{what}; {remedy} --bank {bank} --everything")
+            first, *others = sorted((name for name in found if bank in found[name]), key=store.file.order(bank).index)
+            what = f"is in the places {first}, which is used unless it was moved from there, and {', '.join(others)}"
+            remedy = (
+                "save what you need of the other, and forget it, with the folder or the URL of its place as --store"
+            )
+            yield Finding(f"bank {bank}", False, f"{what}; {remedy}")
     for name in found:
         for bank, origin in store.get_place(name).list_arrivals().items():
             what = f"an interrupted move from {origin} has left a copy in {name}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -259,8 +259,14 @@ def open_placed(file: PlacesFile, open_place: Callable[[str], Place]) -> PlacedS
 
 
 def list_stores(store: Store) -> list[Store]:
-    """Return the stores of all places, or the store itself if it has no places. Raises StoreUnavailable."""
-    return [store.get_place(name).store for name in store.file.places] if isinstance(store, PlacedStore) else [store]
+    """Return the stores of the places that can be opened, or the store itself if it has no places."""
+    if not isinstance(store, PlacedStore):
+        return [store]
+    opened = list[Store]()
+    for name in store.file.places:
+        with suppress(StoreUnavailable):
+            opened.append(store.get_place(name).store)
+    return opened
 
 
 def main_store(store: Store) -> Store:

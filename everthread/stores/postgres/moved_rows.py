@@ -2,7 +2,8 @@
 
 It is null for a bank that is here. "to NAME MOVE" means that it was moved to the place NAME, by a move with this id;
 the row is what is left of it. "from NAME MOVE" means that it is being moved from there: this copy becomes the bank once
-that place refers to this one. Every transaction of a bank reads the column with its first answer, and a write again when it has locked the row.
+that place refers to this one. Every transaction of a bank reads the column with its first answer, and a write again
+when it has locked the row.
 """
 
 from __future__ import annotations
