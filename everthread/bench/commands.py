@@ -24,6 +24,7 @@ from everthread.bench import (
     load,
     network_delay,
     noisy_neighbour,
+    places,
     proxy,
     proxy_stages,
     quotes,
@@ -310,6 +311,17 @@ def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
 def delay_(ctx: click.Context, /, url: str, lines: int, delay_ms: float, as_json: bool) -> None:
     """Measure recall from the Postgres database URL over a network with a simulated delay."""
     result = network_delay.measure_delay(url, lines, delay_ms, ctx.find_root().obj["embedder"])
+    show(result.json(), result.text(), as_json)
+
+
+@bench.command("places")
+@click.argument("path", metavar="PLACES", type=click.Path(path_type=Path))
+@click.option("--lines", default=1000, show_default=True, help="Lines of the bank.")
+@json_option
+@click.pass_context
+def places_(ctx: click.Context, /, path: Path, lines: int, as_json: bool) -> None:
+    """Measure recall from each of several places, and moves between them. PLACES is their file, such as places.toml."""
+    result = places.measure_places(path, lines, ctx.find_root().obj["embedder"])
     show(result.json(), result.text(), as_json)
 
 

@@ -39,9 +39,9 @@ from everthread.bank.backup_folder import (
 from everthread.bank.kept_backups import KeptBackup
 from everthread.common.installation import installed_version
 from everthread.common.staging import PREFIX, staging_folder
-from everthread.errors import BadInput, BankDamaged, EverthreadError, NotFound
+from everthread.errors import BadInput, BankDamaged, EverthreadError, NotFound, StoreUnavailable
 from everthread.stores.base import Store
-from everthread.stores.placed.store import call_store, list_all_banks, list_stores, main_store
+from everthread.stores.placed.store import PlacedStore, call_store, list_all_banks, list_stores, main_store
 from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors, sync_folder
 from everthread.stores.sqlite.copying import copy_database
@@ -158,14 +158,24 @@ def _write_files(store: Store, staging: Path, names: Sequence[str], progress: Pr
         if progress is not None:
             progress(name)
         files.append(call_store(store, name, partial(_copy_bank, bank=name, staging=staging)))
-    main = main_store(store)
-    if isinstance(main, SQLiteStore) and (server := main.folder / SERVER_FILE).exists():
+    if (server := _find_server_file(store)) is not None:
         with closing(sqlite3.connect(server)) as db:
             copy_database(db, staging / SERVER_FILE)
         files.append(describe_file(staging / SERVER_FILE))
     manifest = Manifest(secrets.token_hex(8), taken_at, installed_version(), store.location, tuple(files))
     write_manifest(staging, manifest)
     return manifest
+
+
+def _find_server_file(store: Store) -> Path | None:
+    """Return the file of a server, if it is in a folder of banks that can be read."""
+    try:
+        main = main_store(store)
+    except StoreUnavailable as error:  # banks of other places are backed up
+        log.warning("keys and accounts of a server are not backed up: %s", error)
+        return None
+    server = main.folder / SERVER_FILE if isinstance(main, SQLiteStore) else None
+    return server if server is not None and server.exists() else None
 
 
 def _copy_bank(store: Store, bank: str, staging: Path) -> BackupFile:
@@ -238,11 +248,16 @@ def read_manifests(place: Path) -> dict[Path, Manifest]:
 
 def _forget_in(store: Store, backups: Mapping[Path, Manifest]) -> None:
     """Take what banks have forgotten out of backups of this store. The caller has locked the place."""
-    later = _read_receipts(store, {bank for manifest in backups.values() for bank in manifest.banks})
+    banks = {bank for manifest in backups.values() for bank in manifest.banks}
+    if isinstance(store, PlacedStore):
+        banks = set(filter(store.answers, banks))
+    later = _read_receipts(store, banks)
     recorded = {bank: {each.id for each in kept_backups.read(store, bank)} for bank in later}
     for folder, manifest in backups.items():
         known = read_receipts(folder)
         for bank, file in manifest.banks.items():
+            if bank not in later:
+                continue
             is_own = manifest.store == store.location or manifest.id in recorded[bank]
             if is_own and (file.changing or not known.issuperset(later[bank])):
                 try:

@@ -16,6 +16,7 @@ import numpy as np
 from everthread.bank.line_preparation import prepare_lines
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.stores.base import Store
+from everthread.stores.copying import CopyReader
 from everthread.stores.json_text import canonical_json
 from everthread.stores.shared_rows import LINES_PER_PAGE, to_new_line
 from everthread.types import Line, LineTokens, Vectors
@@ -85,17 +86,30 @@ def copy_contents(source: Store, bank: str, target: Store) -> None:
 
 def copy_lines(source: Store, bank: str, lines: Sequence[Line], target: Store) -> None:
     """Copy lines under their own numbers, which are above the last of the target, with their vectors and codes."""
-    new = [replace(to_new_line(line), retracted_at=line.retracted_at) for line in lines]
-    prepared = prepare_lines(new, (), lambda _: None)
-    target.append(bank, [replace(entry, seq=line.seq) for entry, line in zip(prepared, lines, strict=True)], "")
     reader, first, last = source.copy_reader(bank), lines[0].seq, lines[-1].seq
-    for model, dim in reader.models():
+    (main, dim), *others = reader.models() or [("", 0)]
+    schemes = reader.schemes()
+    scheme = next((name for model, name in schemes if model == main), "")
+    vectors, codes = reader.vectors(main, dim, first, last), _read_codes(reader, main, scheme, first, last)
+    new = [replace(to_new_line(line), retracted_at=line.retracted_at) for line in lines]
+    prepared = zip(prepare_lines(new, (), _no_vectors), [line.seq for line in lines], strict=True)
+    entries = [replace(entry, seq=seq, vectors=vectors.get(seq), tokens=codes.get(seq)) for entry, seq in prepared]
+    target.append(bank, entries, main)
+    for model, dim in others:
         if vectors := reader.vectors(model, dim, first, last):
             target.put_vectors(bank, model, vectors, lines)
-    for model, scheme in reader.schemes():
-        codes = reader.codes(model, scheme, first, last)
-        if tokens := {seq: LineTokens(scheme, np.frombuffer(data, np.uint8)) for seq, data in codes.items()}:
-            target.put_vectors(bank, model, {}, lines, tokens)
+    for model, name in schemes:
+        if (model, name) != (main, scheme) and (codes := _read_codes(reader, model, name, first, last)):
+            target.put_vectors(bank, model, {}, lines, codes)
+
+
+def _read_codes(reader: CopyReader, model: str, scheme: str, first: int, last: int) -> dict[int, LineTokens]:
+    codes = reader.codes(model, scheme, first, last)
+    return {seq: LineTokens(scheme, np.frombuffer(data, np.uint8)) for seq, data in codes.items()}
+
+
+def _no_vectors(texts: object) -> None:
+    """Return no vectors: they are copied."""
 
 
 def _read_pages(store: Store, bank: str) -> Iterator[list[Line]]:

@@ -150,6 +150,15 @@ class PlacedStore(Store):
         self._known[bank], result = self._follow(bank, name, call)
         return result
 
+    def answers(self, bank: str) -> bool:
+        """Return whether the place of a bank can be asked; log a warning if not."""
+        try:
+            self.exists(bank)
+        except StoreUnavailable as error:
+            log.warning("bank %s is left out: %s", bank, error)
+            return False
+        return True
+
     def find(self, bank: str) -> Place:
         """Return the place of a bank or, if it does not exist, the one in which it will be created."""
         return self.get_place(self.find_name(bank))

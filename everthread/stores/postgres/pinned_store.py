@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from everthread.stores.postgres import line_removal
 from everthread.stores.postgres import rows as bank_rows
-from everthread.stores.postgres.connections import Connection
+from everthread.stores.postgres.connections import Connection, set_local
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.store import PostgresStore
 from everthread.types import Receipt
@@ -44,6 +44,15 @@ class PinnedStore(PostgresStore):
         """Build no index: other connections don't see the lines yet."""
 
 
+def fix_join_order(db: Connection) -> None:
+    """Join tables in the order of each query, until the transaction ends.
+
+    The planner knows the tables as they were before the transaction filled them. If it takes sessions for few, it reads
+    a thousand lines again for each of them.
+    """
+    set_local(db, "join_collapse_limit", "1")
+
+
 @contextmanager
 def read_snapshot(store: PostgresStore, bank: str) -> Iterator[PinnedStore]:
     """Yield a store that reads one snapshot of a bank."""
@@ -70,6 +79,7 @@ def rewrite(store: PostgresStore, bank: str, replace: bool, receipts: list[Recei
             return
         if exists:
             line_removal.forget(db, bank, "bank", None)
+        fix_join_order(db)
         for receipt in receipts:
             line_removal.put_receipt(db, receipt, uuid4())
         db.execute("SELECT set_config('everthread.bank', %s, true)", (bank,))  # row-level security: not the receipts'

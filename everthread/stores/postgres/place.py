@@ -14,7 +14,7 @@ from everthread.stores.postgres import line_removal, moved_rows, schema, vector_
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection, set_local
 from everthread.stores.postgres.moved_rows import refer_from, refer_to
-from everthread.stores.postgres.pinned_store import PinnedStore
+from everthread.stores.postgres.pinned_store import PinnedStore, fix_join_order
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.shared_rows import select_missing_receipts
 from everthread.types import Receipt, now
@@ -61,6 +61,7 @@ class PostgresPlace:
             if not moved_rows.lock_elsewhere(db, bank, to_micros(now())):
                 raise second_copy_error(bank, self.store.location)
             _empty(db, bank, None)
+            fix_join_order(db)
             _add_receipts(db, bank, receipts)
             yield PinnedStore(self.store, db)
             moved_rows.set_elsewhere(db, bank, None, refer_from(origin, move))

@@ -254,9 +254,9 @@ class PostgresStore(Store):
             if bank_rows.lock_existing(db, bank) is None:
                 return None
             *_, models = bank_rows.lock_bank(db, bank, to_micros(now()))
-            condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
-            chosen = sorted(vectors.keys() | tokens.keys())
-            unchanged_numbers = unchanged_seqs(bank_rows.read_lines(db, bank, condition, (chosen,)), expected)
+            chosen = SeqArray(np.array(sorted(vectors.keys() | tokens.keys()), np.int64))
+            lines = bank_rows.get_lines(db, bank, chosen, "line.retracted_at IS NULL")
+            unchanged_numbers = unchanged_seqs(lines, expected)
             if codes := {seq: data for seq, data in tokens.items() if seq in unchanged_numbers}:
                 token_codes.remove(db, bank, list(codes))
                 token_codes.put(db, bank, token_codes.get_or_create_scheme(db, bank, model, codes), codes)
