@@ -1,7 +1,7 @@
 """Place: a store that can give a bank to another one, and take one from it.
 
-A bank is in exactly one place at any moment. What is left in the others refers to the place to which it was moved from
-there. A move copies the bank while its writers wait, and is valid from one moment to the next:
+A bank is in exactly one place at any moment. Each place that it has left refers to the place to which it was moved
+from there. A move copies the bank while its writers wait, and is valid from one moment to the next:
 
     receive   the target has a complete copy, from ORIGIN, and refers to ORIGIN
     leave     the origin deletes the bank and refers to the target; from now on it is there
@@ -66,7 +66,7 @@ class Place(Protocol):
         """
 
     def admit(self, bank: str, origin: str, move: str) -> None:
-        """Make the copy of a move the bank, as its origin refers to it. Does nothing if there is none."""
+        """Make the copy of a move the bank, as its origin refers to it. Does nothing without a copy."""
 
     def refer(self, bank: str, place: str) -> None:
         """Refer to the place of a bank, unless there is one here, or a reference."""

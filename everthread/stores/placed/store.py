@@ -1,6 +1,6 @@
 """PlacedStore: one store over several places. It calls the place of each bank, and follows a bank that was moved.
 
-Where a bank is, the places know: `place` explains how, `places_file` where a search begins. A process remembers the
+The places know where a bank is: `place` explains how, and `places_file` where a search begins. A process remembers the
 place of each bank that it has used, so that a call costs no more than one to the place itself. A place that can't be
 reached affects its own banks, and the creation of new ones, which may be there.
 """

@@ -56,14 +56,14 @@ def empty(db: Connection, bank: str, tables: Sequence[str], elsewhere: str | Non
 
 
 def lock_elsewhere(db: Connection, bank: str, at: int) -> bool:
-    """Lock the row of a bank that is not here; create it if there is none. Return False if the bank is here."""
+    """Lock the row of a bank that is not here; create it if it is missing. Return False if the bank is here."""
     query = """INSERT INTO everthread.bank (bank_id, created_at, analyser, elsewhere) VALUES (%s, %s, %s, '')
         ON CONFLICT (bank_id) DO UPDATE SET created_at = excluded.created_at WHERE bank.elsewhere IS NOT NULL"""
     return db.execute(query, (bank, at, ANALYZER_VERSION)).rowcount == 1
 
 
 def lock_arrival(db: Connection, bank: str) -> str | None:
-    """Lock a copy that has not become the bank; return from where it comes, or None if there is none."""
+    """Lock a copy that has not become the bank; return from where it comes, or None without a copy."""
     query = (
         "UPDATE everthread.bank SET elsewhere = elsewhere WHERE bank_id = %s AND elsewhere LIKE %s RETURNING elsewhere"
     )
