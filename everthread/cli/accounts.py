@@ -13,7 +13,7 @@ from everthread.bank import deletion
 from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, show_json
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import ConfigError, NotFound
-from everthread.server import server_db
+from everthread.server.data_location import find_location
 from everthread.server.gallery import remove_own_characters
 from everthread.server.people.accounts import Account, count_content
 from everthread.server.people.directory import PeopleDirectory
@@ -25,7 +25,7 @@ def _open(ctx: click.Context) -> Iterator[tuple[Store, PeopleDirectory]]:
     """Open the store and the accounts that belong to it."""
     with (
         closing(factory.open_store(ctx.obj["store"])) as store,
-        closing(PeopleDirectory(server_db.get_path(store))) as people,
+        closing(PeopleDirectory(find_location(store))) as people,
     ):
         yield store, people
 

@@ -10,14 +10,14 @@ import click
 from everthread import factory
 from everthread.cli.common import json_option, show_json
 from everthread.cli.sanitize import escape_control_chars
-from everthread.server import server_db
+from everthread.server.data_location import find_location
 from everthread.server.keys import ALL_BANKS, VERBS, ApiKey, KeyStore
 
 
 @contextmanager
 def _open_keys(ctx: click.Context) -> Iterator[KeyStore]:
     """Open the keys that belong to the store."""
-    with closing(factory.open_store(ctx.obj["store"])) as banks, closing(KeyStore(server_db.get_path(banks))) as keys:
+    with closing(factory.open_store(ctx.obj["store"])) as banks, closing(KeyStore(find_location(banks))) as keys:
         yield keys
 
 

@@ -16,7 +16,8 @@ import click
 from everthread import config, factory
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.server import app, logs, runner, server_db, tracing
+from everthread.server import app, logs, runner, tracing
+from everthread.server.data_location import find_location
 from everthread.server.keys import KeyStore
 from everthread.server.people.accounts import AccountStore
 from everthread.server.proxy.upstream import find_upstream, has_upstream
@@ -157,8 +158,8 @@ def _check_key(location: str | None, settings: Settings, first_key: Path | None)
     if signs_in or (is_local and not (settings.key_required and first_key)):
         return
     with closing(factory.open_store(location)) as store:
-        file = server_db.get_path(store)
-    with closing(KeyStore(file)) as keys, closing(AccountStore(file)) as accounts:
+        data = find_location(store)
+    with closing(KeyStore(data)) as keys, closing(AccountStore(data)) as accounts:
         if keys.list_keys() or accounts.list_accounts():
             return
         if first_key is None:

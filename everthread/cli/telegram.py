@@ -11,8 +11,9 @@ import click
 from everthread import config, factory
 from everthread.cli.common import json_option, show_json
 from everthread.errors import ConfigError
-from everthread.server import logs, runner, server_db
+from everthread.server import logs, runner
 from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.data_location import find_location
 from everthread.server.settings import Settings
 from everthread.server.telegram.bot_api import BotAPI, BotAPIError, BotAPIUnavailable
 from everthread.server.telegram.chat_store import ChatStore
@@ -91,9 +92,10 @@ def _greet(name: str) -> str:
 def invite(ctx: click.Context, /, as_json: bool) -> None:
     """Print an invitation to the bot: a link, or without one a code for /start. It works once, for a week."""
     settings = _load_settings()
-    with closing(factory.open_store(ctx.obj["store"])) as banks:
-        file = server_db.get_path(banks)
-    with closing(ChatStore(file)) as chats:
+    with (
+        closing(factory.open_store(ctx.obj["store"])) as banks,
+        closing(ChatStore(find_location(banks))) as chats,
+    ):
         code = chats.invite()
     name = ""
     if settings.telegram_token:

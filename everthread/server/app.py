@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import current_default_thread_limiter
@@ -21,7 +22,7 @@ from starlette.routing import BaseRoute, Route
 from everthread import __version__
 from everthread.common.installation import extra_command
 from everthread.errors import ConfigError
-from everthread.server import kept_uploads, mcp_endpoint, openapi, problems, server_db, static_files, tracing, uploads
+from everthread.server import kept_uploads, mcp_endpoint, openapi, problems, static_files, tracing, uploads
 from everthread.server.authentication import Authenticator
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import SCHEMA, IdempotencyStore
@@ -60,11 +61,13 @@ from everthread.server.routes import (
     transfer,
     units,
 )
+from everthread.server.server_db import open_database
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms import webhook
 from everthread.server.telegram import service
 from everthread.server.tracing import TracingMiddleware
+from everthread.server.workers.bank_claims import BankClaims
 from everthread.server.workers.bank_leases import BankLeases, get_socket_path
 from everthread.server.workers.worker_proxy import WorkerProxyMiddleware
 
@@ -125,18 +128,20 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
 def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
     """Add the objects that routes and middleware share."""
     app.state.services, app.state.settings, app.state.metrics = services, settings, Metrics()
-    app.state.conversations = ConversationRegistry(
-        services, settings.max_replies, BankLeases(get_socket_path() if services.multi_process else None)
+    location = services.location
+    leases = BankLeases(
+        get_socket_path() if services.multi_process else None,
+        None if isinstance(location, Path) else BankClaims(location),
     )
+    app.state.conversations = ConversationRegistry(services, settings.max_replies, leases)
     app.state.upstream = UpstreamFinder(settings, services)
     app.state.proxied_conversations = ConversationMemory(
         app.state.conversations, stores_history=settings.proxy_stores_history
     )
-    file = server_db.get_path(services.store)
-    app.state.idempotency = IdempotencyStore(server_db.ServerDatabase(file, SCHEMA))
-    people = PeopleDirectory(file)
+    app.state.idempotency = IdempotencyStore(open_database(location, SCHEMA))
+    people = PeopleDirectory(location)
     header = TrustedHeader(settings.account_header, settings.proxies, people, services.store.banks)
-    app.state.authenticator = Authenticator(KeyStore(file), people, header, settings.key_required)
+    app.state.authenticator = Authenticator(KeyStore(location), people, header, settings.key_required)
     app.state.import_runs = ImportRuns()
     app.state.mcp = None
     if find_spec("mcp") is not None:
@@ -231,7 +236,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = app.state.settings.max_threads
     warm_up = threading.Thread(target=_warm_up, args=[app], name="everthread warm-up", daemon=True)
     warm_up.start()
-    _start_telegram(app)
+    if app.state.telegram is not None:
+        await run_in_threadpool(app.state.telegram.start_when_free)
     try:
         async with nullcontext() if app.state.mcp is None else app.state.mcp.run():
             yield
@@ -251,15 +257,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             app.state.services.store.close()
             await run_in_threadpool(tracing.finish)  # uvicorn ends the process by a signal
         await run_in_threadpool(warm_up.join)  # a process that ends while a model is being loaded aborts
-
-
-def _start_telegram(app: FastAPI) -> None:
-    """Start the Telegram bot if there is one, unless another worker runs it."""
-    if app.state.telegram is not None:
-        try:
-            app.state.telegram.start()
-        except ConfigError as error:
-            log.info("the Telegram bot is not started here: %s", error)
 
 
 def _warm_up(app: FastAPI) -> None:

@@ -55,7 +55,7 @@ class IdempotencyStore:
             Problem: 422 if the key belongs to another request, 409 if a copy is in progress.
         """
         now = self._clock()
-        with self._database.write() as db:
+        with self._database.write(name) as db:
             db.execute("DELETE FROM once WHERE begun_at < ?", (now - RECORD_LIFETIME_S,))
             row = db.execute("SELECT request, begun_at, outcome FROM once WHERE name = ?", (name,)).fetchone()
             if row is not None and row[0] != request:
@@ -68,21 +68,25 @@ class IdempotencyStore:
                     "in-progress",
                     "the first request with this Idempotency-Key is in progress; wait for it to finish",
                 )
-            db.execute("INSERT OR REPLACE INTO once VALUES (?, ?, ?, NULL)", (name, request, now))
+            db.execute(
+                "INSERT INTO once VALUES (?, ?, ?, NULL) ON CONFLICT (name) "
+                "DO UPDATE SET request = excluded.request, begun_at = excluded.begun_at, outcome = NULL",
+                (name, request, now),
+            )
         return None
 
     def complete(self, name: str, outcome: Any) -> None:
         """Record the outcome of a request."""
-        with self._database.write() as db:
+        with self._database.write(name) as db:
             db.execute("UPDATE once SET outcome = ? WHERE name = ?", (json.dumps(outcome), name))
 
     def discard(self, name: str) -> None:
         """Remove the record of a request that failed, so that it can be repeated."""
-        with self._database.write() as db:
+        with self._database.write(name) as db:
             db.execute("DELETE FROM once WHERE name = ? AND outcome IS NULL", (name,))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         self._database.close()
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from everthread.errors import BadInput, ConfigError, NotFound, StoreUnavailable
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import Location, open_database
 from everthread.stores.limits import check_bank_id
 from everthread.types import now
 
@@ -58,8 +58,8 @@ class ApiKey:
 class KeyStore:
     """Stores the keys of a server. Keys that another process has created or revoked are seen at the next request."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = ServerDatabase(file, SCHEMA)
+    def __init__(self, location: Location) -> None:
+        self._file = open_database(location, SCHEMA)
 
     def create(self, name: str, banks: Sequence[str] = (ALL_BANKS,), verbs: Sequence[str] = VERBS) -> str:
         """Create a key.
@@ -136,13 +136,15 @@ class KeyStore:
         return _parse_row(row)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         self._file.close()
 
     def _record_use(self, digest: bytes) -> None:
-        with suppress(StoreUnavailable), self._file.read() as db:  # a key stays valid even if the disk is full
-            if db:
-                db.execute("UPDATE key SET used_on = ? WHERE hash = ?", (_today(), digest))
+        with (
+            suppress(StoreUnavailable),
+            self._file.write(digest.hex()) as db,
+        ):  # a key stays valid even if the disk is full
+            db.execute("UPDATE key SET used_on = ? WHERE hash = ?", (_today(), digest))
 
 
 def _covers(scope: str, bank: str) -> bool:

@@ -2,15 +2,13 @@
 
 The SDK is loaded by the first request, because most servers never get one. Under several workers a client that uses a
 version of the protocol before 2026 has no session, because any worker may get its next request; so it can't be asked
-questions.
+questions. The same holds with a database, which several servers may share.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -28,8 +26,8 @@ from everthread.server.permissions import FORBIDDEN_DETAIL
 from everthread.server.problems import Problem
 from everthread.server.proxy.conversation_memory import ConversationMemory
 from everthread.server.proxy.message_text import ChatMessage, drop_cached_texts
-from everthread.server.server_db import ServerDatabase, get_path
 from everthread.server.services import Services
+from everthread.server.shared_secret import load_secret
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -39,23 +37,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 BANK_HEADER = "x-everthread-bank"  # chooses the bank of a client that can't be given one otherwise
 DEFAULT_BANK = "default"
-SECRET_BYTES = 32
-SECRET_SCHEMA = "CREATE TABLE IF NOT EXISTS mcp_secret (id INTEGER PRIMARY KEY CHECK (id = 1), value BLOB NOT NULL)"
-
-
-def load_secret(file: Path) -> bytes:
-    """Return the secret that all workers of a server share; create it if it is missing.
-
-    Raises:
-        StoreUnavailable: the file can't be written.
-    """
-    database = ServerDatabase(file, SECRET_SCHEMA)
-    try:
-        with database.write() as db:
-            db.execute("INSERT OR IGNORE INTO mcp_secret VALUES (1, ?)", (secrets.token_bytes(SECRET_BYTES),))
-            return bytes(db.execute("SELECT value FROM mcp_secret").fetchone()[0])
-    finally:
-        database.close()
+SECRET_TABLE = "mcp_secret"
 
 
 class ServedBanks:
@@ -184,10 +166,10 @@ class MCPEndpoint:
 
         from everthread.mcp.server import MemoryServer
 
-        secret = load_secret(get_path(self.services.store))
+        secret = load_secret(self.services.location, SECRET_TABLE)
         server = MemoryServer(ServedBanks(self.services, self.conversations, self.proxied, secret))
         server.streamable_http_app(
-            stateless_http=self.services.multi_process,
+            stateless_http=self.services.is_shared,
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=self.max_body_bytes,
         )

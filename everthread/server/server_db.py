@@ -1,15 +1,17 @@
-"""The file server.sqlite with the server's own data: hashes of keys, accounts, digests, counters, a secret.
+"""The server's own data: hashes of keys, accounts, digests, counters, a secret. They contain nothing that was said.
 
-It contains nothing that was said.
+They are in the database of the banks if there is one (`server_tables`), so that several machines can serve it; else in
+the file server.sqlite, which several processes of one machine share. The statements are the same for both.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any, Protocol
 
 import platformdirs
 
@@ -24,6 +26,58 @@ FILE_NAME = "server.sqlite"
 LOCK_TIMEOUT_S = 5.0  # to wait for another process; writing takes milliseconds
 
 
+class Rows(Protocol):
+    """The rows of an executed statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Transaction(Protocol):
+    """Executes statements with `?` for each value."""
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object: ...
+
+
+class ServerDatabase(Protocol):
+    """The server's own data. Thread-safe. Each method raises StoreUnavailable if they can't be read or written."""
+
+    def read(self) -> AbstractContextManager[Transaction | None]:
+        """Begin a transaction that reads; None while there are no data."""
+
+    def write(self, subject: str = "") -> AbstractContextManager[Transaction]:
+        """Begin a transaction, which is committed unless the block raises.
+
+        Args:
+            subject: what is written. A transaction waits for others with the same subject, and perhaps for all.
+        """
+
+    def close(self) -> None:
+        """Close the connections; they are opened again at the next use."""
+
+
+class Busy(Exception):
+    """Raised if a lock is held by others for too long."""
+
+
+class SharedDatabase(ServerDatabase, Protocol):
+    """The server's own data in a database that processes of several machines use."""
+
+    def lock(self, subject: str, timeout_s: float) -> AbstractContextManager[None]:
+        """Hold a lock, and a connection; a process that is killed frees both. Raises Busy, StoreUnavailable."""
+
+
+Location = Path | SharedDatabase
+
+
 def get_path(store: Store) -> Path:
     """Return the path of the file: in the folder of the banks or, with a database, in the user's data folder."""
     main = main_store(store)
@@ -31,7 +85,17 @@ def get_path(store: Store) -> Path:
     return folder / FILE_NAME
 
 
-class ServerDatabase:
+def open_database(location: Location, schema: str) -> ServerDatabase:
+    """Open the server's own data.
+
+    Args:
+        location: from `data_location.find_location`.
+        schema: statements that create the caller's tables in a file unless they exist.
+    """
+    return ServerFile(location, schema) if isinstance(location, Path) else location
+
+
+class ServerFile:
     """A connection to the file, opened when it is first needed. Safe for use by several threads and processes."""
 
     def __init__(self, file: Path, schema: str) -> None:
@@ -57,8 +121,8 @@ class ServerDatabase:
             yield self._open() if self._db or self.file.exists() else None
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection in a transaction, which is committed unless the block raises.
+    def write(self, subject: str = "") -> Iterator[sqlite3.Connection]:
+        """Yield the connection in a transaction, which waits for all others whatever their subject.
 
         Raises:
             StoreUnavailable: if the file can't be written.

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import OrderedDict
 from contextlib import suppress
+from pathlib import Path
 
 from everthread import factory
 from everthread.common.keys import SETTING_SCRIBE
@@ -19,6 +20,7 @@ from everthread.recipes.options import identify
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.scribes.base import Scribe
 from everthread.server.bounded_embedder import BoundedEmbedder
+from everthread.server.data_location import find_location
 from everthread.server.llm_catalog import LLMCatalog
 from everthread.server.models.connection import ModelConnection
 from everthread.server.models.connection_file import ConnectionFile
@@ -32,7 +34,11 @@ MAX_OPEN_MEMORIES = 1024  # each is small; a closed one has to calibrate its emb
 
 
 class Services:
-    """The shared objects of one process. Thread-safe."""
+    """The shared objects of one process. Thread-safe.
+
+    Attributes:
+        location: where the server has its own data.
+    """
 
     def __init__(
         self,
@@ -53,13 +59,14 @@ class Services:
             embedder: of all banks.
             llm: the language model of the start, or None; `connection` holds the current one.
             recipe: of banks that have none of their own.
-            multi_process: whether other processes serve the same store.
+            multi_process: whether other processes of this machine serve the same store.
             scribe: writes notes and summaries; None: by the language model or, without one, extractively.
             model_setting: the setting that names `llm`, so that no other is connected; empty: it was only found.
             writes_titles: whether a model gives conversations their titles.
         """
         self.store, self.embedder, self.recipe = store, BoundedEmbedder(embedder), recipe
         self.multi_process, self.writes_titles = multi_process, writes_titles
+        self.location = find_location(store)
         self.count: TokenCounter = estimate_tokens
         self.connection = ModelConnection(ConnectionFile.beside(store), llm, model_setting)
         self.vectors = VectorWorker()
@@ -67,6 +74,11 @@ class Services:
         self._recipes = {**factory.configured_recipes(), recipe.name: recipe}
         self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def is_shared(self) -> bool:
+        """True if other processes, perhaps of other machines, can serve the same store."""
+        return self.multi_process or not isinstance(self.location, Path)
 
     @property
     def llms(self) -> LLMCatalog:

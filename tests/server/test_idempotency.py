@@ -11,7 +11,7 @@ from everthread.server.app import create_app
 from everthread.server.idempotency import MAX_REQUEST_S, RECORD_LIFETIME_S, SCHEMA, IdempotencyStore
 from everthread.server.keys import KeyStore
 from everthread.server.problems import Problem
-from everthread.server.server_db import ServerDatabase, get_path
+from everthread.server.server_db import ServerFile, get_path
 from everthread.server.services import Services
 from server.problem import RAW, kind
 
@@ -59,11 +59,11 @@ def test_a_line_is_stored_once_even_if_the_record_is_gone(
 ) -> None:
     first = api_with_lines.post(LINES, json={"text": "Once."}, headers=KEY)
     app = create_app(services)
-    app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
+    app.state.idempotency = IdempotencyStore(ServerFile(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert other.post(LINES, json={"text": "Once."}, headers=KEY).json() == first.json()
     app.state.idempotency.close()
-    app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "third.sqlite", SCHEMA))
+    app.state.idempotency = IdempotencyStore(ServerFile(tmp_path / "third.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert kind(other.post(LINES, json={"text": "Twice."}, headers=KEY), 422) == "idempotency-conflict"
     app.state.idempotency.close()
@@ -137,7 +137,7 @@ def test_no_record_contains_text(api_with_lines: TestClient, services: Services,
 
 def test_a_copy_of_a_request_in_progress_is_rejected(tmp_path: Path) -> None:
     now = [1000.0]
-    records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: now[0])
+    records = IdempotencyStore(ServerFile(tmp_path / "server.sqlite", SCHEMA), lambda: now[0])
     assert records.begin("a", "r", safe=False) is None
     with pytest.raises(Problem) as running:
         records.begin("a", "r", safe=False)
@@ -154,7 +154,7 @@ def test_a_copy_of_a_request_in_progress_is_rejected(tmp_path: Path) -> None:
 
 def test_a_crashed_request_can_be_repeated_after_the_clock_was_set_back(tmp_path: Path) -> None:
     now = [100_000.0]
-    records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: now[0])
+    records = IdempotencyStore(ServerFile(tmp_path / "server.sqlite", SCHEMA), lambda: now[0])
     assert records.begin("a", "r", safe=False) is None
     now[0] -= 1.0  # a small correction of the clock: the request may still be running
     with pytest.raises(Problem, match="is in progress"):
@@ -165,7 +165,7 @@ def test_a_crashed_request_can_be_repeated_after_the_clock_was_set_back(tmp_path
 
 
 def test_another_process_knows_the_outcome(tmp_path: Path) -> None:
-    one, two = (IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA)) for _ in range(2))
+    one, two = (IdempotencyStore(ServerFile(tmp_path / "server.sqlite", SCHEMA)) for _ in range(2))
     assert one.begin("a", "r", safe=False) is None
     one.complete("a", {"lines": 3})
     assert two.begin("a", "r", safe=False) == ({"lines": 3},)
@@ -193,7 +193,7 @@ def test_a_correction_is_made_once_even_if_the_record_is_gone(
     api_with_lines.post(LINES, json={"text": "Porto.", "key": "k"})
     first = api_with_lines.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY)
     app = create_app(services)
-    app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
+    app.state.idempotency = IdempotencyStore(ServerFile(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert other.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY).json() == first.json()
     app.state.idempotency.close()

@@ -18,7 +18,6 @@ from mcp.client.streamable_http import streamable_http_client
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
 from everthread.server.keys import KeyStore
-from everthread.server.mcp_endpoint import SECRET_BYTES, load_secret
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
@@ -170,13 +169,6 @@ def test_a_malformed_message_is_an_error_of_the_client(url: str, keys: KeyStore,
     headers = {"Authorization": f"Bearer {keys.create('bad')}", "Content-Type": "application/json"}
     headers |= {"Accept": "application/json, text/event-stream"}
     assert 400 <= web.post(url, content=body, headers=headers).status_code < 500
-
-
-def test_all_workers_have_the_same_secret(tmp_path: Path) -> None:
-    first = load_secret(tmp_path / "server.sqlite")
-    assert len(first) == SECRET_BYTES
-    assert load_secret(tmp_path / "server.sqlite") == first
-    assert load_secret(tmp_path / "other.sqlite") != first
 
 
 def test_under_several_workers_an_old_client_is_not_asked_but_gets_a_token(tmp_path: Path) -> None:

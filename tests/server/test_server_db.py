@@ -1,4 +1,4 @@
-"""The server's database, shared by several objects of one process and by other processes."""
+"""The server's file, shared by several objects of one process and by other processes."""
 
 import sqlite3
 import subprocess
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import StoreUnavailable
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import ServerFile
 
 ONE = "CREATE TABLE IF NOT EXISTS one (number INTEGER)"
 TWO = "CREATE TABLE IF NOT EXISTS two (number INTEGER)"
 PUT = """
 import sys
 from pathlib import Path
-from everthread.server.server_db import ServerDatabase
-database = ServerDatabase(Path(sys.argv[1]), sys.argv[2])
+from everthread.server.server_db import ServerFile
+database = ServerFile(Path(sys.argv[1]), sys.argv[2])
 with database.write() as db:
     db.execute("INSERT INTO one VALUES (?)", (int(sys.argv[3]),))
 database.close()
@@ -29,7 +29,7 @@ def write_in_other_process(file: Path, number: int) -> None:
     subprocess.run([sys.executable, "-c", PUT, str(file), ONE, str(number)], check=True)
 
 
-def read_numbers(database: ServerDatabase) -> list[int]:
+def read_numbers(database: ServerFile) -> list[int]:
     with database.read() as db:
         assert db is not None
         return [number for (number,) in db.execute("SELECT number FROM one ORDER BY number")]
@@ -39,7 +39,7 @@ def test_a_process_with_the_file_open_twice_sees_writes_of_others(tmp_path: Path
     """If a file is opened and closed outside SQLite, the process loses its locks, and the next process that closes it
     removes the log that is still in use."""
     file = tmp_path / "server.sqlite"
-    with closing(ServerDatabase(file, ONE)) as one, closing(ServerDatabase(file, TWO)) as two:
+    with closing(ServerFile(file, ONE)) as one, closing(ServerFile(file, TWO)) as two:
         with one.write() as db:
             db.execute("INSERT INTO one VALUES (1)")
         with two.write() as db:
@@ -56,7 +56,7 @@ def test_a_process_with_the_file_open_twice_sees_writes_of_others(tmp_path: Path
 
 def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     file = tmp_path / "data" / "server.sqlite"
-    with closing(ServerDatabase(file, ONE)) as database, database.write():
+    with closing(ServerFile(file, ONE)) as database, database.write():
         assert file.stat().st_mode & 0o777 == 0o600
         assert file.parent.stat().st_mode & 0o777 == 0o700
 
@@ -65,6 +65,6 @@ def test_an_error_names_a_file_that_can_not_be_used(tmp_path: Path) -> None:
     (tmp_path / "server.sqlite").mkdir()
     with (
         pytest.raises(StoreUnavailable, match=r"server\.sqlite"),
-        ServerDatabase(tmp_path / "server.sqlite", ONE).write(),
+        ServerFile(tmp_path / "server.sqlite", ONE).write(),
     ):
         pass

@@ -352,17 +352,17 @@ def test_a_damaged_bank_prevents_a_backup_without_a_trace(tmp_path: Path, place:
 
 
 def test_the_file_of_the_server_is_restored_into_a_folder_without_one(tmp_path: Path, place: Path) -> None:
-    from everthread.server.server_db import ServerDatabase
+    from everthread.server.server_db import ServerFile
 
     source, target = SQLiteStore(tmp_path / "banks"), SQLiteStore(tmp_path / "new")
     open_bank(source, "alice").observe("Tea is at four.")
-    server = ServerDatabase(source.folder / "server.sqlite", "CREATE TABLE IF NOT EXISTS key (hash TEXT)")
+    server = ServerFile(source.folder / "server.sqlite", "CREATE TABLE IF NOT EXISTS key (hash TEXT)")
     with server.write() as db:
         db.execute("INSERT INTO key VALUES ('abc')")
     made = back_up(source, place)  # while the server runs
     server.close()
     assert restore_server_file(target, made.folder)
-    with ServerDatabase(target.folder / "server.sqlite", "SELECT 1").read() as copy:
+    with ServerFile(target.folder / "server.sqlite", "SELECT 1").read() as copy:
         assert copy is not None
         assert copy.execute("SELECT hash FROM key").fetchall() == [("abc",)]
     assert not restore_server_file(target, made.folder)

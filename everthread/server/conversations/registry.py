@@ -2,7 +2,7 @@
 
 A conversation is used by one request at a time; while it replies, it can only be read, followed and stopped. If there
 are several workers, the one with a reply in progress or an incognito conversation leases the bank, and requests for
-that bank are forwarded to it (`worker_proxy`).
+that bank are forwarded to it (`worker_proxy`). Servers of other machines refuse them meanwhile (`bank_claims`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from everthread.server.conversations.scribe_workers import ScribeWorkers
 from everthread.server.conversations.start_limits import StartLimiter
 from everthread.server.problems import Problem
 from everthread.server.services import Services
-from everthread.server.workers.bank_leases import ACQUIRE_TIMEOUT_S, BankLeases, reply_in_progress
+from everthread.server.workers.bank_leases import ACQUIRE_TIMEOUT_S, BankLeases, reply_elsewhere, reply_in_progress
 from everthread.types import NewLine, now
 
 __all__ = ["CURRENT", "MESSAGE_LEASE_TIMEOUT_S", "Act", "ConversationRegistry"]
@@ -346,6 +346,7 @@ class ConversationRegistry:
         for conversation in conversations:
             conversation.chat.close()
         self._workers.close(deadline)
+        self.leases.close()
 
     # ------------------------------------------------------------------- a reply
 
@@ -490,6 +491,7 @@ class ConversationRegistry:
                 if not conversation.is_replying and not self.services.llms.has(conversation.chat.llm):
                     conversation.chat.responder.llm = self.services.llm  # another one was connected
                 if while_replying:
+                    self._require_here(conversation)
                     yield conversation
                     return
                 self._require_idle(conversation)
@@ -513,6 +515,11 @@ class ConversationRegistry:
     def _require_idle(self, conversation: OpenConversation) -> None:
         if conversation.is_replying:
             raise reply_in_progress()
+
+    def _require_here(self, conversation: OpenConversation) -> None:
+        """Raise Problem if a server of another machine replies, or has the bank's incognito conversation."""
+        if not conversation.is_replying and not self.leases.wait_until_free(conversation.chat.memory.bank):
+            raise reply_elsewhere()
 
     def _require_one_process(self, conversation: OpenConversation) -> None:
         if self.is_isolated and conversation.chat.incognito:

@@ -158,8 +158,8 @@ class ReplyRunner:
         finally:
             if stream.try_claim_end():
                 conversation.usage += reply.usage
-                if self._leases.own_socket is not None and not conversation.chat.incognito:
-                    conversation.forget_reply()  # its events would outlive lines that another worker forgets
+                if self._leases.are_shared and not conversation.chat.incognito:
+                    conversation.forget_reply()  # its events would outlive lines that another process forgets
                 stream.finish(*last_event)
                 self._leases.release(conversation.chat.memory.bank, stream)
             else:

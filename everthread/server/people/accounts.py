@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import sqlite3
 import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound
 from everthread.server.keys import VERBS, Verb
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import Location, Transaction, open_database
 from everthread.stores.base import Store
 from everthread.stores.limits import check_bank_id
 from everthread.types import now
@@ -70,8 +68,8 @@ class Account:
 class AccountStore:
     """Stores the accounts of a server. Changes by another process are seen at the next request."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = ServerDatabase(file, SCHEMA)
+    def __init__(self, location: Location) -> None:
+        self._file = open_database(location, SCHEMA)
 
     def create(
         self,
@@ -110,7 +108,7 @@ class AccountStore:
                 raise BadInput(f"there is an account {name!r}; choose another name", reason="account-exists")
             _check_owners(db, name, owned)
             id_, today = secrets.token_hex(ID_BYTES), now().date().isoformat()
-            row = (id_, name, password_hash, is_administrator, json.dumps(owned), today)
+            row = (id_, name, password_hash, int(is_administrator), json.dumps(owned), today)
             db.execute("INSERT INTO account VALUES (?, ?, ?, ?, ?, 0, ?, NULL)", row)
         return self.get(name)
 
@@ -127,10 +125,11 @@ class AccountStore:
 
     def find(self, name: str) -> Account | None:
         """Return the account of a name, however it is capitalised, or None."""
+        folded = fold_name(name)
         with self._file.read() as db:
-            if db is None:
+            if db is None or not NAME_PATTERN.fullmatch(folded):  # a database can't compare every character
                 return None
-            row = db.execute(f"SELECT {COLUMNS} FROM account WHERE name = ?", (fold_name(name),)).fetchone()
+            row = db.execute(f"SELECT {COLUMNS} FROM account WHERE name = ?", (folded,)).fetchone()
         return parse_row(row) if row else None
 
     def get(self, name: str) -> Account:
@@ -155,11 +154,11 @@ class AccountStore:
 
     def set_locked(self, account: Account, is_locked: bool) -> None:
         """Lock an account, which can't sign in then, or unlock it."""
-        self._update(account, "locked = ?", is_locked)
+        self._update(account, "locked = ?", int(is_locked))
 
     def set_administrator(self, account: Account, is_administrator: bool) -> None:
         """Set whether an account may change accounts and the server."""
-        self._update(account, "administrator = ?", is_administrator)
+        self._update(account, "administrator = ?", int(is_administrator))
 
     def give_banks(self, account: Account, banks: Sequence[str]) -> None:
         """Give an account banks, with all below them; if one of them can't be given, none is.
@@ -184,7 +183,7 @@ class AccountStore:
             db.execute("DELETE FROM account WHERE id = ?", (account.id,))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         self._file.close()
 
     def _update(self, account: Account, change: str, value: object) -> None:
@@ -244,7 +243,7 @@ def parse_row(row: Sequence[object]) -> Account:
     )
 
 
-def _check_owners(db: sqlite3.Connection, name: str, banks: Sequence[str]) -> None:
+def _check_owners(db: Transaction, name: str, banks: Sequence[str]) -> None:
     """Raise BadInput if one of the banks belongs to an account of another name, or has banks below it that do."""
     for owner, owned in db.execute("SELECT name, banks FROM account WHERE name != ?", (name,)):
         for bank in banks:

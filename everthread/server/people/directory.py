@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from everthread.server.people.accounts import Account, AccountStore, fold_name
 from everthread.server.people.identities import Identities
@@ -16,6 +15,7 @@ from everthread.server.people.login_sessions import LoginSessions
 from everthread.server.people.passwords import Passwords
 from everthread.server.people.sign_in_limits import SignInLimits
 from everthread.server.problems import Problem
+from everthread.server.server_db import Location
 
 log = logging.getLogger("everthread.accounts")
 
@@ -25,9 +25,9 @@ WRONG = "the name or the password is wrong"
 class PeopleDirectory:
     """The accounts of a server, and who is signed in. Thread-safe."""
 
-    def __init__(self, file: Path) -> None:
-        self.accounts, self.sessions, self.limits = AccountStore(file), LoginSessions(file), SignInLimits(file)
-        self.identities, self.passwords = Identities(file), Passwords()
+    def __init__(self, location: Location) -> None:
+        self.accounts, self.sessions = AccountStore(location), LoginSessions(location)
+        self.limits, self.identities, self.passwords = SignInLimits(location), Identities(location), Passwords()
 
     def sign_in(self, name: str, password: str, address: str) -> tuple[Account, str]:
         """Check a password, and begin a session.
@@ -134,7 +134,7 @@ class PeopleDirectory:
         _audit("signed out everywhere" if everywhere else "signed out", account.name)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         for part in (self.accounts, self.identities, self.sessions, self.limits):
             part.close()
 

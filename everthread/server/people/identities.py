@@ -6,12 +6,10 @@ that others had.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from everthread.errors import BadInput
 from everthread.server.people import accounts
 from everthread.server.people.accounts import Account
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import Location, open_database
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS identity (
@@ -26,8 +24,8 @@ QUERY = (
 class Identities:
     """Stores the identities of a server's accounts."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = ServerDatabase(file, accounts.SCHEMA + SCHEMA)
+    def __init__(self, location: Location) -> None:
+        self._file = open_database(location, accounts.SCHEMA + SCHEMA)
 
     def find_account(self, issuer: str, subject: str) -> Account | None:
         """Return the account of an identity, which may be locked, or None."""
@@ -45,7 +43,11 @@ class Identities:
             owner = db.execute(QUERY, (issuer, subject)).fetchone()
             if owner is not None and owner[0] != account.id:
                 raise BadInput(f"the subject {subject[:60]!r} belongs to the account {owner[1]!r}; remove that account")
-            db.execute("INSERT OR REPLACE INTO identity VALUES (?, ?, ?)", (issuer, subject, account.id))
+            db.execute(
+                "INSERT INTO identity VALUES (?, ?, ?) "
+                "ON CONFLICT (issuer, subject) DO UPDATE SET account = excluded.account",
+                (issuer, subject, account.id),
+            )
 
     def unlink(self, account: Account) -> None:
         """Remove the identities of an account."""
@@ -53,5 +55,5 @@ class Identities:
             db.execute("DELETE FROM identity WHERE account = ?", (account.id,))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         self._file.close()

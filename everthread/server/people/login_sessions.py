@@ -6,11 +6,10 @@ import secrets
 import time
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 
 from everthread.server.people import accounts
 from everthread.server.people.accounts import Account
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import Location, open_database
 
 LIFETIME_S = 30 * 86_400  # seconds; then one signs in again
 TOKEN_BYTES = 32  # random
@@ -24,8 +23,8 @@ CREATE TABLE IF NOT EXISTS login_session (
 class LoginSessions:
     """Stores the sessions of a server. One that another process has ended is invalid at the next request."""
 
-    def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
-        self._file, self._clock = ServerDatabase(file, accounts.SCHEMA + SCHEMA), clock
+    def __init__(self, location: Location, clock: Callable[[], float] = time.time) -> None:
+        self._file, self._clock = open_database(location, accounts.SCHEMA + SCHEMA), clock
 
     def begin(self, account: Account) -> str:
         """Begin a session of an account, and return its token."""
@@ -42,7 +41,7 @@ class LoginSessions:
                 return None
             query = (
                 f"SELECT {accounts.COLUMNS} FROM login_session JOIN account ON account.id = login_session.account "
-                "WHERE hash = ? AND expires_at > ? AND NOT locked"
+                "WHERE hash = ? AND expires_at > ? AND locked = 0"
             )
             row = db.execute(query, (_hash(token), self._clock())).fetchone()
         return accounts.parse_row(row) if row else None
@@ -58,7 +57,7 @@ class LoginSessions:
             db.execute("DELETE FROM login_session WHERE account = ?", (account.id,))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         self._file.close()
 
 

@@ -7,7 +7,6 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from everthread.errors import BadInput
@@ -15,6 +14,7 @@ from everthread.server.people.accounts import Account, fold_name
 from everthread.server.people.directory import PeopleDirectory
 from everthread.server.people.openid_provider import Identity, OpenIDProvider, SignInFailed
 from everthread.server.people.pending_sign_ins import PendingSignIns
+from everthread.server.server_db import Location
 from everthread.server.settings import Settings
 
 log = logging.getLogger("everthread.accounts")
@@ -27,14 +27,16 @@ MAX_CODE_CHARS = 4_000
 class OpenIDSignIn:
     """Signs people in at a provider. Thread-safe."""
 
-    def __init__(self, settings: Settings, people: PeopleDirectory, banks: Callable[[], list[str]], file: Path) -> None:
+    def __init__(
+        self, settings: Settings, people: PeopleDirectory, banks: Callable[[], list[str]], location: Location
+    ) -> None:
         """Prepare for sign-ins.
 
         Args:
             settings: with the provider.
             people: the accounts.
             banks: lists the banks of the store.
-            file: of the server's own data.
+            location: of the server's own data.
 
         Raises:
             ConfigError: for an invalid provider.
@@ -42,7 +44,7 @@ class OpenIDSignIn:
         self.provider = OpenIDProvider(settings.openid_issuer, settings.openid_client, settings.openid_secret)
         self.name = settings.openid_name or urlsplit(settings.openid_issuer).netloc
         self._creates_accounts, self._people, self._banks = settings.openid_creates_accounts, people, banks
-        self._pending = PendingSignIns(file)
+        self._pending = PendingSignIns(location)
 
     def begin(self, redirect_uri: str, address: str) -> tuple[str, str]:
         """Begin a sign-in, which counts as a failed attempt until it succeeds.
@@ -92,7 +94,7 @@ class OpenIDSignIn:
         return account, self._people.begin_session(account, address)
 
     def close(self) -> None:
-        """Close the file and the connections."""
+        """Close all connections."""
         self._pending.close()
         self.provider.close()
 

@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import Location, open_database
 
 LIFETIME_S = 600  # seconds for signing in at the provider
 SECRET_BYTES = 32  # random
@@ -36,8 +35,8 @@ class PendingSignIn:
 class PendingSignIns:
     """Stores the sign-ins that have begun, for all processes of a server."""
 
-    def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
-        self._file, self._clock = ServerDatabase(file, SCHEMA), clock
+    def __init__(self, location: Location, clock: Callable[[], float] = time.time) -> None:
+        self._file, self._clock = open_database(location, SCHEMA), clock
 
     def begin(self) -> tuple[str, PendingSignIn]:
         """Begin a sign-in. Returns the token for the browser, and the secrets."""
@@ -57,7 +56,7 @@ class PendingSignIns:
         return next((PendingSignIn(*secret) for *secret, expires_at in rows if expires_at > self._clock()), None)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         self._file.close()
 
 

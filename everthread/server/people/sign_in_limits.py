@@ -11,9 +11,8 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from pathlib import Path
 
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import Location, open_database
 
 FREE_FAILURES: Mapping[str, int] = {"pair": 5, "address": 20, "name": 100}  # before the first wait
 MAX_WAIT_S = 900.0  # seconds; the waits before double from one second
@@ -28,8 +27,8 @@ CREATE TABLE IF NOT EXISTS failed_sign_in (
 class SignInLimits:
     """Counts the failed attempts of a server, in all of its processes."""
 
-    def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
-        self._file, self._clock = ServerDatabase(file, SCHEMA), clock
+    def __init__(self, location: Location, clock: Callable[[], float] = time.time) -> None:
+        self._file, self._clock = open_database(location, SCHEMA), clock
 
     def begin(self, name: str, address: str) -> int:
         """Count an attempt as failed before it is made, so that many at once are limited as well.
@@ -56,7 +55,7 @@ class SignInLimits:
             for subject in subjects.values():
                 db.execute(
                     "INSERT INTO failed_sign_in VALUES (?, 1, ?) ON CONFLICT (subject) "
-                    "DO UPDATE SET failures = failures + 1, last_at = excluded.last_at",
+                    "DO UPDATE SET failures = failed_sign_in.failures + 1, last_at = excluded.last_at",
                     (subject, at),
                 )
         return 0
@@ -76,7 +75,7 @@ class SignInLimits:
             )
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         self._file.close()
 
 

@@ -1,6 +1,6 @@
 """Stores and recalls for the proxy.
 
-One worker of the server at a time changes the conversations of a bank.
+One process at a time changes the conversations of a bank.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
 from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.reply_index import META_RESPONSE
 from everthread.server.workers.bank_locks import BankLocks
+from everthread.server.workers.table_locks import TableLocks
 from everthread.stores.base import UnitVersion
 from everthread.types import JSONValue, Metadata
 
@@ -73,8 +75,7 @@ class ConversationMemory:
             stores_history: as for `Lineage`.
         """
         self._registry, self._services = registry, registry.services
-        own_socket = registry.leases.own_socket
-        self._locks = BankLocks(None if own_socket is None else own_socket.parent)
+        self._locks = _open_locks(registry)
         self._stores_history = stores_history
         self.slots = asyncio.Semaphore(TURNS_AT_ONCE)
         self.tasks = BackgroundTasks()
@@ -92,7 +93,7 @@ class ConversationMemory:
         """Store the person's newest message.
 
         Returns None if the request has only results of tools, and the turn is not known.
-        Raises the same errors as `Lineage.begin`; Problem if another worker takes too long.
+        Raises the same errors as `Lineage.begin`; Problem if another process takes too long.
         """
         if not turn.messages and not self._services.store.exists(bank):
             return None
@@ -114,7 +115,7 @@ class ConversationMemory:
 
     def keep(self, bank: str, messages: Sequence[ChatMessage], session: str | None) -> str:
         """Store what is new in a conversation whose replies are given, and return its session. Raises as `keep_turn`;
-        Problem if another worker takes too long."""
+        Problem if another process takes too long."""
         with self._use(bank) as lineage:
             return keep_turn(lineage, messages, session)
 
@@ -290,7 +291,7 @@ class ConversationMemory:
 
     @contextmanager
     def _use(self, bank: str, *, create: bool = True) -> Iterator[Lineage]:
-        """Yield the conversations of a bank while no other worker changes them."""
+        """Yield the conversations of a bank while no other process changes them."""
         memory = self._services.get_memory(bank, create=create)
         with self._lock:
             lineage = self._lineages.get(bank)
@@ -302,3 +303,11 @@ class ConversationMemory:
                 self._lineages.popitem(last=False)
         with self._locks.hold(bank, LOCK_TIMEOUT_S):
             yield lineage
+
+
+def _open_locks(registry: ConversationRegistry) -> BankLocks | TableLocks:
+    """Return the locks that exclude the other processes of the store: in the database, or among the workers."""
+    location, own_socket = registry.services.location, registry.leases.own_socket
+    if not isinstance(location, Path):
+        return TableLocks(location)
+    return BankLocks(None if own_socket is None else own_socket.parent)

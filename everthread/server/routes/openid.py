@@ -12,7 +12,6 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from everthread.server import server_db
 from everthread.server.people import cookies
 from everthread.server.people.openid_provider import SignInFailed
 from everthread.server.people.openid_sign_in import OpenIDSignIn
@@ -36,8 +35,8 @@ def install(app: FastAPI, settings: Settings) -> OpenIDSignIn:
         ConfigError: for an invalid provider.
     """
     app.include_router(router)
-    store = app.state.services.store
-    return OpenIDSignIn(settings, app.state.authenticator.people, store.banks, server_db.get_path(store))
+    services = app.state.services
+    return OpenIDSignIn(settings, app.state.authenticator.people, services.store.banks, services.location)
 
 
 @router.get(PATH)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qsl
 
@@ -24,13 +23,13 @@ from starlette.concurrency import run_in_threadpool
 
 from everthread.errors import EverthreadError
 from everthread.languages.wording import DEFAULT_LANGUAGE
-from everthread.server import server_db
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.messaging.conversation import MessageConversation
 from everthread.server.messaging.message import AnswerParts, Message
 from everthread.server.messaging.message_store import MessageStore
 from everthread.server.messaging.person_queues import PersonQueues
 from everthread.server.problems import Problem
+from everthread.server.server_db import Location
 from everthread.server.settings import Settings
 from everthread.server.sms.channel import SMS
 from everthread.server.sms.number_hasher import NumberHasher
@@ -43,6 +42,7 @@ from everthread.server.sms.twilio import (
     is_signed,
     render_twiml,
 )
+from everthread.server.sms_key import load_key
 
 log = logging.getLogger("everthread.server")
 
@@ -76,7 +76,7 @@ class SmsService:
         self,
         conversations: ConversationRegistry,
         settings: Settings,
-        file: Path,
+        location: Location,
         *,
         api: str = API_URL,
         timeout_s: float = ANSWER_TIMEOUT_S,
@@ -87,7 +87,7 @@ class SmsService:
         Args:
             conversations: the conversations of the server.
             settings: the server's settings, with Twilio's token and URL.
-            file: the file of `MessageStore`; the key of the numbers is next to it.
+            location: of the server's own data.
             api: the URL of Twilio's REST API.
             timeout_s: seconds after which an answer is late.
             clock: returns the current time.
@@ -98,7 +98,7 @@ class SmsService:
         get_host(settings.sms_url)
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
         self._sender = TwilioSender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
-        self.hasher, self.store = NumberHasher(file.parent), MessageStore(file, SMS.name)
+        self.hasher, self.store = NumberHasher(load_key(location)), MessageStore(location, SMS.name)
         self.conversation = MessageConversation(
             SMS, conversations, self.store, clock, settings.sms_language or DEFAULT_LANGUAGE
         )
@@ -230,4 +230,4 @@ def install(app: FastAPI, conversations: ConversationRegistry, settings: Setting
     if not settings.sms_token:
         return None
     app.include_router(router)
-    return SmsService(conversations, settings, server_db.get_path(conversations.services.store))
+    return SmsService(conversations, settings, conversations.services.location)

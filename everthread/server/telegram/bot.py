@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from everthread.config import LANGUAGES
@@ -25,6 +24,7 @@ from everthread.server.messaging.message import LINE_PART, AnswerPart, AnswerPar
 from everthread.server.messaging.message_store import MessageStore
 from everthread.server.messaging.person_queues import PersonQueues
 from everthread.server.problems import Problem
+from everthread.server.server_db import Location
 from everthread.server.telegram.bot_api import BotAPI, BotAPIError, BotAPIUnavailable
 from everthread.server.telegram.buttons import Buttons
 from everthread.server.telegram.channel import TELEGRAM
@@ -51,7 +51,7 @@ class TelegramBot:
         self,
         conversations: ConversationRegistry,
         api: BotAPI,
-        file: Path,
+        location: Location,
         language: str = DEFAULT_LANGUAGE,
         *,
         turn_delay_s: float = TURN_DELAY_S,
@@ -62,12 +62,12 @@ class TelegramBot:
         Args:
             conversations: those of the server.
             api: the bot's API, which is closed with the bot.
-            file: of `ChatStore` and `MessageStore`.
+            location: of `ChatStore` and `MessageStore`.
             language: of the bot's own texts, for people whose app has none that they exist in.
             turn_delay_s: seconds after a message in which another one belongs to the same turn.
             edit_interval_s: seconds between two edits of a reply that is being written.
         """
-        self.chats, self._messages = ChatStore(file), MessageStore(file, TELEGRAM.name)
+        self.chats, self._messages = ChatStore(location), MessageStore(location, TELEGRAM.name)
         self._api, self._turn_delay_s = api, turn_delay_s
         self._closing, self._closed = threading.Event(), threading.Event()
         self._conversation = LiveConversation(

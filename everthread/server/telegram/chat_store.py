@@ -10,9 +10,8 @@ import secrets
 import time
 from collections.abc import Collection
 from hashlib import sha256
-from pathlib import Path
 
-from everthread.server.server_db import ServerDatabase
+from everthread.server.server_db import Location, open_database
 
 INVITATION_LIFETIME_S = 7 * 86_400.0
 MESSAGE_LIFETIME_S = 90 * 86_400.0
@@ -35,12 +34,12 @@ class ChatStore:
     Each method raises StoreUnavailable if the file can't be used.
     """
 
-    def __init__(self, file: Path) -> None:
-        """Open the file, which is created if it is missing."""
-        self._database = ServerDatabase(file, SCHEMA)
+    def __init__(self, location: Location) -> None:
+        """Open the server's own data."""
+        self._database = open_database(location, SCHEMA)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connections."""
         self._database.close()
 
     # --------------------------------------------------------------- invitations
@@ -59,7 +58,7 @@ class ChatStore:
             since = time.time() - INVITATION_LIFETIME_S
             used = db.execute("DELETE FROM telegram_invitations WHERE code = ? AND at >= ?", (_hash(code), since))
             if used.rowcount:
-                db.execute("INSERT OR IGNORE INTO telegram_chats (chat) VALUES (?)", (chat,))
+                db.execute("INSERT INTO telegram_chats (chat) VALUES (?) ON CONFLICT DO NOTHING", (chat,))
         return bool(used.rowcount)
 
     def is_claimed(self, chat: int) -> bool:
@@ -100,7 +99,10 @@ class ChatStore:
             if topic is None:
                 db.execute("DELETE FROM telegram_topics WHERE chat = ?", (chat,))
             else:
-                db.execute("INSERT OR REPLACE INTO telegram_topics VALUES (?, ?)", (chat, topic))
+                db.execute(
+                    "INSERT INTO telegram_topics VALUES (?, ?) ON CONFLICT (chat) DO UPDATE SET topic = excluded.topic",
+                    (chat, topic),
+                )
 
     def get_topic(self, chat: int) -> int | None:
         """Return the topic in which the bot was last addressed in a chat, or None."""
@@ -134,7 +136,11 @@ class ChatStore:
             now_s = time.time()
             db.execute("DELETE FROM telegram_sent WHERE at < ?", (now_s - MESSAGE_LIFETIME_S,))
             rows = [(chat, message, line, kind, now_s) for message in messages]
-            db.executemany("INSERT OR REPLACE INTO telegram_sent VALUES (?, ?, ?, ?, ?)", rows)
+            db.executemany(
+                "INSERT INTO telegram_sent VALUES (?, ?, ?, ?, ?) ON CONFLICT (chat, message) "
+                "DO UPDATE SET line = excluded.line, kind = excluded.kind, at = excluded.at",
+                rows,
+            )
 
     def list_sent(self, chat: int, line: int) -> list[int]:
         """Return the messages that show a line, in their order."""

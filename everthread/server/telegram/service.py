@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 from pathlib import Path
 
-from everthread.errors import ConfigError
+from everthread.errors import ConfigError, StoreUnavailable
 from everthread.server import server_db
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.settings import Settings
@@ -17,7 +19,11 @@ try:
 except ImportError:  # Windows, where there is one worker
     fcntl = None  # type: ignore[assignment]
 
+log = logging.getLogger("everthread.server")
+
 LOCK_NAME = "telegram.lock"  # next to server.sqlite
+CLAIM = "\0telegram"  # beside the claims of banks, whose ids can't begin so
+RETRY_DELAY_S = 5.0  # between two attempts to take over a bot from another machine
 
 
 class TelegramService:
@@ -33,10 +39,13 @@ class TelegramService:
         Raises:
             ConfigError: for an invalid token.
         """
-        self._file = server_db.get_path(conversations.services.store)
+        services = conversations.services
+        self._file, self._claims = server_db.get_path(services.store), conversations.leases.claims
         self._lock: int | None = None
         self.api = BotAPI(settings.telegram_token.strip(), settings.telegram_url.strip().rstrip("/"))
-        self._bot = TelegramBot(conversations, self.api, self._file, settings.telegram_language)
+        self._bot = TelegramBot(conversations, self.api, services.location, settings.telegram_language)
+        self._retry: threading.Thread | None = None
+        self._closed = threading.Event()
 
     def start(self) -> None:
         """Run the bot in threads of its own.
@@ -44,14 +53,40 @@ class TelegramService:
         Raises:
             ConfigError: if another process runs it.
         """
-        self._lock = _lock(self._file.with_name(LOCK_NAME))
+        if self._claims is None:
+            self._lock = _lock(self._file.with_name(LOCK_NAME))
+        elif not self._claims.acquire(CLAIM):
+            raise ConfigError("another server of this database runs the Telegram bot, or did some seconds ago")
         self._bot.start()
+
+    def start_when_free(self) -> None:
+        """Run the bot as soon as no other process does."""
+        if not self._try_start():
+            self._retry = threading.Thread(target=self._start_later, name="everthread telegram", daemon=True)
+            self._retry.start()
 
     def close(self) -> None:
         """Stop the bot, and let another process run it."""
+        self._closed.set()
+        if self._retry is not None:
+            self._retry.join()
         self._bot.close()
+        if self._claims is not None:
+            self._claims.release(CLAIM)
         if self._lock is not None:
             os.close(self._lock)
+
+    def _start_later(self) -> None:
+        while not self._closed.wait(RETRY_DELAY_S) and not self._try_start():
+            pass
+
+    def _try_start(self) -> bool:
+        try:
+            self.start()
+        except (ConfigError, StoreUnavailable) as error:
+            log.info("the Telegram bot is not started here: %s", error)
+            return False
+        return True
 
 
 def install(conversations: ConversationRegistry, settings: Settings) -> TelegramService | None:

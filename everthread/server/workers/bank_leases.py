@@ -3,7 +3,8 @@
 Each worker has a socket and a file in a folder that `runner` creates. A lease is a symbolic link there, named by a
 digest of the bank, to the socket of the worker that holds it: creating the link either succeeds or fails with EEXIST if
 another worker holds the bank (symlink(2)). A worker locks its file while it lives; a process that can lock the file
-knows that the worker has ended, and is alone in removing its leases.
+knows that the worker has ended, and is alone in removing its leases. Processes of other machines, which serve the same
+database, are excluded by claims (`bank_claims`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
-from everthread.errors import ConfigError
+from everthread.errors import ConfigError, StoreUnavailable
 from everthread.server.metrics import MULTIPROC_DIR_VARIABLE
 from everthread.server.problems import Problem
+from everthread.server.workers.bank_claims import BankClaims
 
 try:
     import fcntl
@@ -30,6 +32,7 @@ SOCKET_DIR = "workers"  # the folder of the sockets, in that of the metrics
 MAX_SOCKET_PATH_BYTES = 100  # macOS accepts 103, Linux 107
 ACQUIRE_TIMEOUT_S = 1.0  # most leases are released within milliseconds
 RETRY_DELAY_S = 0.05
+LOCKS = 64  # so that one bank rarely waits for the database because of another
 
 
 def create_socket_folder(folder: str) -> None:
@@ -57,24 +60,31 @@ def get_socket_path() -> Path | None:
 class BankLeases:
     """Acquires and releases the leases of one process. Thread-safe.
 
-    A single process holds every bank without a lease.
+    A single process holds every bank without a lease. Beside leases there are claims if several machines may serve the
+    same database; then a method raises StoreUnavailable if the database can't be used.
     """
 
-    def __init__(self, own_socket: Path | None = None) -> None:
+    def __init__(self, own_socket: Path | None = None, claims: BankClaims | None = None) -> None:
         """Open the folder of the leases.
 
         Args:
             own_socket: the path of this process's socket; see `get_socket_path`.
+            claims: those of this process; None if all banks are in files.
         """
-        self.own_socket = own_socket
+        self.own_socket, self.claims = own_socket, claims
         self._held: dict[str, set[Hashable]] = {}  # the holders, by bank
-        self._lock = threading.Lock()
+        self._locks = tuple(threading.Lock() for _ in range(LOCKS))  # each for some of the banks
         if own_socket is not None:
             self._lock_fd = os.open(_lock_file(own_socket), os.O_CREAT | os.O_RDWR, 0o600)  # until the process ends
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
 
+    @property
+    def are_shared(self) -> bool:
+        """True if another process may hold a bank."""
+        return self.own_socket is not None or self.claims is not None
+
     def find_owner(self, bank: str) -> Path | None:
-        """Return the socket of the other worker that holds a bank, or None."""
+        """Return the socket of the other worker of this machine that holds a bank, or None."""
         name = self._owner_name(bank)
         return (
             None
@@ -83,19 +93,20 @@ class BankLeases:
         )
 
     def acquire(self, bank: str, holder: Hashable, timeout_s: float = ACQUIRE_TIMEOUT_S) -> bool:
-        """Hold a bank in this worker until each of its holders has released it.
+        """Hold a bank in this process until each of its holders has released it.
 
         Args:
             bank: its id.
             holder: what needs the bank, such as the stream of a reply; any hashable object.
-            timeout_s: how long to wait if another worker holds the bank.
+            timeout_s: how long to wait if another process holds the bank.
 
         Returns:
-            True if this worker holds the bank.
+            True if this process holds the bank.
         """
         deadline = time.monotonic() + timeout_s
         while not self._try_acquire(bank, holder):
-            if (owner := self.find_owner(bank)) is None or self.reclaim(bank, owner):
+            owner = self.find_owner(bank)
+            if (owner is None and self.claims is None) or (owner is not None and self.reclaim(bank, owner)):
                 continue
             if time.monotonic() >= deadline:
                 return False
@@ -103,26 +114,42 @@ class BankLeases:
         return True
 
     def release(self, bank: str, holder: Hashable) -> None:
-        """Release a bank for one holder; after the last one, another worker can hold it."""
-        with self._lock:
+        """Release a bank for one holder; after the last one, another process can hold it."""
+        with self._lock_of(bank):
             held = self._held.get(bank, set())
             held.discard(holder)
-            if self.own_socket is not None and bank in self._held and not held:
+            if self.are_shared and bank in self._held and not held:
                 del self._held[bank]
-                with suppress(FileNotFoundError):  # the folder is removed when the server ends
-                    if self._owner_name(bank) == self.own_socket.name:
-                        os.unlink(self._link_path(self.own_socket, bank))
+                if self.claims is not None:
+                    self.claims.release(bank)
+                self._unlink(bank)
+
+    def wait_until_free(self, bank: str, timeout_s: float = ACQUIRE_TIMEOUT_S) -> bool:
+        """Wait until no process of another machine holds a bank. Return whether that is so within the time."""
+        if self.claims is None or bank in self._held:
+            return True
+        deadline = time.monotonic() + timeout_s
+        while self.claims.is_held_elsewhere(bank):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(RETRY_DELAY_S)
+        return True
+
+    def close(self) -> None:
+        """Give up all claims, at the end of the process."""
+        if self.claims is not None:
+            self.claims.close()
 
     @contextmanager
     def hold(self, bank: str, timeout_s: float = ACQUIRE_TIMEOUT_S) -> Iterator[None]:
-        """Hold a bank in this worker for the duration of the block.
+        """Hold a bank in this process for the duration of the block.
 
         Args:
             bank: its id.
-            timeout_s: how long to wait if another worker holds the bank.
+            timeout_s: how long to wait if another process holds the bank.
 
         Raises:
-            Problem: 409 if another worker holds the bank for longer.
+            Problem: 409 if another process holds the bank for longer.
         """
         holder = object()
         if not self.acquire(bank, holder, timeout_s):
@@ -134,10 +161,11 @@ class BankLeases:
 
     @contextmanager
     def hold_if_free(self, bank: str, turn: AbstractContextManager[object]) -> Iterator[None]:
-        """Wait for a turn of background work, and hold the bank during it unless another worker does."""
+        """Wait for a turn of background work, and hold the bank during it unless another process does."""
         holder = object()
         with turn:
-            self.acquire(bank, holder, 0)
+            with suppress(StoreUnavailable):  # the work itself reports it
+                self.acquire(bank, holder, 0)
             try:
                 yield
             finally:
@@ -160,19 +188,48 @@ class BankLeases:
         return True
 
     def _try_acquire(self, bank: str, holder: Hashable) -> bool:
-        if self.own_socket is None:
+        if not self.are_shared:
             return True
-        with self._lock:
+        with self._lock_of(bank):
             if bank not in self._held:
-                try:
-                    os.symlink(self.own_socket.name, self._link_path(self.own_socket, bank))
-                except FileExistsError:
-                    # The link may be that of an earlier process with the same number as this one.
-                    if self._owner_name(bank) != self.own_socket.name:
-                        return False
+                if not self._link(bank):
+                    return False
+                if not self._claim(bank):
+                    self._unlink(bank)
+                    return False
                 self._held[bank] = set()
             self._held[bank].add(holder)
         return True
+
+    def _claim(self, bank: str) -> bool:
+        """Exclude the processes of other machines. Return whether that succeeds."""
+        if self.claims is None:
+            return True
+        try:
+            return self.claims.acquire(bank)
+        except StoreUnavailable:
+            self._unlink(bank)
+            raise
+
+    def _link(self, bank: str) -> bool:
+        """Exclude the other workers of this machine. Return whether that succeeds."""
+        if self.own_socket is None:
+            return True
+        try:
+            os.symlink(self.own_socket.name, self._link_path(self.own_socket, bank))
+        except FileExistsError:
+            # The link may be that of an earlier process with the same number as this one.
+            return self._owner_name(bank) == self.own_socket.name
+        return True
+
+    def _unlink(self, bank: str) -> None:
+        if self.own_socket is not None:
+            with suppress(FileNotFoundError):  # the folder is removed when the server ends
+                if self._owner_name(bank) == self.own_socket.name:
+                    os.unlink(self._link_path(self.own_socket, bank))
+
+    def _lock_of(self, bank: str) -> threading.Lock:
+        return self._locks[hash(bank) % LOCKS]
 
     def _owner_name(self, bank: str) -> str | None:
         if self.own_socket is not None:
@@ -188,6 +245,16 @@ def reply_in_progress() -> Problem:
     """Return the problem that a reply is in progress in this conversation."""
     return Problem(
         409, "replying", "a reply is in progress in this conversation; wait for it, or stop it", {"Retry-After": "1"}
+    )
+
+
+def reply_elsewhere() -> Problem:
+    """Return the problem that only another server can answer."""
+    return Problem(
+        409,
+        "elsewhere",
+        "another server replies in this bank, or has an incognito conversation of it; try again there, or in a moment",
+        {"Retry-After": "1"},
     )
 
 

@@ -72,13 +72,14 @@ def _lock(path: Path, deadline: float) -> int:
                 return descriptor
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise _busy() from None
+                    raise bank_busy() from None
                 time.sleep(RETRY_DELAY_S)
     except BaseException:  # also KeyboardInterrupt: nothing else refers to the descriptor
         os.close(descriptor)
         raise
 
 
-def _busy() -> Problem:
-    detail = "other workers are storing messages in this bank for too long; try again in a moment"
+def bank_busy() -> Problem:
+    """Return the problem that others hold a bank for too long."""
+    detail = "other processes are storing messages in this bank for too long; try again in a moment"
     return Problem(409, "bank-busy", detail, {"Retry-After": "1"})

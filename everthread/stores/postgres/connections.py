@@ -70,6 +70,7 @@ class Database:
     """A pool of connections to one database, opened at the first use. Thread-safe.
 
     Attributes:
+        url: the URL, perhaps with a password.
         display_url: the URL without its password, for messages.
         conninfo: the connection string.
     """
@@ -95,7 +96,7 @@ class Database:
         Raises:
             ConfigError: the URL is malformed.
         """
-        self.display_url = redact_password(url)
+        self.url, self.display_url = url, redact_password(url)
         try:
             self.conninfo = make_conninfo(
                 "", **{**DEFAULT_PARAMETERS, **conninfo_to_dict(check_url(url)), **FIXED_PARAMETERS}

@@ -382,13 +382,20 @@ def _grant_access(db: Connection, role: str) -> None:
 
 def _renew_grants(db: Connection) -> None:
     """Grant the secured roles the same access to the migrated tables."""
+    for role in list_secured_roles(db):
+        _grant_access(db, role)
+
+
+def list_secured_roles(db: Connection) -> list[str]:
+    """List the roles that may read and write one bank at a time."""
+    if not _fetch_value(db, "SELECT to_regclass('everthread.bank') IS NOT NULL"):
+        return []
     roles = db.execute(
         """SELECT rolname FROM pg_class, aclexplode(relacl) AS granted JOIN pg_roles ON pg_roles.oid = grantee
            WHERE pg_class.oid = 'everthread.bank'::regclass AND relrowsecurity AND grantee <> relowner
            AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') GROUP BY rolname HAVING count(*) = 4"""
     ).fetchall()
-    for (role,) in roles:
-        _grant_access(db, role)
+    return [role for (role,) in roles]
 
 
 def grant_on_new_table(db: Connection, table: str) -> None:

@@ -122,11 +122,13 @@ class Interrupted(Passwords):
         return is_right
 
 
-def test_a_password_that_is_changed_while_it_is_checked_begins_no_session(people: PeopleDirectory) -> None:
+def test_a_password_that_is_changed_while_it_is_checked_begins_no_session(
+    people: PeopleDirectory, tmp_path: Path
+) -> None:
     nora = people.create("nora", PASSWORD)
     for change in (partial(people.set_locked, nora, True), partial(people.set_password, nora, "another harbour")):
         people.passwords = Interrupted(change)
         assert refusal(people, "nora", PASSWORD)[:2] == (401, "wrong-password")
         people.set_locked(nora, False)
-    with closing(sqlite3.connect(people.accounts._file.file)) as db:
+    with closing(sqlite3.connect(tmp_path / "server.sqlite")) as db:
         assert db.execute("SELECT count(*) FROM login_session").fetchone() == (0,)

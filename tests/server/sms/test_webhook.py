@@ -30,7 +30,6 @@ from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms import twilio as sms_twilio
 from everthread.server.sms.channel import SMS
-from everthread.server.sms.number_hasher import NumberHasher
 from everthread.server.sms.segments import MAX_MESSAGES, count_segments
 from everthread.server.sms.webhook import SmsService
 from everthread.stores.sqlite.store import SQLiteStore
@@ -229,19 +228,6 @@ def test_each_person_has_a_bank_and_telephone_numbers_are_not_stored(
         assert "4158675309" not in file.name
     assert "4158675309" not in caplog.text
     assert "bees" not in caplog.text
-
-
-def test_the_key_for_hashing_numbers_is_readable_only_by_its_owner(tmp_path: Path) -> None:
-    one, two = NumberHasher(tmp_path / "one"), NumberHasher(tmp_path / "two")
-    assert one.hash(ALICE) != two.hash(ALICE)
-    assert one.hash(ALICE) == NumberHasher(tmp_path / "one").hash(ALICE)
-    assert (tmp_path / "one" / "sms.key").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_damaged_key_is_not_replaced(tmp_path: Path) -> None:
-    (tmp_path / "sms.key").write_bytes(b"short")
-    with pytest.raises(ConfigError, match="restore the original file"):
-        NumberHasher(tmp_path)
 
 
 # --------------------------------------------------------------- answered once
