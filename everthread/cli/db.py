@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from everthread import factory
 from everthread.cli.common import json_option, pluralize, show_json
 from everthread.errors import ConfigError, StoreUnavailable
+from everthread.server import server_tables
 from everthread.stores.postgres import schema, vacuum
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
@@ -40,11 +42,13 @@ def init(url: str, role: str | None, distribute: bool, shards: int | None, as_js
     if shards is not None and not distribute:
         raise ConfigError(f"--shards {shards} has no effect without --distribute; give both or neither")
     server = Database(url)
-    result: dict[str, Any] = {"url": server.display_url, "migrations": schema.migrate(server), "statements": []}
+    applied = schema.migrate(server) + server_tables.migrate(server)
+    result: dict[str, Any] = {"url": server.display_url, "migrations": applied, "statements": []}
     if distribute:
         result["statements"] = schema.distribute(server, shards)
     if role is not None:
         schema.secure(server, role)
+        server_tables.secure(server, role)
         result["role"] = role
     text = f"{server.display_url}: schema {schema.VERSION}, {pluralize(result['migrations'], 'migration')} applied"
     _show(result, as_json, "\n".join([text, *result["statements"]]))
@@ -56,12 +60,28 @@ def init(url: str, role: str | None, distribute: bool, shards: int | None, as_js
 def migrate(url: str, as_json: bool) -> None:
     """Migrate the tables to the current schema."""
     server = _open_database(url)
-    applied = schema.migrate(server)
+    applied = schema.migrate(server) + server_tables.migrate(server)
     _show(
         {"url": server.display_url, "migrations": applied},
         as_json,
         f"{server.display_url}: {pluralize(applied, 'migration')} applied",
     )
+
+
+@db.command()
+@click.argument("url")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@json_option
+def adopt(url: str, file: Path, as_json: bool) -> None:
+    """Copy the keys, accounts and other data of a server from its FILE server.sqlite; what is there already stays.
+
+    `everthread serve` does so at its first start with a database if the file is in the user's data folder.
+    """
+    server = _open_database(url)
+    server_tables.migrate(server)
+    rows = server_tables.adopt(server, file)
+    text = f"{server.display_url}: {pluralize(rows, 'row')} copied from {file}"
+    _show({"url": server.display_url, "rows": rows}, as_json, text)
 
 
 @db.command()

@@ -20,7 +20,7 @@ from everthread.server.server_db import Busy
 from everthread.server.server_file_copy import copy_file
 from everthread.stores.postgres.connections import TIMEOUT_S, Connection, Cursor, Database
 from everthread.stores.postgres.lazy import Lazy
-from everthread.stores.postgres.schema import list_secured_roles
+from everthread.stores.postgres.schema import ensure_tables, list_secured_roles
 
 log = logging.getLogger("everthread.server")
 
@@ -133,6 +133,7 @@ class ServerTables:
 
     def _prepare(self) -> None:
         """Create the tables if they are missing, and copy what an earlier server left in its file."""
+        ensure_tables(self.database)  # the connections need the extension
         with self.database.dedicated_connection() as db:
             applied = version(db)
             if applied:
@@ -222,12 +223,17 @@ def migrate(database: Database) -> int:
             db.execute("INSERT INTO migration VALUES (%s, now())", (number,))
         if applied < VERSION:
             for role in list_secured_roles(db):
-                grant(db, role)
+                _grant(db, role)
     return VERSION - applied
 
 
-def grant(db: Connection, role: str) -> None:
-    """Let a role read and write the tables."""
+def secure(database: Database, role: str) -> None:
+    """Let a role that is bound to one bank at a time read and write the tables."""
+    with database.dedicated_connection() as db, db.transaction():
+        _grant(db, role)
+
+
+def _grant(db: Connection, role: str) -> None:
     name, schema = sql.Identifier(role), sql.Identifier(SCHEMA)
     db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, name))
     db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {} TO {}").format(schema, name))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -14,7 +16,11 @@ from hardship.citus import FUNCTIONS
 
 from everthread import Memory
 from everthread.cli.main import main
+from everthread.server import server_tables
+from everthread.server.data_location import find_location
+from everthread.server.keys import KeyStore
 from everthread.stores.postgres import schema
+from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 
 
@@ -40,7 +46,7 @@ def observe_line(url: str, text: str) -> None:
 
 def test_init_creates_the_tables_once(url: str) -> None:
     created = parse_output(db("init", url, "--json"))
-    assert created == {"url": url, "migrations": schema.VERSION, "statements": []}
+    assert created == {"url": url, "migrations": schema.VERSION + server_tables.VERSION, "statements": []}
     assert db("init", url).stdout == f"{url}: schema {schema.VERSION}, 0 migrations applied\n"
     observe_line(url, "Hello.")
     assert parse_output(db("check", url, "--json")) == {"banks": 1, "wrong": []}
@@ -57,6 +63,29 @@ def test_init_secures_a_role(postgres_server: str) -> None:
         assert "zqxsecret" not in checked.output
 
 
+def test_a_secured_role_may_serve(postgres_server: str) -> None:
+    with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
+        db("init", url, "--role", role)
+        with (
+            closing(PostgresStore(postgres.build_url(url, user=role, password="zqxsecret"))) as store,
+            closing(KeyStore(find_location(store))) as keys,
+        ):
+            assert keys.find(keys.create("phone")) is not None
+
+
+def test_adopt_copies_the_data_of_a_server_from_its_file(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "server.sqlite"
+    with closing(KeyStore(file)) as keys:
+        secret = keys.create("phone")
+    db("init", url)
+    assert parse_output(db("adopt", url, str(file), "--json")) == {"url": url, "rows": 1}
+    assert db("adopt", url, str(file)).stdout == f"{url}: 0 rows copied from {file}\n"
+    with closing(PostgresStore(url)) as store, closing(KeyStore(find_location(store))) as keys:
+        assert keys.find(secret) is not None
+    missing = db("adopt", url, str(tmp_path / "other.sqlite"))
+    assert (missing.exit_code, "there is no file" in missing.stderr) == (1, True)
+
+
 def test_init_distributes_only_with_citus(url: str) -> None:
     result = db("init", url, "--distribute", "--json")
     assert "has no Citus; install it there with: CREATE EXTENSION citus" in parse_output(result, 1)["error"]
@@ -69,7 +98,7 @@ def test_init_distributes_over_a_number_of_shards_for_a_role(postgres_server: st
             connection.execute("CREATE EXTENSION vector")
             connection.execute(FUNCTIONS.encode())
         made = parse_output(db("init", url, "--role", role, "--distribute", "--shards", "64", "--json"))
-        assert (made["role"], made["migrations"]) == (role, schema.VERSION)
+        assert (made["role"], made["migrations"]) == (role, schema.VERSION + server_tables.VERSION)
         assert made["statements"][0].endswith("shard_count => 64)")
         observe_line(postgres.build_url(url, user=role, password="zqxsecret"), "Hello.")
         refused = parse_output(db("init", url, "--distribute", "--shards", "32", "--json"), 2)
