@@ -22,8 +22,8 @@ apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get
 unit test: export PYTHONDONTWRITEBYTECODE =
 unit test: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo chat serve unit test ready check docs conformance dropins browser system-browsers clients train vendor \
-  wheel lowest packaging clean
+.PHONY: demo chat serve unit test ready check docs conformance dropins browser system-browsers proxies clients train \
+  vendor wheel lowest packaging clean
 
 demo: $(VENV)/installed
 	@$(BIN)/everthread demo
@@ -52,7 +52,7 @@ test:
 	wait $$checks; checks=$$?; cat build/checks.txt; exit $$((tests | checks))
 
 # What all tests need, fetched at the same time.
-ready: $(VENV)/installed-test browser $(AI_SDK)/node_modules
+ready: $(VENV)/installed-test browser proxies $(AI_SDK)/node_modules
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
@@ -169,6 +169,13 @@ system-browsers:
 	  || $(call apt_install,chromium) || true
 	@{ command -v firefox-esr || command -v firefox; } > /dev/null || $(call apt_install,firefox-esr) \
 	  || echo "Without Firefox a test of the page is skipped: apt install firefox-esr"
+
+# The tests of several servers with one database put nginx and HAProxy before them, from Debian; they are skipped without.
+# With this run level Debian doesn't start a proxy that it installs. The browsers come first, because apt works alone.
+proxies: system-browsers
+	@PATH="$$PATH:/usr/sbin"; { command -v nginx && command -v haproxy; } > /dev/null \
+	  || { export RUNLEVEL=1; $(call apt_install,nginx-light haproxy); } \
+	  || echo "Without nginx and HAProxy some tests are skipped: apt install nginx-light haproxy"
 
 # The AI SDK, a client in JavaScript. Without npm its tests are skipped.
 $(AI_SDK)/node_modules: $(AI_SDK)/package-lock.json
