@@ -52,7 +52,7 @@ def write_configuration(name: str, folder: Path, port: int, servers: tuple[Serve
     """Write the configuration of `deploy/` with other addresses and without TLS; return the proxy's arguments."""
     listens = {"nginx": r"listen 443 ssl;|ssl_certificate.*;", "haproxy": r"bind :443.*"}[name]
     suffix = {"nginx": "conf", "haproxy": "cfg"}[name]
-    text = (DEPLOY / f"{name}.{suffix}").read_text(encoding="utf-8")
+    text = (DEPLOY / f"{name}.{suffix}").read_text(encoding="utf-8").replace("memory.example.org", "127.0.0.1")
     for number, server in enumerate(servers, 1):
         text = text.replace(f"10.0.0.{number}:7391", f"127.0.0.1:{server.port}")
     file, own = folder / f"{name}.{suffix}", iter((f"listen 127.0.0.1:{port};", "", ""))
