@@ -13,6 +13,7 @@ from everthread import factory
 from everthread.bench import (
     bank_commands,
     chat,
+    client_load,
     comparison,
     corpus,
     datasets,
@@ -330,18 +331,15 @@ def places_(ctx: click.Context, /, path: Path, lines: int, as_json: bool) -> Non
 @click.option("--clients", default=200, show_default=True, help="Concurrent threads.")
 @click.option("--banks", default=2000, show_default=True, help="Number of banks.")
 @click.option("--seconds", default=60.0, show_default=True, help="Duration of the measurement.")
+@click.option("--pause", "pause_s", default=0.0, show_default=True, help="Mean seconds between two calls of a client.")
+@click.option("--processes", default=1, show_default=True, help="Processes that the clients are threads of.")
 @json_option
 @click.pass_context
 def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> None:
     """Measure a STORE (a folder or a postgresql:// URL) while many clients read and write many banks."""
-    opened = factory.open_store(store)
-    result = load.run_load(
-        opened,
-        embedder=ctx.find_root().obj["embedder"],
-        progress=show_step,
-        **options,
+    result = client_load.run_load(
+        store, client_load.Load(**options), embedder=ctx.find_root().obj["embedder"], progress=show_step
     )
-    opened.close()
     show(result.json(), result.text(), as_json)
 
 

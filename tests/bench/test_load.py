@@ -1,31 +1,10 @@
-from pathlib import Path
-
 import pytest
 from hardship import postgres
 
 from everthread import Memory
-from everthread.bench.load import compare_stores, run_load, table
-from everthread.errors import BadInput
-from everthread.stores.sqlite.store import SQLiteStore
+from everthread.bench.load import compare_stores, table
 from everthread.testing import HashEmbedder
 from everthread.types import Vector
-
-
-def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path)
-    result = run_load(store, clients=4, banks=3, seconds=0.5, embedder="hash")
-    assert result.errors == ()
-    assert result.calls == result.observe.calls + result.recall.calls > 0
-    assert store.banks() == ["load 0", "load 1", "load 2"]
-    assert sum(store.corpus_stats(bank).lines for bank in store.banks()) == 3 * 40 + result.observe.calls
-    assert f"{result.calls:,} calls" in result.text()
-    assert result.json()["rate"] == round(result.rate, 1)
-    store.close()
-
-
-def test_a_load_without_clients_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="must be positive, got 0, 3"):
-        run_load(SQLiteStore(tmp_path), clients=0, banks=3)
 
 
 def test_a_folder_and_a_database_are_measured_beside_each_other(database: str) -> None:
