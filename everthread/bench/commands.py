@@ -26,6 +26,7 @@ from everthread.bench import (
     network_delay,
     noisy_neighbour,
     places,
+    open_banks,
     proxy,
     proxy_stages,
     quotes,
@@ -340,6 +341,22 @@ def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> N
     result = client_load.run_load(
         store, client_load.Load(**options), embedder=ctx.find_root().obj["embedder"], progress=show_step
     )
+    show(result.json(), result.text(), as_json)
+
+
+@bench.command("open")
+@click.argument("store")
+@click.option("--banks", default=10_000, show_default=True, help="Number of banks, each with a few lines.")
+@click.option("--served", is_flag=True, help="Measure a server that uses them, instead of the library.")
+@json_option
+@click.pass_context
+def open_(ctx: click.Context, /, store: str, banks: int, served: bool, as_json: bool) -> None:
+    """Measure what a process holds after it used one bank after the other of a STORE (a folder or a postgresql:// URL).
+
+    The system must have /proc, as Linux does.
+    """
+    embedder = ctx.find_root().obj["embedder"]
+    result = open_banks.measure_open_banks(store, banks, served=served, embedder=embedder, progress=show_step)
     show(result.json(), result.text(), as_json)
 
 
