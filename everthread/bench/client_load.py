@@ -38,7 +38,7 @@ Times = dict[str, list[float]]  # milliseconds, by kind of call
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the clients do.
+    """The size of a load, and the pauses of its clients.
 
     Attributes:
         clients: their number.
@@ -118,7 +118,7 @@ def run_load(
 
     Args:
         place: a folder, or the URL of a database.
-        load: what the clients do.
+        load: its size.
         embedder: name of the embedder; default: the configured one.
         progress: called with messages.
 
@@ -179,7 +179,7 @@ def _measure_alone(memories: Sequence[Memory]) -> Timing:
 
 @dataclass(slots=True)
 class Part:
-    """What the clients of one process measured."""
+    """The measurements of the clients of one process."""
 
     times: Times = field(default_factory=lambda: {"observe": [], "recall": []})
     errors: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Measures what remains of banks that were opened one after the other: memory and open files of the process.
+"""Measures the memory and the open files of a process that uses one bank after the other.
 
 Each bank is opened in the library, gets lines, is asked and is no longer used. In a server the same happens over HTTP.
 """
@@ -32,7 +32,7 @@ UseBank = Callable[[str, list[NewLine]], object]
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a process holds after it has used a number of banks."""
+    """The memory and the open files of a process that has used a number of banks."""
 
     banks: int
     resident_bytes: int

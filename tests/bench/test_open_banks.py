@@ -1,4 +1,4 @@
-"""What a process holds of banks that it used one after the other."""
+"""The memory and the open files of a process that uses one bank after the other."""
 
 from pathlib import Path
 
