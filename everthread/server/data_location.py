@@ -9,10 +9,10 @@ from everthread.stores.postgres import dsn
 
 def find_location(store: Store) -> Location:
     """Return where a server of these banks has its own data. Opens no connection."""
-    if not store.location.startswith(dsn.SCHEMES):
-        return get_path(store)
-    from everthread.server.server_tables import ServerTables
-    from everthread.stores.postgres.store import PostgresStore
+    if store.location.startswith(dsn.SCHEMES):
+        from everthread.server.server_tables import ServerTables
+        from everthread.stores.postgres.store import PostgresStore
 
-    assert isinstance(store, PostgresStore)
-    return ServerTables(store.database.url, get_path(store))
+        if isinstance(store, PostgresStore):
+            return ServerTables(store.database.url, get_path(store))
+    return get_path(store)

@@ -152,33 +152,6 @@ def test_incognito_belongs_to_its_server(two: Pair) -> None:
     assert two.other.get(chat).json()["lines"] == []
 
 
-def test_after_a_server_is_killed_the_other_takes_over_and_no_line_is_lost_or_doubled(postgres_server: str) -> None:
-    with start(postgres_server) as two:
-        two.one.put(two.bank).raise_for_status()
-        kept = [f"Line {number} of the log." for number in range(20)]
-        for number, text in enumerate(kept):
-            client = (two.one, two.other)[number % 2]
-            client.post(f"{two.bank}/lines", json={"text": text}).raise_for_status()
-        two.model.behaviours[:] = [Stall("Well, I"), "Here again."]
-        key = {"Idempotency-Key": "k1"}
-        reading = two.start_reply(two.one, **key)
-        two.running[0].process.kill()
-        reading.whole()
-        assert reading.broken
-        path, statuses = f"{two.bank}/chat/current/reply", list[int]()
-
-        def is_answered() -> bool:
-            again = Reading(two.other, "POST", path, {"text": SAID}, **key)
-            again.whole()
-            statuses.append(again.status or 0)
-            return again.status == 200
-
-        wait_until(is_answered)
-        assert set(statuses[:-1]) == {409}, "as long as the first one may be alive, its bank is left to it"
-        wait_until(lambda: two.texts(two.other)[-1] == "Here again.")
-        assert two.texts(two.other) == [*kept, SAID, "Here again."]
-
-
 # ------------------------------------------------------------------- with a proxy
 
 
@@ -229,3 +202,34 @@ def test_the_model_api_reaches_the_server_of_the_bank_it_names(two: Pair, proxy:
         after = [count_requests(client, "completions") for client in (two.one, two.other)]
         change.append([new > old for new, old in zip(after, before, strict=True)])
     assert change in ([[True, False]] * 3, [[False, True]] * 3)
+
+
+@pytest.mark.parametrize("name", PROXIES)
+def test_after_a_server_is_killed_the_other_takes_over_and_no_line_is_lost_or_doubled(
+    postgres_server: str, tmp_path: Path, name: str
+) -> None:
+    with start(postgres_server) as two, servers.run_proxy(name, tmp_path, two.running) as url:
+        client = servers.client(url, two.key)
+        client.put(two.bank).raise_for_status()
+        kept = [f"Line {number} of the log." for number in range(20)]
+        for number, text in enumerate(kept):
+            (two.one, two.other)[number % 2].post(f"{two.bank}/lines", json={"text": text}).raise_for_status()
+        two.model.behaviours[:] = [Stall("Well, I"), "Here again."]
+        key = {"Idempotency-Key": "k1"}
+        reading = two.start_reply(client, **key)
+        owner = int(two.one.get(f"{two.bank}/chat/current").status_code != 200)
+        two.running[owner].process.kill()
+        reading.whole()
+        path, statuses = f"{two.bank}/chat/current/reply", list[int]()
+
+        def is_answered() -> bool:
+            again = Reading(client, "POST", path, {"text": SAID}, **key)
+            again.whole()
+            statuses.append(again.status or 0)
+            return again.status == 200
+
+        wait_until(is_answered)
+        assert set(statuses[:-1]) == {409}, "as long as the first one may be alive, its bank is left to it"
+        survivor = (two.other, two.one)[owner]
+        wait_until(lambda: two.texts(survivor)[-1] == "Here again.")
+        assert two.texts(client) == [*kept, SAID, "Here again."]
