@@ -208,8 +208,11 @@ def test_the_model_api_reaches_the_server_of_the_bank_it_names(two: Pair, proxy:
 def test_after_a_server_is_killed_the_other_takes_over_and_no_line_is_lost_or_doubled(
     postgres_server: str, tmp_path: Path, name: str
 ) -> None:
-    with start(postgres_server) as two, servers.run_proxy(name, tmp_path, two.running) as url:
-        client = servers.client(url, two.key)
+    with (
+        start(postgres_server) as two,
+        servers.run_proxy(name, tmp_path, two.running) as url,
+        servers.client(url, two.key) as client,
+    ):
         client.put(two.bank).raise_for_status()
         kept = [f"Line {number} of the log." for number in range(20)]
         for number, text in enumerate(kept):
