@@ -158,7 +158,7 @@ def _check_key(location: str | None, settings: Settings, first_key: Path | None)
     if signs_in or (is_local and not (settings.key_required and first_key)):
         return
     with closing(factory.open_store(location)) as store:
-        data = find_location(store)
+        data = find_location(store, adopts=True)
     with closing(KeyStore(data)) as keys, closing(AccountStore(data)) as accounts:
         if keys.list_keys() or accounts.list_accounts():
             return

@@ -7,12 +7,18 @@ from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
 
 
-def find_location(store: Store) -> Location:
-    """Return where a server of these banks has its own data. Opens no connection."""
+def find_location(store: Store, *, adopts: bool = False) -> Location:
+    """Return where a server of these banks has its own data. Opens no connection.
+
+    Args:
+        store: the banks.
+        adopts: whether a database without these data gets them from the file of an earlier server, because the caller
+            is one; the file of another command's user may belong to other banks.
+    """
     if store.location.startswith(dsn.SCHEMES):
         from everthread.server.server_tables import ServerTables
         from everthread.stores.postgres.store import PostgresStore
 
         if isinstance(store, PostgresStore):
-            return ServerTables(store.database.url, get_path(store))
+            return ServerTables(store.database.url, get_path(store) if adopts else None)
     return get_path(store)

@@ -79,12 +79,13 @@ VERSION = len(MIGRATIONS)
 class ServerTables:
     """A pool of connections to the tables, which are created at the first use. Thread-safe."""
 
-    def __init__(self, url: str, file: Path, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, url: str, file: Path | None = None, timeout_s: float = TIMEOUT_S) -> None:
         """Open nothing yet.
 
         Args:
             url: of the database.
-            file: where the server had its own data before they were in the database. They are copied once.
+            file: where the server had its own data before they were in the database. They are copied once. None: they
+                aren't copied.
             timeout_s: as for `Database`.
         """
         self.database = Database(url, MAX_CONNECTIONS, timeout_s, (VERSION_QUERY, check_version))
@@ -140,10 +141,11 @@ class ServerTables:
                 check_version(self.database, applied)
         if not applied:
             migrate(self.database)
-        with self.database.dedicated_connection() as db:
-            is_adopted = db.execute(f"SELECT 1 FROM {SCHEMA}.adoption LIMIT 1").fetchone()
-        if not is_adopted:
-            adopt(self.database, self._file, once=True)
+        if self._file is not None:
+            with self.database.dedicated_connection() as db:
+                is_adopted = db.execute(f"SELECT 1 FROM {SCHEMA}.adoption LIMIT 1").fetchone()
+            if not is_adopted:
+                adopt(self.database, self._file, once=True)
 
 
 _SET_SCHEMA = f"SELECT set_config('search_path', '{SCHEMA}', true)"

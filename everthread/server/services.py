@@ -66,7 +66,7 @@ class Services:
         """
         self.store, self.embedder, self.recipe = store, BoundedEmbedder(embedder), recipe
         self.multi_process, self.writes_titles = multi_process, writes_titles
-        self.location = find_location(store)
+        self.location = find_location(store, adopts=True)
         self.count: TokenCounter = estimate_tokens
         self.connection = ModelConnection(ConnectionFile.beside(store), llm, model_setting)
         self.vectors = VectorWorker()

@@ -54,6 +54,22 @@ def database(server: str, how: LiteralString = "") -> Iterator[str]:
 
 
 @contextmanager
+def unreachable(server: str, url: str) -> Iterator[None]:
+    """Close all connections to a database, and refuse new ones during the block."""
+    name = sql.Identifier(str(conninfo_to_dict(url)["dbname"]))
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute(sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false").format(name))
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+            (conninfo_to_dict(url)["dbname"],),
+        )
+        try:
+            yield
+        finally:
+            db.execute(sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS true").format(name))
+
+
+@contextmanager
 def distributed_tables(url: str) -> Iterator[str]:
     """Create the tables in a database of a Citus cluster and distribute them; yield its URL, and drop them in the end.
 

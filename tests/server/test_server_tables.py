@@ -37,7 +37,6 @@ from everthread.stores.postgres.connections import Database
 from server.people.cheap import PASSWORDS
 
 ADDRESS, PASSWORD = "192.0.2.1", "violet harbour"
-NO_FILE = Path("/nowhere/server.sqlite")
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Locatio
     if request.param == "file":
         yield tmp_path / "server.sqlite"
         return
-    with closing(ServerTables(request.getfixturevalue("url"), NO_FILE)) as tables:
+    with closing(ServerTables(request.getfixturevalue("url"))) as tables:
         yield tables
 
 
@@ -192,7 +191,7 @@ def test_the_state_of_a_bot(location: Location) -> None:
 
 @contextmanager
 def two_servers(url: str) -> Iterator[tuple[ServerTables, ServerTables]]:
-    with closing(ServerTables(url, NO_FILE)) as one, closing(ServerTables(url, NO_FILE)) as other:
+    with closing(ServerTables(url)) as one, closing(ServerTables(url)) as other:
         yield one, other
 
 
@@ -278,7 +277,7 @@ def test_a_file_that_appears_later_is_not_copied(url: str, tmp_path: Path) -> No
 
 
 def test_tables_of_other_versions_are_refused(url: str) -> None:
-    with closing(ServerTables(url, NO_FILE)) as tables, psycopg.connect(url, autocommit=True) as db:
+    with closing(ServerTables(url)) as tables, psycopg.connect(url, autocommit=True) as db:
         KeyStore(tables).create("phone")
         db.execute("INSERT INTO everthread_server.migration VALUES (1000, now())")
         with pytest.raises(BankTooNew, match="a later Everthread"):
@@ -289,13 +288,11 @@ def test_tables_of_other_versions_are_refused(url: str) -> None:
             KeyStore(tables).create("laptop")
 
 
-def test_a_server_goes_on_after_its_database_was_restarted() -> None:
-    with postgres.Own() as own, closing(ServerTables(own.url, NO_FILE, timeout_s=1)) as tables:
+def test_a_server_goes_on_after_its_database_was_unreachable(postgres_server: str, url: str) -> None:
+    with closing(ServerTables(url, timeout_s=1)) as tables:
         secret = KeyStore(tables).create("phone")
-        own.kill()
-        with pytest.raises(StoreUnavailable):
+        with postgres.unreachable(postgres_server, url), pytest.raises(StoreUnavailable):
             KeyStore(tables).find(secret)
-        own.start()
 
         def is_found() -> bool:
             try:
