@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import OrderedDict
 from operator import itemgetter
@@ -58,6 +59,7 @@ class OpenConversations:
         self._open: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
         self._current: dict[str, str] = {}  # by bank: the current session, which may not have a line yet
         self._detached: list[OpenConversation] = []  # opened by SMS, while they reply
+        self._evicted = 0  # conversations since the last garbage collection
         self._lock = lock
 
     def open(self, memory: Memory, session: str) -> OpenConversation:
@@ -85,6 +87,7 @@ class OpenConversations:
                 self._current[memory.bank] = chat.session
             conversation = self._open.setdefault((memory.bank, chat.session), OpenConversation(chat))
             self._evict()
+        self._free_evicted()
         return conversation
 
     def _find_current(self, memory: Memory) -> str | None:
@@ -162,6 +165,18 @@ class OpenConversations:
             if not conversation.is_replying and conversation.lock.acquire(blocking=False):
                 self._close(key, conversation)
                 conversation.lock.release()
+                self._evicted += 1
+
+    def _free_evicted(self) -> None:
+        """Free the memory of closed conversations, whose objects refer to each other, once there are MAX_OPEN of them.
+
+        Python would do it much later, because the server has it collect less often.
+        """
+        with self._lock:
+            is_due = self._evicted >= MAX_OPEN
+            self._evicted = 0 if is_due else self._evicted
+        if is_due:
+            gc.collect()
 
     def _close(self, key: tuple[str, str], conversation: OpenConversation) -> None:
         conversation.is_closed = True
