@@ -54,6 +54,7 @@ from everthread.bench.report_commands import (
     select_conversations,
 )
 from everthread.bench.run import rename_accounts, rename_in_questions
+from everthread.bench.soak.command import soak_
 from everthread.cli.common import json_option
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
@@ -78,6 +79,7 @@ def bench() -> None:
 
 
 bench.add_command(fact_command.facts_)
+bench.add_command(soak_)
 for own_banks in bank_commands.COMMANDS:
     bench.add_command(own_banks)
 

@@ -50,14 +50,14 @@ def run_process(target: Callable[..., None], *arguments: object, workers: int = 
         )
         process.start()
     try:
-        _wait_for_server(port)
+        wait_for_server(port)
         yield Running(port, process)
     finally:
         process.terminate()
         process.join(TIMEOUT_S)
 
 
-def _wait_for_server(port: int) -> None:
+def wait_for_server(port: int) -> None:
     """Wait until a server responds. Raises ModelError if none does."""
     end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:

@@ -128,7 +128,7 @@ class RemoteReply(Iterator[str]):
         """Yield the events of one connection, without the text shown before."""
         streamed = ""
         with self._connection.stream("POST", self._path, self._body, idempotency_key=self._idempotency_key) as response:
-            for kind, data in _parse_events(iter_rows(response)):
+            for kind, data in parse_events(iter_rows(response)):
                 if kind == "piece":
                     streamed += data["text"]
                     data = {"text": streamed[len(self.text) :]}
@@ -136,7 +136,7 @@ class RemoteReply(Iterator[str]):
                     yield kind, data
 
 
-def _parse_events(rows: Iterator[str]) -> Iterator[Event]:
+def parse_events(rows: Iterator[str]) -> Iterator[Event]:
     """Yield server-sent events, whose data is one line of JSON; skip comments."""
     kind = ""
     for row in rows:
