@@ -1,4 +1,4 @@
-"""The server as people start it, `everthread serve`: started, stopped, killed, and looked at from outside (on Linux)."""
+"""The server as people start it, `everthread serve`: started, stopped, killed, and measured from outside (Linux)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares the banks at the end with the journal: every acknowledged line is there once, every forgotten one nowhere."""
+"""Compares the banks at the end with the journal: acknowledged lines are there once, forgotten ones nowhere."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def check_store(verdict: Verdict, journal: Journal, location: str, banks: Iterab
     """Compare the banks with the journal while no server uses them. Returns the markers of all lines in them."""
     known: set[str] = set()
     with closing(factory.open_store(location)) as store:
-        embedder, recipe = factory.open_embedder("none"), factory.open_recipe("default")
+        embedder, recipe = factory.open_embedder("hash"), factory.open_recipe("default")
         for bank in banks:
             lines: list[Line] = []
             if store.exists(bank):
