@@ -47,7 +47,7 @@ class Person:
 
     Attributes:
         bank: the bank's id.
-        relapses: markers that were recalled although they were acknowledged as forgotten.
+        relapses: what was recalled of lines that were acknowledged as forgotten.
         recalled: how many of the recalled lines were among the hits.
         asked: how many lines were recalled.
         unreachable: receipts that name a backup that could not be reached.
@@ -177,7 +177,9 @@ class Person:
 
     def _check_recalled(self, text: str) -> None:
         """Note forgotten lines in an answer."""
-        self.relapses += filter(self._journal.is_forgotten, find_markers(text))
+        for marker in filter(self._journal.is_forgotten, find_markers(text)):
+            start = max(text.lower().index(marker) - 100, 0)
+            self.relapses.append(f"{self.bank}: {marker} in …{text[start : start + 200]}…")
 
     # ----------------------------------------------------------------- chatting
 
