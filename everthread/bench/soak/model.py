@@ -1,6 +1,6 @@
 """A language model on this machine that often fails: errors, silence, replies that break off, and malformed ones.
 
-What it writes for the scribe, titles, notes and summaries, quotes the lines that it was given, so that forgetting
+Titles, notes and summaries quote the lines in the prompt, so that forgetting
 a line must also remove what was written about it.
 """
 

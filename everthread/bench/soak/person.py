@@ -251,7 +251,7 @@ class Person:
         return marker, row
 
     def _choose_line(self) -> Entry | None:
-        """Return a line that is stored, the person's or a reply; None if there is none."""
+        """Return a line that is stored, the person's or a reply; None without one."""
         entries = [entry for entry in self._journal.of_bank(self.bank, "stored") if entry.seq]
         return self._rng.choice(entries) if entries else None
 

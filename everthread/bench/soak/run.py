@@ -42,7 +42,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is played: minutes of the run, people, seed of all choices, workers of the server, seconds between two
+    """The plan: minutes of the run, people, seed of all choices, workers of the server, seconds between two
     disturbances."""
 
     minutes: float = 60.0
@@ -79,7 +79,7 @@ class SoakResult:
 
     @property
     def failed(self) -> bool:
-        """Whether a line was lost, doubled or found after it was forgotten."""
+        """True if a line was lost, doubled or found after it was forgotten."""
         return bool(self.verdict.failures or self.relapses)
 
     def json(self) -> dict[str, Any]:

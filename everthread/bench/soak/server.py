@@ -22,7 +22,7 @@ EXIT_STATUSES = (0, -signal.SIGTERM)  # of a graceful stop
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the processes of the server hold at one moment: resident memory in bytes, and open descriptors."""
+    """The resources of the processes of the server at one moment: resident memory in bytes, and open descriptors."""
 
     memory: int
     descriptors: int

@@ -32,7 +32,7 @@ EXPECTED: Mapping[str, frozenset[tuple[int, int]]] = {
 
 @dataclass
 class Verdict:
-    """What was found at the end. A failure is described by one text.
+    """The findings at the end. A failure is described by one text.
 
     Attributes:
         stored: acknowledged lines that had to be there.
