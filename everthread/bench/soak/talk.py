@@ -1,4 +1,4 @@
-"""Composes the lines of the people: lines of our own conversations in several languages, generated ones and facts, with markers."""
+"""Composes the lines of the people, of our own conversations, generated ones and facts, with markers."""
 
 from __future__ import annotations
 
