@@ -1,7 +1,7 @@
 """Checks the installation, the configuration, the models and the banks.
 
-It repairs nothing. But it opens each bank, and opening a bank migrates it from an earlier version and completes an
-interrupted erasure.
+A check repairs nothing. But it opens each bank, and opening a bank migrates it from an earlier version and completes an
+interrupted erasure. `repair` does what else can be done without a choice.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from everthread.common.installation import extra_command, package_command
 from everthread.embedders import shapes
 from everthread.embedders.base import Embedder
 from everthread.errors import EverthreadError, NotFound
+from everthread.memory import Memory
 from everthread.server.models.connection import open_for_terminal
 from everthread.stores.placed.store import PlacedStore
 from everthread.stores.postgres import dsn
@@ -31,6 +32,17 @@ from everthread.stores.sqlite.bank_file import find_orphan_logs
 from everthread.stores.sqlite.store import SQLiteStore
 
 REQUIRED_PACKAGES = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
+
+
+OPTIONAL_PACKAGES = {  # by extra
+    "llm": ("json-repair", "pydantic"),
+    "mcp": ("mcp",),
+    "oidc": ("authlib", "joserfc"),
+    "otel": ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
+    "postgres": ("psycopg", "psycopg-pool", "pgvector"),
+    "sentence-transformers": ("sentence-transformers",),
+    "train": ("torch", "transformers"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +61,7 @@ def examine(store: str | None, embedder: Embedder | str | None, banks: Sequence[
     for package in REQUIRED_PACKAGES:
         yield _check_package(package)
     yield _check_server()
+    yield _check_extras()
     opened = store or config.load().store
     yield Finding("store", True, dsn.redact_password(opened))
     yield from _measure_folder(Path(opened))
@@ -56,6 +69,31 @@ def examine(store: str | None, embedder: Embedder | str | None, banks: Sequence[
     yield from _check_embedder(embedder)
     yield _check_language_model(store)
     yield from _check_banks(store, banks)
+
+
+def repair(store: str | None, embedder: Embedder | str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
+    """Analyse the words of lines of earlier versions, and embed what has no vector.
+
+    Args:
+        store, embedder: as for `examine`.
+        banks: those that are repaired; default: all. Damaged ones, and those of another embedder, stay as they are.
+    """
+    try:
+        opened, model = factory.open_store(store, create=False), factory.open_embedder(embedder)
+    except EverthreadError:  # which `examine` reports
+        return
+    for bank in sorted(set(banks or opened.banks()).intersection(opened.banks())):
+        try:
+            stats = opened.stats(bank, model.name)
+            if stats.vectors and model.name not in stats.vectors:
+                continue
+            with Memory.open(bank, store=opened, embedder=model) as memory:
+                if stats.outdated or (stats := memory.stats()).pending:
+                    done = f"{stats.outdated:,} lines analysed, {memory.reindex():,} embedded"
+                    yield Finding(f"bank {bank}", True, done)
+        except EverthreadError as error:
+            yield Finding(f"bank {bank}", False, f"not repaired: {error}")
+    opened.close()
 
 
 def _check_package(package: str) -> Finding:
@@ -69,6 +107,22 @@ def _check_server() -> Finding:
     """Find the packages of the server. Lacking them is not a fault: the library and the terminal need none."""
     installed = all(find_spec(name) for name in ("fastapi", "uvicorn"))
     return Finding("server", True, "installed" if installed else f"not installed; to add it: {extra_command('server')}")
+
+
+def _check_extras() -> Finding:
+    """Find the packages of other extras. Lacking them is no fault either."""
+    missing = [extra for extra, names in OPTIONAL_PACKAGES.items() if not all(map(_is_installed, names))]
+    if not missing:
+        return Finding("extras", True, "all installed")
+    return Finding("extras", True, f"without {', '.join(missing)}; to add one: {extra_command(missing[0])}")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _measure_folder(folder: Path) -> Iterator[Finding]:
@@ -154,6 +208,6 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
             outdated = 0 if faults else opened.stats(bank, "").outdated
         except EverthreadError as error:
             faults = [str(error)]
-        hint = f"; the words of {outdated:,} lines are of an earlier version: they are updated in use, or by reindex"
+        hint = f"; the words of {outdated:,} lines are of an earlier version: updated in use, or by doctor --repair"
         yield Finding(f"bank {bank}", not faults, "; ".join(faults) or f"sound{hint if outdated else ''}")
     opened.close()

@@ -485,11 +485,18 @@ def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 
 @main.command("doctor")
 @click.option("-b", "--bank", multiple=True, help="Only this bank. Repeatable. Default: all.")
+@click.option(
+    "--repair",
+    "repairs",
+    is_flag=True,
+    help="Before, analyse the words of lines of earlier versions, and embed what has no vector.",
+)
 @json_option
 @click.pass_context
-def doctor_(ctx: click.Context, /, bank: tuple[str, ...], as_json: bool) -> None:
+def doctor_(ctx: click.Context, /, bank: tuple[str, ...], repairs: bool, as_json: bool) -> None:
     """Check the installation, the data folder, the models and the banks."""
-    findings = list(doctor.examine(ctx.obj["store"], ctx.obj["embedder"], bank))
+    given = ctx.obj["store"], ctx.obj["embedder"], bank
+    findings = [*(doctor.repair(*given) if repairs else ()), *doctor.examine(*given)]
     if as_json:
         show_json(findings)
     else:

@@ -8,11 +8,12 @@ import pytest
 
 from everthread import __version__
 from everthread.cli import doctor
-from everthread.cli.doctor import REQUIRED_PACKAGES, Finding, examine
+from everthread.cli.doctor import REQUIRED_PACKAGES, Finding, examine, repair
 from everthread.common.installation import extra_command
 from everthread.errors import ConfigError
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
+from everthread.types import NewLine
 
 
 class Multilingual(HashEmbedder):
@@ -34,6 +35,7 @@ def create_bank(folder: Path, bank: str) -> Path:
 def test_every_requirement_is_checked(tmp_path: Path) -> None:
     by_name = findings(tmp_path)
     own = {"everthread", "python", "server", "store", "disk", "recipe", "embedder", "languages", "language model"}
+    own.add("extras")
     assert set(by_name) == own | set(REQUIRED_PACKAGES)
     assert all(finding.ok for finding in by_name.values())
     assert "SQLite" in by_name["python"].detail
@@ -53,6 +55,36 @@ def test_a_missing_server_is_named_with_the_command_that_adds_it(
     assert findings(tmp_path)["server"] == Finding(
         "server", True, f"not installed; to add it: {extra_command('server')}"
     )
+
+
+def test_missing_extras_are_named_with_a_command_that_adds_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert findings(tmp_path)["extras"].ok
+    monkeypatch.setattr(doctor, "OPTIONAL_PACKAGES", {"llm": ("pydantic",), "mcp": ("no-such-package",)})
+    assert findings(tmp_path)["extras"].detail == f"without mcp; to add one: {extra_command('mcp')}"
+    monkeypatch.setattr(doctor, "OPTIONAL_PACKAGES", {"llm": ("pydantic",)})
+    assert findings(tmp_path)["extras"].detail == "all installed"
+
+
+def test_repair_brings_what_is_derived_from_lines_up_to_date(tmp_path: Path) -> None:
+    create_bank(tmp_path, "alice")
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.replace_lines([], [NewLine("The ferry returned.", "Ida")], defer_embedding=True)
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+        db.execute("UPDATE bank SET analyser = analyser - 1")
+    [repaired] = repair(str(tmp_path), HashEmbedder())
+    assert repaired == Finding("bank alice", True, "6 lines analysed, 1 embedded")
+    assert findings(tmp_path)["bank alice"].detail == "sound"
+    assert list(repair(str(tmp_path), HashEmbedder())) == []
+
+
+def test_repair_leaves_damaged_banks_and_those_of_another_embedder(tmp_path: Path) -> None:
+    create_bank(tmp_path, "alice")
+    (tmp_path / "broken.bank").write_bytes(b"no database" * 1000)
+    [broken] = repair(str(tmp_path), Multilingual(32))
+    assert (broken.what, broken.ok) == ("bank broken", False)
+    assert "not repaired" in broken.detail
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        assert memory.stats().pending == 0
 
 
 def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:
