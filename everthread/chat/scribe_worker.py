@@ -360,11 +360,15 @@ class ScribeWorker:
         return max((seq for seq in noted if isinstance(seq, int) and seq in seqs), default=0)
 
     def _drop_quotes(self, written: str, sources: Sequence[str]) -> str:
-        """Drop the rows that quote recalled text, unless the sources contain it too."""
+        """Drop the rows that quote recalled text, unless the sources contain every quotation, too."""
         source_index = QuoteIndex()
         source_index.add(sources)
-        rows = written.splitlines()
-        return "\n".join(row for row in rows if not self.quotes.find_spans(row) or source_index.find_spans(row))
+
+        def is_own(row: str) -> bool:
+            own = source_index.find_spans(row) if (recalled := self.quotes.find_spans(row)) else []
+            return all(any(first <= start and end <= last for first, last in own) for start, end in recalled)
+
+        return "\n".join(row for row in written.splitlines() if is_own(row))
 
 
 def make_job(kind: Literal["summary", "notes", "title", "facts"], lines: Sequence[Line]) -> ScribeJob:

@@ -95,6 +95,25 @@ def test_close_does_not_wait_for_a_hanging_scribe_which_then_writes_nothing(memo
     assert [waiting.tries for waiting in memory.jobs()] == [0]
 
 
+class Copying(ExtractiveScribe):
+    """Scribe that copies the recalled lines into its note, in one row with the lines that it is about."""
+
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
+        return f"{leaving[0].text}\n{' '.join(line.text for line in (*recalled, *leaving))}"
+
+
+def test_a_note_has_no_row_that_quotes_a_recalled_line_beside_its_own(memory: Memory, desk: Opened) -> None:
+    [recalled] = observe_lines(memory, "r", MIA)
+    worker = desk(Copying())
+    worker.background = [recalled]
+    worker.quotes.add([MIA])
+    worker.submit(make_job("notes", observe_lines(memory, "s", TOM)))
+    assert worker.join(PATIENCE)
+    assert [note.text for note in memory.units("note")] == [TOM]
+
+
 def test_a_closed_worker_starts_no_job(memory: Memory, desk: Opened) -> None:
     idle = desk()
     idle.close(1)
