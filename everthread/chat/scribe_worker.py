@@ -30,6 +30,7 @@ from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.base import FactScribe, Scribe, TitleScribe
 from everthread.text import redaction
+from everthread.text.analyzer import terms
 from everthread.types import Filter, FoundUnit, Line, NewUnit, ScribeJob, Unit, now
 
 log = logging.getLogger("everthread")
@@ -328,7 +329,10 @@ class ScribeWorker:
         if redacted is None and old is None:
             return None
         last = lines[-1]
+        own_texts = [line.text for line in lines] + ([old.text] if old else [])
+        used = _find_used(redacted or "", own_texts, background)
         spans = [(lines[0].seq, last.seq, last.said_at)] + ([(old.first_seq, old.last_seq, old.said_at)] if old else [])
+        spans += [(*_find_span(source), last.said_at) for source in used]
         first_seqs, last_seqs, times = zip(*spans, strict=True)
         return NewUnit(
             kind="note",
@@ -337,7 +341,7 @@ class ScribeWorker:
             last_seq=max(last_seqs),
             said_at=max(times),
             metadata={"scribe": self.scribe.name, META_NOTED_TO: last.seq, **mark_undated(lines)},
-            sources=tuple(line.seq for line in lines),
+            sources=tuple(line.seq for line in (*lines, *used) if isinstance(line, Line)),
         )
 
     def _redact(self, text: str) -> str | None:
@@ -369,6 +373,20 @@ class ScribeWorker:
             return all(any(first <= start and end <= last for first, last in own) for start, end in recalled)
 
         return "\n".join(row for row in written.splitlines() if is_own(row))
+
+
+def _find_used(text: str, own_texts: Sequence[str], background: Sequence[Line | FoundUnit]) -> list[Line | FoundUnit]:
+    """Return the recalled sources with words that a text has, and that no text has of which it was to be written.
+
+    A model may copy what it was shown as background. The text then derives from this as well.
+    """
+    foreign = set(terms(text)).difference(*map(terms, own_texts))
+    return [source for source in background if _last_seq(source) and not foreign.isdisjoint(terms(source.text))]
+
+
+def _find_span(source: Line | FoundUnit) -> tuple[int, int]:
+    """Return the first and the last line from which a source derives."""
+    return (source.seq, source.seq) if isinstance(source, Line) else (source.unit.first_seq, source.unit.last_seq)
 
 
 def make_job(kind: Literal["summary", "notes", "title", "facts"], lines: Sequence[Line]) -> ScribeJob:

@@ -114,6 +114,38 @@ def test_a_note_has_no_row_that_quotes_a_recalled_line_beside_its_own(memory: Me
     assert [note.text for note in memory.units("note")] == [TOM]
 
 
+class Alluding(ExtractiveScribe):
+    """Scribe that uses a word of the recalled lines in its note."""
+
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
+        return f"{leaving[0].text} {' '.join(line.text.split()[2] for line in recalled)} was mentioned."
+
+
+def test_a_note_with_a_word_of_a_recalled_line_is_forgotten_with_that_line(memory: Memory, desk: Opened) -> None:
+    recalled, unrelated = observe_lines(memory, "r", MIA, "The kettle boils over.")
+    memory.forget(seq=unrelated.seq)
+    worker = desk(Alluding())
+    worker.background = [recalled]
+    worker.submit(make_job("notes", observe_lines(memory, "s", TOM)))
+    assert worker.join(PATIENCE)
+    [note] = memory.units("note")
+    assert (note.first_seq, note.last_seq) == (recalled.seq, 3)
+    memory.forget(seq=recalled.seq)
+    assert memory.units("note") == []
+
+
+def test_a_note_that_uses_no_recalled_line_is_not_forgotten_with_it(memory: Memory, desk: Opened) -> None:
+    [recalled] = observe_lines(memory, "r", MIA)
+    worker = desk()
+    worker.background = [recalled]
+    worker.submit(make_job("notes", observe_lines(memory, "s", TOM)))
+    assert worker.join(PATIENCE)
+    memory.forget(seq=recalled.seq)
+    assert len(memory.units("note")) == 1
+
+
 def test_a_closed_worker_starts_no_job(memory: Memory, desk: Opened) -> None:
     idle = desk()
     idle.close(1)
