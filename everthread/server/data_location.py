@@ -1,9 +1,13 @@
-"""Finds where a server has its own data: in the database of the banks, or in a file."""
+"""Finds where a server has its own data: in the database of the banks, or in a file.
+
+A store of several places has them in the first one.
+"""
 
 from __future__ import annotations
 
 from everthread.server.server_db import Location, get_path
 from everthread.stores.base import Store
+from everthread.stores.placed.store import main_store
 from everthread.stores.postgres import dsn
 
 
@@ -15,10 +19,11 @@ def find_location(store: Store, *, adopts: bool = False) -> Location:
         adopts: whether a database without these data gets them from the file of an earlier server, because the caller
             is one; the file of another command's user may belong to other banks.
     """
-    if store.location.startswith(dsn.SCHEMES):
+    main = main_store(store)
+    if main.location.startswith(dsn.SCHEMES):
         from everthread.server.server_tables import ServerTables
         from everthread.stores.postgres.store import PostgresStore
 
-        if isinstance(store, PostgresStore):
-            return ServerTables(store.database.url, get_path(store) if adopts else None)
+        if isinstance(main, PostgresStore):
+            return ServerTables(main.database.url, get_path(store) if adopts else None)
     return get_path(store)
