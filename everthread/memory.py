@@ -40,6 +40,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Self
 
@@ -212,7 +213,7 @@ class Memory(TextSearch, BankFacts):
         new = NewLine(text, name, role, said_at, session, metadata or {}, parent, key, undated=undated)
         return self.observe_many([new], replace=replace)[0]
 
-    @traced("everthread.observe", lambda lines: {"everthread.lines": len(lines)})
+    @traced("everthread.observe", lines=len)
     def observe_many(
         self, lines: Iterable[NewLine], progress: Progress | None = None, *, replace: bool = False
     ) -> list[Line]:
@@ -263,7 +264,7 @@ class Memory(TextSearch, BankFacts):
 
     # ------------------------------------------------------------------- recall
 
-    @traced("everthread.recall", lambda hits: {"everthread.hits": len(hits)})
+    @traced("everthread.recall", hits=len)
     def recall(
         self,
         query: str,
@@ -311,7 +312,7 @@ class Memory(TextSearch, BankFacts):
         read_facts = partial(self._read_facts, MAX_LINES_READ) if facts else None
         return dispatch.recall(self.recipe, self.reader, bank_query, k, banks, reranker, read_facts)
 
-    @traced("everthread.context", lambda context: {"everthread.tokens": context.tokens})
+    @traced("everthread.context", tokens=attrgetter("tokens"))
     def context(
         self,
         query: str,

@@ -14,6 +14,7 @@ from traceback import walk_tb
 from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
+from everthread.common import tracing
 from everthread.errors import BankDamaged, EverthreadError
 from everthread.stores.base import ERASURE_UNFINISHED, Store
 
@@ -60,7 +61,10 @@ def _check_on_failure(owner: BankOwner) -> Iterator[None]:
     except EverthreadError:
         raise
     except DAMAGE_SYMPTOMS as error:
-        if _file_of(error) == __file__:  # the method was called with wrong arguments and did not start
+        if _file_of(error) in (
+            __file__,
+            tracing.__file__,
+        ):  # wrong arguments: the method did not start
             raise
         problems = owner.store.check(owner.bank) if owner.store.exists(owner.bank) else []
         damage = [problem for problem in problems if problem != ERASURE_UNFINISHED]  # it does not affect reading

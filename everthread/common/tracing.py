@@ -50,14 +50,12 @@ def span(
             raise
 
 
-def traced(
-    name: str, measure: Callable[[Any], Mapping[str, Attribute]] | None = None
-) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+def traced(name: str, **measures: Callable[[Any], Attribute]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
     """Make a decorator that traces each call of a function.
 
     Args:
         name: the operation.
-        measure: gives the attributes of a result.
+        measures: by the names of attributes, what measures the result.
     """
 
     def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
@@ -65,9 +63,8 @@ def traced(
         def call(*args: P.args, **kwargs: P.kwargs) -> Result:
             with span(name) as set_attribute:
                 result = function(*args, **kwargs)
-                if measure is not None:
-                    for attribute, value in measure(result).items():
-                        set_attribute(attribute, value)
+                for attribute, measure in measures.items():
+                    set_attribute(f"{TRACER}.{attribute}", measure(result))
                 return result
 
         return call

@@ -24,7 +24,7 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     return _check_texts(embedder, np.asarray(embedder.embed(texts), np.float32), len(texts))
 
 
-@traced("everthread.embed", lambda embedded: {"everthread.texts": len(embedded[0])})
+@traced("everthread.embed", texts=lambda embedded: len(embedded[0]))
 def embed_texts_with_tokens(embedder: Embedder, texts: Sequence[str]) -> tuple[Vectors, list[TokenCodes]]:
     """Return the E vectors of each text, (N, E, D), and the codes of each text's words; none if it gives none.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, datetime, timedelta
 
 from everthread.errors import BadQuery
 
@@ -51,8 +51,14 @@ def parse_end(name: str, text: str | None) -> datetime | None:
 
 
 def _add_local_zone(time: datetime) -> datetime:
-    """Add the time zone of this machine to a time; at the ends of the calendar, the present offset from UTC."""
+    """Add the time zone of this machine to a time; in the last year of the calendar, the present offset from UTC.
+
+    Raises:
+        ValueError: the time is too early to have one.
+    """
     try:
         return time.astimezone()
     except (ValueError, OverflowError, OSError):
+        if time.year < MAXYEAR:
+            raise ValueError(f"no time zone in the year {time.year}") from None
         return time.replace(tzinfo=datetime.now().astimezone().tzinfo)
