@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from hashlib import sha256
 
-from everthread.errors import StoreUnavailable
+from everthread.errors import EverthreadError, StoreUnavailable
 from everthread.server.server_db import ServerDatabase
 
 log = logging.getLogger("everthread.server")
@@ -24,9 +24,11 @@ BEAT_S = 3.0  # between two signs of life
 
 ALIVE = "seen_at > clock_timestamp() - make_interval(secs => ?)"
 ACQUIRE = f"""
-INSERT INTO claim (bank, server) VALUES (?, ?) ON CONFLICT (bank) DO UPDATE SET server = excluded.server
+INSERT INTO claim (bank, server) SELECT ?, id FROM server WHERE id = ?
+ON CONFLICT (bank) DO UPDATE SET server = excluded.server
 WHERE claim.server = excluded.server OR NOT EXISTS (SELECT 1 FROM server WHERE id = claim.server AND {ALIVE})
 """
+IS_KNOWN = "SELECT 1 FROM server WHERE id = ?"
 FIND_OTHER = f"SELECT 1 FROM claim JOIN server ON id = server WHERE bank = ? AND server <> ? AND {ALIVE}"
 
 
@@ -45,6 +47,7 @@ class BankClaims:
         """
         self.id = secrets.token_hex(16)
         self._tables, self._lifetime_s, self._clock = tables, lifetime_s, clock
+        self._claimed = set[bytes]()
         self._unreleased = set[bytes]()  # claims that could not be released yet
         self._beaten_at = float("-inf")
         self._lock = threading.Lock()
@@ -57,12 +60,18 @@ class BankClaims:
         digest = _digest(bank)
         if digest in self._unreleased:
             return False  # until the next sign of life has released it
-        with self._tables.write(digest.hex()) as db:
-            return bool(db.execute(ACQUIRE, (digest, self.id, self._lifetime_s)).rowcount)
+        has_claim, is_known = self._claim(digest)
+        if not is_known:  # others have removed this process, which was suspended
+            self.beat()
+            has_claim, _ = self._claim(digest)
+        if has_claim:
+            self._claimed.add(digest)
+        return has_claim
 
     def release(self, bank: str) -> None:
         """Give up the claim of a bank; if the database can't be reached, as soon as it can. Raises nothing."""
         digest = _digest(bank)
+        self._claimed.discard(digest)
         try:
             self._delete(digest)
         except StoreUnavailable:
@@ -92,14 +101,25 @@ class BankClaims:
             self._delete(digest)
             self._unreleased.discard(digest)
         with self._tables.write(self.id) as db:
+            was_known = db.execute(IS_KNOWN, (self.id,)).fetchone() is not None
             db.execute(
                 "INSERT INTO server (id, seen_at) VALUES (?, clock_timestamp()) "
                 "ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at",
                 (self.id,),
             )
+        for digest in () if was_known else list(self._claimed):  # which were removed with this process
+            has_claim, _ = self._claim(digest)
+            if has_claim and digest not in self._claimed:  # released in the meantime
+                self._delete(digest)
         self._beaten_at = began_at
         with self._tables.write() as db:  # not in the same transaction: two processes could wait for each other's row
             db.execute(f"DELETE FROM server WHERE NOT ({ALIVE})", (self._lifetime_s,))
+
+    def _claim(self, digest: bytes) -> tuple[bool, bool]:
+        """Claim a bank. Return whether that succeeds, and whether this process still has its row."""
+        with self._tables.write(digest.hex()) as db:
+            has_claim = db.execute(ACQUIRE, (digest, self.id, self._lifetime_s)).rowcount > 0
+            return has_claim, has_claim or db.execute(IS_KNOWN, (self.id,)).fetchone() is not None
 
     def _delete(self, digest: bytes) -> None:
         with self._tables.write(digest.hex()) as db:
@@ -118,7 +138,7 @@ class BankClaims:
         while not self._closed.wait(BEAT_S * self._lifetime_s / LIFETIME_S):
             try:
                 self.beat()
-            except StoreUnavailable as error:
+            except EverthreadError as error:  # the next may succeed
                 log.warning("no sign of life of this server in the database: %s", error)
 
 

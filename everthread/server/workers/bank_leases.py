@@ -126,7 +126,7 @@ class BankLeases:
 
     def wait_until_free(self, bank: str, timeout_s: float = ACQUIRE_TIMEOUT_S) -> bool:
         """Wait until no process of another machine holds a bank. Return whether that is so within the time."""
-        if self.claims is None or bank in self._held:
+        if self.claims is None:
             return True
         deadline = time.monotonic() + timeout_s
         while self.claims.is_held_elsewhere(bank):
@@ -191,25 +191,18 @@ class BankLeases:
         if not self.are_shared:
             return True
         with self._lock_of(bank):
-            if bank not in self._held:
-                if not self._link(bank):
-                    return False
-                if not self._claim(bank):
+            if bank not in self._held and not self._link(bank):
+                return False
+            is_claimed = False
+            try:
+                # Also of a bank that is held: its claim may have lapsed.
+                is_claimed = self.claims is None or self.claims.acquire(bank)
+            finally:
+                if not is_claimed and bank not in self._held:
                     self._unlink(bank)
-                    return False
-                self._held[bank] = set()
-            self._held[bank].add(holder)
-        return True
-
-    def _claim(self, bank: str) -> bool:
-        """Exclude the processes of other machines. Return whether that succeeds."""
-        if self.claims is None:
-            return True
-        try:
-            return self.claims.acquire(bank)
-        except StoreUnavailable:
-            self._unlink(bank)
-            raise
+            if is_claimed:
+                self._held.setdefault(bank, set()).add(holder)
+            return is_claimed
 
     def _link(self, bank: str) -> bool:
         """Exclude the other workers of this machine. Return whether that succeeds."""

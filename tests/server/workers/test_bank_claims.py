@@ -118,6 +118,44 @@ def test_a_claim_that_could_not_be_released_is_released_later(postgres_server: s
         wait_until(lambda: count_claims(url) == 0, PATIENCE)
 
 
+def remove(claims: BankClaims, url: str) -> None:
+    """Remove a process, as others do when it has given no sign of life for too long."""
+    with psycopg.connect(url) as db:
+        db.execute("DELETE FROM everthread_server.server WHERE id = %s", (claims.id,))
+
+
+def test_a_process_that_was_suspended_claims_its_banks_again(tables: ServerTables, url: str) -> None:
+    with closing(BankClaims(tables)) as one, closing(BankClaims(tables)) as other:
+        assert one.acquire("alice")
+        assert one.acquire("bob")
+        one.release("bob")
+        remove(one, url)
+        assert count_claims(url) == 0
+        one.beat()
+        assert not other.acquire("alice")
+        assert other.acquire("bob")
+        remove(one, url)
+        assert one.acquire("carol"), "without a sign of life before"
+        assert not other.acquire("alice")
+
+
+def test_a_bank_that_another_process_took_over_is_not_held_any_more(tables: ServerTables, url: str) -> None:
+    one, other = BankLeases(None, BankClaims(tables)), BankLeases(None, BankClaims(tables))
+    assert one.claims is not None
+    assert one.acquire("alice", "reply")
+    remove(one.claims, url)
+    assert other.acquire("alice", "reply")
+    one.claims.beat()
+    assert not one.acquire("alice", "next", 0)
+    assert not one.wait_until_free("alice", 0)
+    one.release("alice", "reply")
+    assert not one.acquire("alice", "next", 0)
+    other.release("alice", "reply")
+    assert one.acquire("alice", "next", 0)
+    for leases in (one, other):
+        leases.close()
+
+
 def test_closing_gives_up_all_claims(tables: ServerTables, url: str) -> None:
     claims = BankClaims(tables)
     assert claims.acquire("alice")
