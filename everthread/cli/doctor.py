@@ -26,7 +26,7 @@ from everthread.embedders.base import Embedder
 from everthread.errors import EverthreadError, NotFound
 from everthread.memory import Memory
 from everthread.server.models.connection import open_for_terminal
-from everthread.stores.placed.store import PlacedStore
+from everthread.stores.placed.store import PlacedStore, list_stores
 from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.bank_file import find_orphan_logs
 from everthread.stores.sqlite.store import SQLiteStore
@@ -80,9 +80,10 @@ def repair(store: str | None, embedder: Embedder | str | None, banks: Sequence[s
     """
     try:
         opened, model = factory.open_store(store, create=False), factory.open_embedder(embedder)
+        stored = opened.banks()
     except EverthreadError:  # which `examine` reports
         return
-    for bank in sorted(set(banks or opened.banks()).intersection(opened.banks())):
+    for bank in sorted(set(banks or stored).intersection(stored)):
         try:
             stats = opened.stats(bank, model.name)
             if stats.vectors and model.name not in stats.vectors:
@@ -182,7 +183,12 @@ def _check_places(store: PlacedStore) -> Iterator[Finding]:
             )
             yield Finding(f"bank {bank}", False, f"{what}; {remedy}")
     for name in found:
-        for bank, origin in store.get_place(name).list_arrivals().items():
+        try:
+            arrivals = store.get_place(name).list_arrivals()
+        except EverthreadError as error:
+            yield Finding(f"place {name}", False, str(error))
+            continue
+        for bank, origin in arrivals.items():
             what = f"an interrupted move from {origin} has left a copy in {name}"
             yield Finding(f"bank {bank}", False, f"{what}; remove it with: everthread move {bank} {origin}")
 
@@ -198,8 +204,8 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
         return
     if isinstance(opened, PlacedStore):
         yield from _check_places(opened)
-    if isinstance(opened, SQLiteStore):
-        for path in find_orphan_logs(opened.folder):
+    for folder in [each.folder for each in list_stores(opened) if isinstance(each, SQLiteStore)]:
+        for path in find_orphan_logs(folder):
             yield Finding("log", False, f"{path} belongs to no bank and may hold text of a forgotten one; remove it")
     for bank in names or stored:
         outdated = 0

@@ -18,7 +18,7 @@ from everthread.common.installation import upgrade_command
 from everthread.errors import BankTooNew, StoreUnavailable
 from everthread.server.server_db import Busy
 from everthread.server.server_file_copy import copy_file
-from everthread.stores.postgres.connections import TIMEOUT_S, Connection, Cursor, Database
+from everthread.stores.postgres.connections import TIMEOUT_S, Connection, Cursor, Database, set_local
 from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.schema import ensure_tables, list_secured_roles
 
@@ -26,6 +26,8 @@ log = logging.getLogger("everthread.server")
 
 SCHEMA = "everthread_server"
 MAX_CONNECTIONS = 16  # of a process: 8 for turns of the proxy, which hold a bank's lock while they store, and 8 others
+
+LOCK_IDLE_TIMEOUT = "600s"  # of the transaction of a lock, which waits for what is done meanwhile
 
 _FIRST = """
 CREATE TABLE key (
@@ -121,8 +123,9 @@ class ServerTables:
         """
         self._ready.get(self._timeout_s)
         with self.database.write_transaction(None) as db:
+            set_local(db, "idle_in_transaction_session_timeout", LOCK_IDLE_TIMEOUT)
+            set_local(db, "lock_timeout", f"{max(round(1000 * timeout_s), 1)}ms")
             try:
-                db.execute("SELECT set_config('lock_timeout', %s, true)", (f"{max(round(1000 * timeout_s), 1)}ms",))
                 db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (f"{SCHEMA} {subject}",))
             except errors.LockNotAvailable:
                 raise Busy from None

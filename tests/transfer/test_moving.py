@@ -13,8 +13,9 @@ from hardship import postgres
 from hardship.places import write_places
 
 from everthread import BadInput, BankMoved, Memory, NewLine, NotFound, StoreError, factory
+from everthread.errors import StoreUnavailable
 from everthread.stores import shared_rows
-from everthread.stores.placed.store import PlacedStore
+from everthread.stores.placed.store import PlacedStore, list_all_banks
 from everthread.testing import HashEmbedder
 from everthread.transfer.bank_contents import copy_contents, summarize
 from everthread.transfer.moving import move_bank
@@ -147,6 +148,51 @@ def test_a_move_that_ends_when_the_bank_has_left_is_completed_by_the_next_call(
     memory.observe("Then this was said.")
     assert open_places(places).find_name(bank) == user.find_name(bank) == place
     assert mover.get_place(place).list_arrivals() == {}
+
+
+@pytest.mark.parametrize(("origin", "place"), PAIRS)
+def test_a_bank_that_has_left_and_was_not_admitted_yet_is_listed(
+    places: Path, bank: str, origin: str, place: str
+) -> None:
+    store = open_places(places)
+    fill(store, bank)
+    move_bank(store, bank, origin)
+    copy_into(store, bank, origin, place, leave=True)
+    assert bank in list_all_banks(open_places(places))
+    assert [name for name, banks in store.list_banks()[0].items() if bank in banks] == [place]
+    assert store.get_place(place).list_arrivals() == {}
+
+
+@pytest.mark.parametrize("origin", ["north", "east"])
+def test_nothing_is_forgotten_while_a_place_that_may_have_a_copy_does_not_answer(
+    places: Path, bank: str, origin: str
+) -> None:
+    store = open_places(places)
+    fill(store, bank)
+    move_bank(store, bank, origin)
+    copy_into(store, bank, origin, "south")
+    away = (places.parent / "south").rename(places.parent / "unmounted")
+    memory = open_memory(open_places(places), bank)
+    with pytest.raises(StoreUnavailable, match=r"the place 'south' can't be asked whether a move .* left a copy"):
+        memory.forget(seq=1)
+    assert memory.get(1) is not None
+    away.rename(places.parent / "south")
+    memory.forget(seq=1)
+    assert memory.get(1) is None
+    assert open_places(places).get_place("south").list_arrivals() == {}
+
+
+@pytest.mark.parametrize("place", ["north", "east"])
+def test_only_the_copy_of_the_given_move_is_discarded(places: Path, bank: str, place: str) -> None:
+    store = open_places(places)
+    fill(store, bank)
+    move_bank(store, bank, "south")
+    copy_into(store, bank, "south", place)
+    target = store.get_place(place)
+    target.discard(bank, "5a")
+    assert target.list_arrivals() == {bank: "south"}
+    target.discard(bank, "4f")
+    assert target.list_arrivals() == {}
 
 
 def copy_into(store: PlacedStore, bank: str, origin: str, place: str, leave: bool = False) -> None:

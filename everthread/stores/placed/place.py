@@ -71,8 +71,8 @@ class Place(Protocol):
     def refer(self, bank: str, place: str) -> None:
         """Refer to the place of a bank, unless there is one here, or a reference."""
 
-    def discard(self, bank: str) -> None:
-        """Delete an unfinished copy. The bank must be held where it is."""
+    def discard(self, bank: str, move: str) -> None:
+        """Delete the unfinished copy of a move. The bank must be held where it is, unless it does not exist."""
 
     def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
         """Store the receipts of a bank that are missing."""

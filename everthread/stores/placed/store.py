@@ -92,6 +92,10 @@ class PlacedStore(Store):
         """List the banks of each place, or the error of a place that does not answer, by its name."""
         found, failures = dict[str, list[str]](), dict[str, StoreError]()
         for name in self.file.places:
+            with suppress(StoreError):
+                for bank in self.get_place(name).list_arrivals():
+                    self.exists(bank)  # admits it, if its move was interrupted after it had left
+        for name in self.file.places:
             try:
                 found[name] = self.get_place(name).store.banks()
             except StoreError as error:
@@ -128,12 +132,12 @@ class PlacedStore(Store):
         return self.find(bank).store.receipts(bank)  # receipts stay in the places that a bank has left
 
     def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
-        receipt = self.call(bank, lambda store: store.forget(bank, scope, name, at))
-        place = self._known[bank]
+        self.discard_arrivals(bank)  # before, so that nothing is forgotten if a place can't be asked
+        place, receipt = self._ask(bank, lambda store: store.forget(bank, scope, name, at))
         while (current := self.find_name(bank)) != place:  # it was moved before the receipt was written
             place = current
             self.get_place(place).add_receipts(bank, [receipt])
-        self.discard_arrivals(bank)
+        self.discard_arrivals(bank)  # of a move that has begun in the meantime
         return receipt
 
     def close(self) -> None:
@@ -144,11 +148,16 @@ class PlacedStore(Store):
 
     def call(self, bank: str, call: Callable[[Store], Result]) -> Result:
         """Call a function with the store of a bank's place and return its result; again if the bank was moved."""
+        return self._ask(bank, call)[1]
+
+    def _ask(self, bank: str, call: Callable[[Store], Result]) -> tuple[str, Result]:
+        """Do what `call` does; return the name of the place as well."""
         name = self._known.get(bank)
         if name is None:
             name = self._remember(bank, self._search(bank))
-        self._known[bank], result = self._follow(bank, name, call)
-        return result
+        name, result = self._follow(bank, name, call)
+        self._known[bank] = name
+        return name, result
 
     def answers(self, bank: str) -> bool:
         """Return whether the place of a bank can be asked; log a warning if not."""
@@ -165,8 +174,7 @@ class PlacedStore(Store):
 
     def find_name(self, bank: str) -> str:
         """Return the name of the place of a bank, as `find` does."""
-        self.exists(bank)
-        return self._known[bank]
+        return self._ask(bank, lambda store: store.exists(bank))[0]
 
     def _remember(self, bank: str, name: str) -> str:
         if len(self._known) >= MAX_KNOWN_BANKS:
@@ -216,22 +224,31 @@ class PlacedStore(Store):
         raise StoreUnavailable(f"bank {bank!r} was moved {MAX_HOPS} times during one call; try again")
 
     def discard_arrivals(self, bank: str) -> None:
-        """Delete copies that interrupted moves have left in other places, with what the bank has forgotten since."""
-        own = self.find_name(bank)
-        for name in self.file.places:
-            try:
-                if name != own and self._has_arrival(name, bank):
-                    with self.get_place(own).hold(bank) if self.exists(bank) else nullcontext():
-                        self.get_place(name).discard(bank)
-            except (StoreError, NotFound) as error:
-                log.warning("the place %s may have an unfinished copy of bank %s: %s", name, bank, error)
+        """Delete copies that interrupted moves have left in other places, with what the bank has forgotten since.
 
-    def _has_arrival(self, name: str, bank: str) -> bool:
+        Raises:
+            StoreUnavailable: a place does not answer, and may have one.
+        """
+        for name in self.file.places:
+            while (move := self._find_arrival(name, bank)) is not None:
+                with suppress(BankMoved, NotFound):  # moved or forgotten by another process, in the meantime
+                    own, exists = self._ask(bank, lambda store: store.exists(bank))
+                    with self.get_place(own).hold(bank) if exists else nullcontext():
+                        self.get_place(name).discard(bank, move)
+
+    def _find_arrival(self, name: str, bank: str) -> str | None:
+        """Return the id of the move whose copy of a bank a place has; None if it has none."""
+        self.exists(bank)  # admits it, if it has left
         try:
             self.get_place(name).store.exists(bank)
         except BankMoved as moved:
-            return moved.is_arriving
-        return False
+            return moved.move if moved.is_arriving else None
+        except StoreUnavailable as error:
+            raise StoreUnavailable(
+                f"the place {name!r} can't be asked whether a move of bank {bank!r} left a copy there; try again when "
+                f"it answers: {error}"
+            ) from error
+        return None
 
 
 class _CopyReader:
@@ -290,7 +307,14 @@ def call_store(store: Store, bank: str, call: Callable[[Store], Result]) -> Resu
 
 def list_all_banks(store: Store) -> list[str]:
     """List the banks of all places. Raises StoreUnavailable if one does not answer."""
-    failures = store.list_banks()[1] if isinstance(store, PlacedStore) else {}
+    if not isinstance(store, PlacedStore):
+        return store.banks()
+    first, second = _list_all(store), _list_all(store)  # a bank that is moved meanwhile may be missing in one of them
+    return sorted((first & second) | {bank for bank in first ^ second if store.exists(bank)})
+
+
+def _list_all(store: PlacedStore) -> set[str]:
+    found, failures = store.list_banks()
     for name, error in failures.items():
         raise StoreUnavailable(f"the banks of the place {name!r} can't be listed: {error}") from error
-    return store.banks()
+    return set().union(*found.values())

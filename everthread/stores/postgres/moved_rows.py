@@ -15,6 +15,7 @@ from everthread.stores.postgres.connections import Connection, Cursor, Database
 from everthread.text.analyzer import ANALYZER_VERSION
 
 _ARRIVING = "from %"
+_ARRIVING_BY = "from % {}"  # by a move
 
 
 def refer_to(place: str, move: str) -> str:
@@ -62,12 +63,12 @@ def lock_elsewhere(db: Connection, bank: str, at: int) -> bool:
     return db.execute(query, (bank, at, ANALYZER_VERSION)).rowcount == 1
 
 
-def lock_arrival(db: Connection, bank: str) -> str | None:
-    """Lock a copy that has not become the bank; return from where it comes, or None without a copy."""
+def lock_arrival(db: Connection, bank: str, move: str) -> str | None:
+    """Lock the copy of a move that has not become the bank; return from where it comes, or None without a copy."""
     query = (
         "UPDATE everthread.bank SET elsewhere = elsewhere WHERE bank_id = %s AND elsewhere LIKE %s RETURNING elsewhere"
     )
-    row = db.execute(query, (bank, _ARRIVING)).fetchone()
+    row = db.execute(query, (bank, _ARRIVING_BY.format(move))).fetchone()
     return None if row is None else str(row[0])
 
 

@@ -21,7 +21,7 @@ from everthread.types import Receipt, now
 
 log = logging.getLogger("everthread")
 
-IDLE_TIMEOUT = "600s"  # of the transaction that holds a bank, while the other place writes and compares its copy
+IDLE_TIMEOUT = "600s"  # of the transactions of a move, each while the other place reads, writes or compares
 _DEPENDENT = tuple(table for table in reversed(schema.TABLES) if table not in ("bank", "receipt"))
 
 
@@ -58,6 +58,7 @@ class PostgresPlace:
     @contextmanager
     def receive(self, bank: str, origin: str, move: str, receipts: Sequence[Receipt]) -> Iterator[PinnedStore]:
         with self._transaction(bank) as db:
+            set_local(db, "idle_in_transaction_session_timeout", IDLE_TIMEOUT)
             if not moved_rows.lock_elsewhere(db, bank, to_micros(now())):
                 raise second_copy_error(bank, self.store.location)
             _empty(db, bank, None)
@@ -79,11 +80,11 @@ class PostgresPlace:
         with self._transaction(bank) as db:
             moved_rows.refer(db, bank, place, to_micros(now()))
 
-    def discard(self, bank: str) -> None:
+    def discard(self, bank: str, move: str) -> None:
         with self._transaction(bank) as db:
-            arriving = moved_rows.lock_arrival(db, bank)
+            arriving = moved_rows.lock_arrival(db, bank, move)
             if arriving is not None:
-                _, origin, move = arriving.split(" ")
+                _, origin, _ = arriving.split(" ")
                 _empty(db, bank, refer_to(origin, move))
         if arriving is not None:
             self.store.free_space(bank)

@@ -54,10 +54,10 @@ def parse_arrival(path: Path) -> tuple[str, str]:
     return origin, move
 
 
-def find_arrival(path: Path) -> Path | None:
-    """Find the copy of a bank that is being moved here, by the path of its file."""
+def find_arrival(path: Path, move: str = "*") -> Path | None:
+    """Find the copy of a bank that is being moved here by this move, or by any, by the path of its file."""
     arriving = path.parent / ARRIVING
-    return next(arriving.glob(f"*/{path.name}"), None) if arriving.exists() else None
+    return next(arriving.glob(f"* {move}/{path.name}"), None) if arriving.exists() else None
 
 
 def check_here(bank: str, path: Path) -> None:

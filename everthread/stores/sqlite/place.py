@@ -49,7 +49,7 @@ class SQLitePlace:
         folder, path = self.store.folder, self.store.folder / file_name(bank)
         arrival = name_arrival(path, origin, move)
         self._check_absent(bank, path)
-        self.discard(bank)
+        self._discard(bank, path, "*")
         with ExitStack() as stack:
             with map_errors("", folder):
                 staging = stack.enter_context(staging_folder(folder))
@@ -88,10 +88,13 @@ class SQLitePlace:
                     (staging / "note").replace(path)
                     sync_folder(folder)
 
-    def discard(self, bank: str) -> None:
-        path = self.store.folder / file_name(bank)
+    def discard(self, bank: str, move: str) -> None:
+        self._discard(bank, self.store.folder / file_name(bank), move)
+
+    def _discard(self, bank: str, path: Path, move: str) -> None:
+        """Delete the copy of a move, or with "*" of all moves."""
         with map_errors(bank, path), folder_lock(self.store.folder, exclusive=True):
-            while (arrival := find_arrival(path)) is not None:
+            while (arrival := find_arrival(path, move)) is not None:
                 arrival.unlink()
                 sync_folder(arrival.parent)
                 arrival.parent.rmdir()
