@@ -44,7 +44,7 @@ def span(
     ) as current:
         try:
             yield current.set_attribute
-        except Exception as error:
+        except Exception as error:  # of any kind: it is recorded and raised again
             current.set_attribute("error.type", type(error).__name__)
             current.set_status(trace.StatusCode.ERROR)
             raise

@@ -14,13 +14,11 @@ from typing import Any
 
 from psycopg import errors, sql
 
-from everthread.common.installation import upgrade_command
-from everthread.errors import BankTooNew, StoreUnavailable
 from everthread.server.server_db import Busy
 from everthread.server.server_file_copy import copy_file
 from everthread.stores.postgres.connections import TIMEOUT_S, Connection, Cursor, Database, set_local
 from everthread.stores.postgres.lazy import Lazy
-from everthread.stores.postgres.schema import ensure_tables, list_secured_roles
+from everthread.stores.postgres.schema import compare_version, ensure_tables, list_secured_roles
 
 log = logging.getLogger("everthread.server")
 
@@ -187,22 +185,8 @@ VERSION_QUERY = f"SELECT max(number) FROM {SCHEMA}.migration"
 
 
 def check_version(database: Database, applied: int) -> None:
-    """Check that the tables are of this version. Run in every transaction, because another process may migrate them.
-
-    Raises:
-        StoreUnavailable: they are of an older version.
-        BankTooNew: they are of a later version.
-    """
-    if applied < VERSION:
-        raise StoreUnavailable(
-            f"{database.display_url} has the server's tables of an older Everthread (schema {applied}, this version "
-            f"requires {VERSION}); update them with: everthread db migrate URL"
-        )
-    if applied > VERSION:
-        raise BankTooNew(
-            f"{database.display_url} has the server's tables of a later Everthread (schema {applied}, this version "
-            f"supports up to {VERSION}); upgrade with: {upgrade_command()}"
-        )
+    """Check that the tables are of this version. Raises the same errors as `compare_version`."""
+    compare_version(database, applied, VERSION, "the server's tables")
 
 
 def migrate(database: Database) -> int:

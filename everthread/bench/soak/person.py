@@ -207,7 +207,7 @@ class Person:
                 return
 
     def _read_reply(self, events: Iterator[Event], entry: Entry) -> None:
-        """Read to the end of the reply; one that failed is stored as far as it came."""
+        """Read a reply to its end; of one that failed, what had arrived is stored."""
         self._read_line(events, entry)
         for kind, data in events:
             if kind == "context":

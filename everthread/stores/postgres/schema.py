@@ -247,22 +247,28 @@ def check_version(database: Database, applied: int) -> None:
         StoreUnavailable: they are of an older version.
         BankTooNew: they are of a later version.
     """
-    if applied < VERSION:
-        raise StoreUnavailable(
-            f"{database.display_url} has the tables of an older Everthread (schema {applied}, this version requires "
-            f"{VERSION}); update them with: everthread db migrate URL"
-        )
-    _check_not_newer(database, applied)
+    compare_version(database, applied, VERSION, "the tables")
 
 
 VERSION_CHECK = "SELECT max(number) FROM everthread.migration", check_version
 
 
-def _check_not_newer(database: Database, applied: int) -> None:
-    if applied > VERSION:
+def compare_version(database: Database, applied: int, required: int, tables: str) -> None:
+    """Check that tables, called "the tables" or similar in messages, are of the required version.
+
+    Raises:
+        StoreUnavailable: they are of an older version.
+        BankTooNew: they are of a later version.
+    """
+    if applied < required:
+        raise StoreUnavailable(
+            f"{database.display_url} has {tables} of an older Everthread (schema {applied}, this version requires "
+            f"{required}); update them with: everthread db migrate URL"
+        )
+    if applied > required:
         raise BankTooNew(
-            f"{database.display_url} has the tables of a later Everthread (schema {applied}, this version supports "
-            f"up to {VERSION}); upgrade with: {upgrade_command()}"
+            f"{database.display_url} has {tables} of a later Everthread (schema {applied}, this version supports "
+            f"up to {required}); upgrade with: {upgrade_command()}"
         )
 
 
@@ -307,7 +313,8 @@ def migrate(database: Database) -> int:
             "CREATE TABLE IF NOT EXISTS everthread.migration (number int PRIMARY KEY, applied_at timestamptz NOT NULL)"
         )
         applied = version(db)
-        _check_not_newer(database, applied)
+        if applied > VERSION:
+            check_version(database, applied)
         if 0 < applied < VERSION:  # waits for current writers; later transactions see the new version
             db.execute("LOCK TABLE everthread.migration")
         for number, steps in enumerate(MIGRATIONS[applied:], applied + 1):
