@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import click
 
@@ -36,7 +37,8 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
     place of this name, with its vectors. It may be in use: writers wait until it is there. May be stopped and repeated.
     """
     places = _open_places(ctx)
-    if places is not None and target in places.file.places:
+    is_store = "://" in source or Path(source).exists()  # else it can only be a bank
+    if places is not None and (target in places.file.places or not is_store):
         if bank:
             raise BadInput(f"--bank has no meaning with the place {target!r}; write: everthread move BANK PLACE")
         _move_to_place(places, source, target, as_json)

@@ -48,6 +48,7 @@ def test_a_bank_is_moved_to_a_place_by_its_name(places: Path) -> None:
 
 def test_a_mistaken_move_is_refused_with_the_remedy(places: Path) -> None:
     assert "there is no bank 'nobody' in the places of " in run(places, "move", "nobody", "north").stderr
+    assert "unknown place 'east'; " in run(places, "move", "alice", "east").stderr
     refused = run(places, "move", "alice", "north", "--bank", "bob")
     assert "--bank has no meaning with the place 'north'; write: everthread move BANK PLACE" in refused.stderr
     run(places, "move", "alice", "south")
