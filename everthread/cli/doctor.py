@@ -206,7 +206,7 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
         yield from _check_places(opened)
     for folder in [each.folder for each in list_stores(opened) if isinstance(each, SQLiteStore)]:
         for path in find_orphan_logs(folder):
-            yield Finding("log", False, f"{path} belongs to no bank and may hold text of a forgotten one; remove it")
+            yield Finding("log", False, f"{path} may contain text of a bank that was forgotten or moved; remove it")
     for bank in names or stored:
         outdated = 0
         try:

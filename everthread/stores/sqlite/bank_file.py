@@ -209,10 +209,14 @@ LOG_SUFFIXES = ("-wal", "-shm")  # files that SQLite creates next to a file in u
 
 
 def find_orphan_logs(folder: Path) -> list[Path]:
-    """Find logs without a bank. A process killed while it forgot the bank may leave one, with text."""
+    """Find logs without a bank. A process killed while it forgot or moved the bank may leave one, with text."""
     names = set(os.listdir(folder))
     banks = {name: name.removesuffix(end) for name in names for end in LOG_SUFFIXES if name.endswith(end)}
-    return sorted(folder / name for name, bank in banks.items() if bank not in names and bank_id(bank) is not None)
+    return sorted(
+        folder / name
+        for name, bank in banks.items()
+        if bank_id(bank) is not None and (bank not in names or moved_file.is_note(folder / bank))
+    )
 
 
 def remove_orphan_logs(folder: Path) -> None:

@@ -16,6 +16,7 @@ from hardship import forked, steps
 from everthread import Memory
 from everthread.chat import pins
 from everthread.cli import doctor
+from everthread.stores.sqlite.moved_file import write_note
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import NewUnit
@@ -149,6 +150,20 @@ def test_opening_a_folder_removes_the_log_of_a_missing_bank(tmp_path: Path) -> N
     (tmp_path / "banks" / "notes.txt-wal").write_text("not a log of a bank")
     SQLiteStore(tmp_path / "banks")
     assert [path.name for path in (tmp_path / "banks").iterdir()] == ["notes.txt-wal"]
+
+
+def test_opening_a_folder_removes_the_log_of_a_bank_that_was_moved(tmp_path: Path) -> None:
+    write_to_log(tmp_path / "banks")
+    (tmp_path / "banks" / "alice.bank").unlink()
+    write_note(tmp_path / "banks" / "alice.bank", "south", "1")
+    SQLiteStore(tmp_path / "banks")
+    assert [path.name for path in (tmp_path / "banks").iterdir()] == ["alice.bank"]
+
+
+def test_opening_a_folder_keeps_the_log_of_a_bank(tmp_path: Path) -> None:
+    write_to_log(tmp_path / "banks")
+    SQLiteStore(tmp_path / "banks")
+    assert (tmp_path / "banks" / "alice.bank-wal").stat().st_size > 0
 
 
 def test_forgetting_a_bank_removes_the_log_of_another_missing_bank(tmp_path: Path) -> None:
