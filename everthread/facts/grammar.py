@@ -166,7 +166,8 @@ class Grammar:
         heads: the expressions of subjects and owners. Their groups say which one they mean: `speaker`, `relation` (with
             `relation_name`), `name`, `pronoun`, `relative` ("who").
             A possessor is looked for anywhere in a sentence. `introduced` may follow a subject; its group `relation`
-            is who or what the next clauses are about: "we adopted a dog, it's called …".
+            is who or what the next clauses are about: "we adopted a dog, it's called …". `asked` is whom a question is
+            about, by the asked one's `relation` or a `pronoun`.
         persons: mentions of people, with the same groups.
         line_block: with it in a line, the line states nothing.
         story_block: with it in a sentence, the sentence is about what is made up, and states nothing.
@@ -286,7 +287,7 @@ class _Builder:
         is_unspaced = bool(table["clauses"].get("is_unspaced", False))
         edge = "" if is_unspaced else r"\b"
         heads = {name: self._compile((edge if name == "possessor" else "") + self.macros[name]) for name in HEADS}
-        heads["introduced"] = self._compile(self.macros.get("introduced", NEVER))
+        heads |= {name: self._compile(self.macros.get(name, NEVER)) for name in ("introduced", "asked")}
         return Grammar(
             **{name: self._compile(table["clauses"].get(name, NEVER)) for name in CLAUSES},
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),

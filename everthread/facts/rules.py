@@ -28,6 +28,7 @@ MAX_CHARS = 2000  # of a line that are read; a longer text is a document more of
 MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
+MAX_TOPIC_LINES = 4  # after which a question that names nobody no longer is about what the speaker said last
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
@@ -264,10 +265,11 @@ class _Sentence:
         """Keep the subject of a clause for the clauses after it."""
         if "subject" in heads:
             self.current, self.is_lost = heads["subject"][0], False
-        elif self.grammar.keeps_subject and (
-            self.grammar.heads["subject"].match(self.text, start) is not None or self._is_about_other(start)
-        ):
+        elif self.grammar.keeps_subject and self.grammar.heads["subject"].match(self.text, start) is not None:
             self.current, self.is_lost = None, True
+        elif self._is_about_other(start):
+            asked = self._find_asked()
+            self.current, self.is_lost = (None, False) if asked and asked.is_speaker else (asked, asked is None)
 
     def _find_named(self, name: str, end: int) -> Referent:
         """Return the one of a name."""
@@ -304,12 +306,20 @@ class _Sentence:
 
     def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
+        if pattern.answers is not None and self.grammar.keeps_subject:
+            return self._find_answering(start)
         if not self._may_begin(pattern, heads, start):
             return None
         if pattern.bare != "fragment" or not self._goes_on_in_line():
             return self._speaker()
         before = self.before[-1]
         return before.last_subject or (None if before.find_referents() else self._speaker())
+
+    def _find_answering(self, start: int) -> Referent | None:
+        """Return whom the answer to a question is about, if it begins there."""
+        if not self._is_first(start) or self._goes_on_in_line():
+            return None
+        return self._find_asked() if self._is_about_other(start) else self._speaker()
 
     def _goes_on_in_line(self) -> bool:
         """Return whether the line has a sentence before this one."""
@@ -320,6 +330,31 @@ class _Sentence:
         last = next((each for each in reversed(self.before) if each.line.seq != self.line.seq), None)
         is_asked = last is not None and last.line.session == self.line.session and is_question(last.text)
         return last.text if last is not None and is_asked else ""
+
+    def _find_asked(self) -> Referent | None:
+        """Return the only one that the question which the line answers is about: "What does your brother do?"."""
+        topic = self._find_topic()
+        asked: list[Referent | None] = []
+        for match in self.grammar.heads["asked"].finditer(self._question()):
+            if pronoun := match["pronoun"]:
+                gender = self.grammar.pronouns[pronoun]
+                is_topic = topic is not None and not topic.is_speaker and topic.gender in (gender, "")
+                asked.append(topic if is_topic else self._find_antecedent(gender, 0))
+            else:
+                asked.append(self._identify_relative(match, match.groupdict(), self._speaker()))
+        if not asked:
+            return topic
+        found = {each.name: each for each in asked if each is not None}
+        return next(iter(found.values())) if len(found) == 1 and None not in asked else None
+
+    def _find_topic(self) -> Referent | None:
+        """Return what the speaker's last words were about; the speaker if nobody was mentioned since."""
+        said = next((each for each in reversed(self.before) if each.line.speaker == self.line.speaker), None)
+        if said is not None and (said.line.session != self.line.session or self.line.seq - said.line.seq > MAX_TOPIC_LINES):
+            return None
+        if said is not None and said.current is not None:
+            return said.current
+        return None if (said is not None and said.is_lost) or self._find_focus() else self._speaker()
 
     def _is_about_other(self, start: int) -> bool:
         """Return whether a clause without a subject answers a question that isn't about the speaker."""
