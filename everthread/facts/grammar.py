@@ -41,8 +41,10 @@ CLAUSES = (
     "asking",
     "asks_name",
     "named",
+    "past",
+    "present",
 )
-BLOCKS = ("line", "story", "sentence", "before", "after")
+BLOCKS = ("line", "story", "sentence", "clause", "before", "after")
 
 Gender = Literal["f", "m", "n", ""]
 
@@ -157,6 +159,8 @@ class Grammar:
         joined_block: with it before, a clause goes on with something else: "I want to go and study".
         asking: a sentence that ends in a question, with what it states before in the group `stated`.
         asks_name: what asks for the name of someone who was mentioned, and `named` a sentence that answers it.
+        past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
+            without a subject, up to one that begins with `present`: "now".
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
             any other isn't about who gives it.
@@ -172,6 +176,7 @@ class Grammar:
         line_block: with it in a line, the line states nothing.
         story_block: with it in a sentence, the sentence is about what is made up, and states nothing.
         sentence_block: with it in a sentence, the sentence states nothing but what it presupposes.
+        clause_block: with it up to the end of a clause, the clause states nothing.
         before_block: with it in a sentence before a clause, the clause states nothing.
         after_block: with it in a sentence after a value, the clause states nothing.
         leading: what is cut off before a value: articles and possessives.
@@ -195,6 +200,8 @@ class Grammar:
     asking: re.Pattern[str]
     asks_name: re.Pattern[str]
     named: re.Pattern[str]
+    past: re.Pattern[str]
+    present: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
     keeps_subject: bool
@@ -208,6 +215,7 @@ class Grammar:
     line_block: re.Pattern[str]
     story_block: re.Pattern[str]
     sentence_block: re.Pattern[str]
+    clause_block: re.Pattern[str]
     before_block: re.Pattern[str]
     after_block: re.Pattern[str]
     leading: re.Pattern[str]

@@ -29,10 +29,14 @@ MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MAX_TOPIC_LINES = 4  # after which a question that names nobody no longer is about what the speaker said last
+MAX_PAST_CHARS = 8  # before a clause in which a word for the past makes it one about it
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
+
+# Attributes of a stage of life, which go on in a clause after one about the past.
+STAGES = frozenset(("home", "employer", "occupation", "school", "field"))
 
 _COMMA = re.compile("[,，]")
 
@@ -86,7 +90,7 @@ class _Reader:
         patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
-            asking = grammar.asking.match(sentence) if sentence.rstrip().endswith("?") else None
+            asking = grammar.asking.match(sentence) if sentence.rstrip().endswith(("?", "？")) else None
             stated = sentence if asking is None else asking["stated"]
             reading = _Sentence(f" {stated}", line, grammar, patterns, self.names, tuple(self.recent))
             for statement in reading.read():
@@ -129,6 +133,7 @@ class _Sentence:
     is_story: bool = False  # whether it is about what is made up
     current: Referent | None = None  # what a clause without a subject is about
     is_lost: bool = False  # whether such a clause is about one that isn't known
+    was_past: bool = False  # whether a clause without a subject is about the past, as the one before was
     last_subject: Referent | None = None  # of its last clause that has one
 
     def read(self) -> Iterator[Statement]:
@@ -228,6 +233,7 @@ class _Sentence:
             heads = self._find_heads(start)
             was_lost = self.is_lost
             self._follow(heads, start)
+            self.was_past = self.was_past and "subject" not in heads and not self.grammar.present.match(self.text, start)
             if "subject" in heads:
                 self.last_subject = heads["subject"][0]
             current = self.current if self.grammar.keeps_subject else self.last_subject
@@ -246,6 +252,7 @@ class _Sentence:
                         if form.head in ("subject", "unsaid"):
                             self.last_subject = found[0]
                         yield from self._state(pattern, form, match, found[0], start)
+            self.was_past = self.was_past or self._is_past(start, self._find_clause_end(start))
             if not was_lost:
                 self._introduce(start, goes_on, *heads.get("subject", (None, start)))
 
@@ -292,7 +299,10 @@ class _Sentence:
             self.current, self.is_lost = self._identify_relative(match, match.groupdict(), owner), False
 
     def _match(self, form: Form, pattern: Pattern, referent: Referent, at: int) -> re.Match[str] | None:
-        return form.regex.match(self.text, at) if referent.fits(pattern.about) else None
+        if not referent.fits(pattern.about):
+            return None
+        past = None if pattern.ends or not form.head else self.grammar.past.match(self.text, at)
+        return form.regex.match(self.text, at if past is None else past.end())
 
     def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> bool:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
@@ -405,11 +415,22 @@ class _Sentence:
             self.is_blocked = self.is_story or is_question
         if pattern.presupposed:
             return self.is_story
-        if self.is_blocked:
+        if self.is_blocked or self.grammar.clause_block.search(self.text, 0, self._find_clause_end(end)) is not None:
             return True
         if not pattern.reported and self.grammar.before_block.search(self.text, 0, start) is not None:
             return True
         return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
+
+    def _find_clause_end(self, at: int) -> int:
+        """Return where the clause ends that has a place in it."""
+        comma = _COMMA.search(self.text, at)
+        return len(self.text) if comma is None else comma.start()
+
+    def _is_past(self, start: int, at: int) -> bool:
+        """Return whether a clause is about the past: "before, I lived in Leeds", "I used to live in Leeds"."""
+        before = self.grammar.past.search(self.text, max(0, start - MAX_PAST_CHARS), start)
+        is_before = before is not None and not self.text[before.end() : start].strip()
+        return is_before or self.grammar.past.search(self.text, start, at) is not None
 
     # --------------------------------------------------------------- referents
 
@@ -501,6 +522,7 @@ class _Sentence:
         """Yield the statements that a match of a form makes."""
         if pattern.confidence < MIN_CONFIDENCE:
             return
+        is_past = bool(form.head) and self._is_past(start, match.start())
         is_timeless = pattern.anywhere and not pattern.is_event
         moment, is_event = (None, False) if is_timeless else self._find_moment(pattern, match, start)
         for name, attribute, value in self._list_values(pattern, form, match, subject):
@@ -508,7 +530,8 @@ class _Sentence:
                 continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
                 continue
-            made = self._make(name, attribute, value, pattern.confidence, ends=pattern.ends)
+            has_ended = pattern.ends or is_past or (self.was_past and attribute in STAGES and bool(form.head))
+            made = self._make(name, attribute, value, pattern.confidence, ends=has_ended)
             yield replace(made, moment=moment, is_event=is_event)
 
     def _make(
