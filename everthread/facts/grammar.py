@@ -39,6 +39,7 @@ CLAUSES = (
     "joined_block",
     "lowercase",
     "asking",
+    "asks",
     "asks_name",
     "named",
     "past",
@@ -158,6 +159,7 @@ class Grammar:
         joined_other: what one begins with that goes on about another person: "and works".
         joined_block: with it before, a clause goes on with something else: "I want to go and study".
         asking: a sentence that ends in a question, with what it states before in the group `stated`.
+        asks: what a question has that may have no question mark.
         asks_name: what asks for the name of someone who was mentioned, and `named` a sentence that answers it.
         past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
             without a subject, up to one that begins with `present`: "now".
@@ -198,6 +200,7 @@ class Grammar:
     starts: re.Pattern[str]
     openers: re.Pattern[str]
     asking: re.Pattern[str]
+    asks: re.Pattern[str]
     asks_name: re.Pattern[str]
     named: re.Pattern[str]
     past: re.Pattern[str]

@@ -312,6 +312,8 @@ class _Sentence:
             return False
         if self.grammar.keeps_subject and self.current is None and self._goes_on_in_line():
             return False
+        if self.grammar.keeps_subject and self.current is not None and not self.current.is_speaker:
+            return False
         return pattern.bare == "clause" or (pattern.bare in ("sentence", "fragment") and self._is_first(start))
 
     def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> Referent | None:
@@ -338,8 +340,9 @@ class _Sentence:
     def _question(self) -> str:
         """Return what the line answers, if the one before it asks something; else an empty text."""
         last = next((each for each in reversed(self.before) if each.line.seq != self.line.seq), None)
-        is_asked = last is not None and last.line.session == self.line.session and is_question(last.text)
-        return last.text if last is not None and is_asked else ""
+        if last is None or last.line.session != self.line.session:
+            return ""
+        return last.text if is_question(last.text) or self.grammar.asks.search(last.text) else ""
 
     def _find_asked(self) -> Referent | None:
         """Return the only one that the question which the line answers is about: "What does your brother do?"."""
