@@ -38,6 +38,9 @@ MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 # Attributes of a stage of life, which go on in a clause after one about the past.
 STAGES = frozenset(("home", "employer", "occupation", "school", "field"))
 
+# Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
+OWNERS = frozenset(("son", "daughter", "sister", "brother", "cousin", "friend", "colleague", "flatmate", "neighbour"))
+
 _COMMA = re.compile("[,，]")
 
 
@@ -187,9 +190,19 @@ class _Sentence:
         for each in reversed(self.before):
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
                 break
-            if referents := each.find_referents():
+            if referents := [*each.find_referents(), *self._find_addressed(each)]:
                 return referents
         return []
+
+    def _find_addressed(self, said: _Sentence) -> Iterator[Referent]:
+        """Yield the speaker's relatives that another one has mentioned: "your son"."""
+        if said.line.speaker != self.line.speaker:
+            for match in self.grammar.heads["asked"].finditer(said.text):
+                referent = (
+                    self._identify_relative(match, match.groupdict(), self._speaker()) if match["yours"] else None
+                )
+                if referent is not None:
+                    yield referent
 
     def _identify_mention(self, match: re.Match[str]) -> Referent | None:
         groups = match.groupdict()
@@ -233,7 +246,9 @@ class _Sentence:
             heads = self._find_heads(start)
             was_lost = self.is_lost
             self._follow(heads, start)
-            self.was_past = self.was_past and "subject" not in heads and not self.grammar.present.match(self.text, start)
+            self.was_past = (
+                self.was_past and "subject" not in heads and not self.grammar.present.match(self.text, start)
+            )
             if "subject" in heads:
                 self.last_subject = heads["subject"][0]
             current = self.current if self.grammar.keeps_subject else self.last_subject
@@ -291,7 +306,8 @@ class _Sentence:
         if match is None:
             return
         if match["relation"] is None:
-            self.current, self.is_lost = self._identify(match), False
+            self.current = self._identify(match) if match["name"] else None
+            self.is_lost = self.current is None
             return
         owner = subject or current or (self._speaker() if self._is_first(start) else None)
         attribute = self.grammar.relations[match["relation"].lower()].attribute
@@ -363,7 +379,9 @@ class _Sentence:
     def _find_topic(self) -> Referent | None:
         """Return what the speaker's last words were about; the speaker if nobody was mentioned since."""
         said = next((each for each in reversed(self.before) if each.line.speaker == self.line.speaker), None)
-        if said is not None and (said.line.session != self.line.session or self.line.seq - said.line.seq > MAX_TOPIC_LINES):
+        if said is not None and (
+            said.line.session != self.line.session or self.line.seq - said.line.seq > MAX_TOPIC_LINES
+        ):
             return None
         if said is not None and said.current is not None:
             return said.current
@@ -471,7 +489,16 @@ class _Sentence:
             if self.grammar.is_unspaced and not self.names.is_known(name):
                 return None
             return Referent(self.names.spelling.get(name.lower(), name), end=match.end())
+        if self.grammar.keeps_subject and not groups.get("possessor_speaker") and groups.get("relation"):
+            return self._find_unsaid_owner()
         return self._speaker()
+
+    def _find_unsaid_owner(self) -> Referent | None:
+        """Return whose relative one is that has no owner: the subject's, or the speaker's if it is no other."""
+        current = self.current
+        if current is None or current.is_speaker:
+            return self._speaker()
+        return current if current.relation is None or current.relation[1] in OWNERS else None
 
     def _identify_in(self, head: re.Match[str], match: re.Match[str]) -> Referent | None:
         """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""
