@@ -267,6 +267,12 @@ def load_grammar(language: str, *, lowercase: bool = False) -> Grammar | None:
     return _Builder(table, lowercase).build()
 
 
+def find_grammar(language: str, text: str) -> Grammar | None:
+    """Load the grammar for a text, which may be written without capital letters; None if there is none."""
+    grammar = load_grammar(language, lowercase=False)
+    return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
+
+
 class _Builder:
     """Builds a grammar from its file."""
 

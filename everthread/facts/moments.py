@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 
-from everthread.facts.grammar import Grammar
+from everthread.facts.grammar import Grammar, Pattern
 
 WEEK_DAYS = 7
+
+_COMMA = re.compile("[,，]")
 
 
 def read_told_moment(match: re.Match[str], said_at: datetime, grammar: Grammar) -> str | None:
@@ -35,6 +37,36 @@ def read_told_moment(match: re.Match[str], said_at: datetime, grammar: Grammar) 
             return (said_at.date() - timedelta(grammar.days_ago[groups["days_ago"]])).isoformat()
         return _read_calendar(groups, said_at.date(), grammar)
     return None
+
+
+def read_clause_moment(
+    text: str, start: int, match: re.Match[str], pattern: Pattern, grammar: Grammar, said_at: datetime
+) -> tuple[str | None, bool]:
+    """Read the moment that a clause names, after its values or before its subject.
+
+    Args:
+        text: the sentence up to the end of the clause.
+        start: where the clause begins.
+        match: what a form of the pattern has matched.
+        pattern: the pattern.
+        grammar: the grammar of its language.
+        said_at: when it was said.
+
+    Returns:
+        The moment, if there is one, and whether it is that of an event. Others are those since when something holds.
+    """
+    since = () if pattern.ends else tuple(grammar.since)
+    expressions = (*since, *(grammar.at if pattern.is_event else ()))
+    found = find_moment(expressions, lambda each: each.search(text, match.start()))
+    if found is not None and _COMMA.search(text[match.end() : found.start()].rstrip(" ,，")):
+        found = None
+    if found is None:
+        found = find_moment(expressions, lambda each: each.search(text, 0, start))
+        if found is not None and text[found.end() : start].strip(" ,，"):
+            found = None
+    if found is None:
+        return None, False
+    return read_told_moment(found, said_at, grammar), found.re not in since
 
 
 def find_moment(

@@ -13,12 +13,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE
-from everthread.facts.grammar import Form, Gender, Grammar, Pattern, load_grammar
-from everthread.facts.moments import find_moment, read_told_moment
+from everthread.facts.attributes import POSSESSIVE
+from everthread.facts.grammar import Form, Gender, Grammar, Pattern, find_grammar, load_grammar
+from everthread.facts.moments import read_clause_moment
 from everthread.facts.quotations import mask_quotations
 from everthread.facts.referents import Names, Referent
 from everthread.facts.types import Statement
+from everthread.facts.values import ValueReader
 from everthread.text.analyzer import detect_language, remove_quotes
 from everthread.text.questions import is_question, is_question_only
 from everthread.text.sentences import split_sentences
@@ -84,7 +85,7 @@ class _Reader:
 
     def _read_in(self, language: str, line: Line, text: str) -> list[Statement]:
         """Return what a line states, read as one in a language."""
-        grammar = _find_grammar(language, text)
+        grammar = find_grammar(language, text)
         if grammar is None:
             return []
         if line.role != "user":
@@ -161,7 +162,7 @@ class _Sentence:
         prefix = f"{self.line.speaker}{POSSESSIVE}"
         unnamed = {each.name: each for each in self._find_focus() if each.relation and each.name.startswith(prefix)}
         if len(unnamed) == 1:
-            for name, attribute, value in self._name(next(iter(unnamed.values())), match["name"]):
+            for name, attribute, value in self._values().name(next(iter(unnamed.values())), match["name"]):
                 yield self._make(name, attribute, value, 0.9)
 
     def find_referents(self) -> list[Referent]:
@@ -555,7 +556,7 @@ class _Sentence:
         is_past = bool(form.head) and self._is_past(start, match.start())
         is_timeless = pattern.anywhere and not pattern.is_event
         moment, is_event = (None, False) if is_timeless else self._find_moment(pattern, match, start)
-        for name, attribute, value in self._list_values(pattern, form, match, subject):
+        for name, attribute, value in self._values().list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
                 continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
@@ -564,111 +565,18 @@ class _Sentence:
             made = self._make(name, attribute, value, pattern.confidence, ends=has_ended)
             yield replace(made, moment=moment, is_event=is_event)
 
-    def _make(
-        self,
-        subject: str,
-        attribute: str,
-        value: str,
-        confidence: float,
-        *,
-        ends: bool = False,
-    ) -> Statement:
-        line = self.line
-        return Statement(
-            subject,
-            attribute,
-            value,
-            (line.seq,),
-            line.said_at,
-            ends,
-            confidence=confidence,
-            is_undated=line.is_undated,
-        )
+    def _make(self, subject: str, attribute: str, value: str, confidence: float, *, ends: bool = False) -> Statement:
+        made = Statement(subject, attribute, value, (self.line.seq,), self.line.said_at, ends)
+        return replace(made, confidence=confidence, is_undated=self.line.is_undated)
 
-    def _list_values(
-        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Referent
-    ) -> Iterator[tuple[str, str, str]]:
-        """Yield subjects, attributes and values."""
-        groups = match.groupdict()
-        if pattern.attribute:
-            yield subject.name, pattern.attribute, ""
-        if pattern.is_gone and subject.relation is not None:
-            owner, attribute = subject.relation
-            value = subject.name.removeprefix(f"{owner}{POSSESSIVE}")
-            if attribute == "pet" or (attribute == "partner" and value == subject.name):
-                yield owner, attribute, value
-        if names := groups.get("names") or groups.get("names_too"):
-            yield from self._list_relatives(groups["kin"] or "", names, subject)
-        if (role := groups.get("role")) and not subject.is_speaker and subject.relation is None:
-            attribute = self.grammar.relations[" ".join(role.lower().split())].attribute
-            yield self.line.speaker, attribute, subject.name
-        if groups.get("favourite"):
-            for value in self._split(groups["favourite"], "favourite" in form.lists):
-                yield subject.name, self._favourite(groups["favourite_kind"]), value
-        if groups.get("name") and not subject.is_speaker:
-            yield from self._name(subject, groups.pop("name") or "")
-        for attribute in sorted(ATTRIBUTES.intersection(groups)):
-            if text := groups[attribute]:
-                for value in self._split(text, attribute in form.lists):
-                    if not (attribute == "name" and value.lower() in subject.name.lower()):
-                        yield subject.name, attribute, pattern.prefix + value
-
-    def _favourite(self, kind: str) -> str:
-        """Return the attribute for what is a favourite of its kind."""
-        return FAVOURITE + self.grammar.favourites.get(kind.lower(), kind.lower())
-
-    def _name(self, referent: Referent, name: str) -> Iterator[tuple[str, str, str]]:
-        """Yield the statements that give a name to someone known by a relation so far."""
-        owner, attribute = referent.relation or ("", "")
-        noun = referent.name.removeprefix(f"{owner}{POSSESSIVE}")
-        if noun == referent.name:
-            return
-        self.names.aliases[referent.name] = name
-        self.names.genders.setdefault(name, referent.gender)
-        yield owner, attribute, name
-        if attribute == "pet":
-            yield name, self.grammar.relations[noun.lower()].described_by, noun
-
-    def _list_relatives(self, kin: str, names: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
-        relation = self.grammar.relations[" ".join(kin.lower().split())]
-        for name in self._split(names, True):
-            if name.lower() != self.line.speaker.lower():
-                self.names.genders.setdefault(name, relation.gender)
-                yield owner.name, relation.attribute, name
-                if relation.attribute == "pet":
-                    yield name, relation.described_by, relation.noun
-
-    def _split(self, text: str, is_list: bool) -> Iterator[str]:
-        """Yield the values in the words of a slot, without articles."""
-        for part in self.grammar.separators.split(text) if is_list else (text,):
-            value = self.grammar.leading.sub("", part.strip(), count=1).strip(" ,;:.-–，。、；：")
-            if value and not self.grammar.never.fullmatch(value):
-                yield value
+    def _values(self) -> ValueReader:
+        return ValueReader(self.grammar, self.names, self.line.speaker)
 
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> tuple[str | None, bool]:
-        """Return the moment that a clause names, after the values or before the subject, and if it is that of an event.
-
-        The other moments are those since when something holds.
-        """
-        since = () if pattern.ends else tuple(self.grammar.since)
-        expressions = (*since, *(self.grammar.at if pattern.is_event else ()))
+        """Return the moment that a clause names, and whether it is that of an event."""
         later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
-        end = next(later, len(self.text))
-        found = find_moment(expressions, lambda each: each.search(self.text, match.start(), end))
-        if found is not None and _COMMA.search(self.text[match.end() : found.start()].rstrip(" ,，")):
-            found = None
-        if found is None:
-            found = find_moment(expressions, lambda each: each.search(self.text, 0, start))
-            if found is not None and self.text[found.end() : start].strip(" ,，"):
-                found = None
-        if found is None:
-            return None, False
-        return read_told_moment(found, self.line.said_at, self.grammar), found.re not in since
-
-
-def _find_grammar(language: str, text: str) -> Grammar | None:
-    grammar = load_grammar(language, lowercase=False)
-    return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
+        clause = self.text[: next(later, len(self.text))]
+        return read_clause_moment(clause, start, match, pattern, self.grammar, self.line.said_at)
 
 
 def _skip_space(text: str, at: int) -> int:

@@ -1,0 +1,86 @@
+"""Lists the values that a match of a pattern gives to its subject and to those it names. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE
+from everthread.facts.grammar import Form, Grammar, Pattern
+from everthread.facts.referents import Names, Referent
+
+
+@dataclass(frozen=True, slots=True)
+class ValueReader:
+    """Lists subjects, attributes and values.
+
+    Attributes:
+        grammar: the grammar of the language.
+        names: the names that were stated so far. It learns those that are found.
+        speaker: who says it.
+    """
+
+    grammar: Grammar
+    names: Names
+    speaker: str
+
+    def list_values(
+        self, pattern: Pattern, form: Form, match: re.Match[str], subject: Referent
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield subjects, attributes and values."""
+        groups = match.groupdict()
+        if pattern.attribute:
+            yield subject.name, pattern.attribute, ""
+        if pattern.is_gone and subject.relation is not None:
+            owner, attribute = subject.relation
+            value = subject.name.removeprefix(f"{owner}{POSSESSIVE}")
+            if attribute == "pet" or (attribute == "partner" and value == subject.name):
+                yield owner, attribute, value
+        if names := groups.get("names") or groups.get("names_too"):
+            yield from self._list_relatives(groups["kin"] or "", names, subject)
+        if (role := groups.get("role")) and not subject.is_speaker and subject.relation is None:
+            attribute = self.grammar.relations[" ".join(role.lower().split())].attribute
+            yield self.speaker, attribute, subject.name
+        if groups.get("favourite"):
+            for value in self._split(groups["favourite"], "favourite" in form.lists):
+                yield subject.name, self._favourite(groups["favourite_kind"]), value
+        if groups.get("name") and not subject.is_speaker:
+            yield from self.name(subject, groups.pop("name") or "")
+        for attribute in sorted(ATTRIBUTES.intersection(groups)):
+            if text := groups[attribute]:
+                for value in self._split(text, attribute in form.lists):
+                    if not (attribute == "name" and value.lower() in subject.name.lower()):
+                        yield subject.name, attribute, pattern.prefix + value
+
+    def _favourite(self, kind: str) -> str:
+        """Return the attribute for what is a favourite of its kind."""
+        return FAVOURITE + self.grammar.favourites.get(kind.lower(), kind.lower())
+
+    def name(self, referent: Referent, name: str) -> Iterator[tuple[str, str, str]]:
+        """Yield the statements that give a name to someone known by a relation so far."""
+        owner, attribute = referent.relation or ("", "")
+        noun = referent.name.removeprefix(f"{owner}{POSSESSIVE}")
+        if noun == referent.name:
+            return
+        self.names.aliases[referent.name] = name
+        self.names.genders.setdefault(name, referent.gender)
+        yield owner, attribute, name
+        if attribute == "pet":
+            yield name, self.grammar.relations[noun.lower()].described_by, noun
+
+    def _list_relatives(self, kin: str, names: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
+        relation = self.grammar.relations[" ".join(kin.lower().split())]
+        for name in self._split(names, True):
+            if name.lower() != self.speaker.lower():
+                self.names.genders.setdefault(name, relation.gender)
+                yield owner.name, relation.attribute, name
+                if relation.attribute == "pet":
+                    yield name, relation.described_by, relation.noun
+
+    def _split(self, text: str, is_list: bool) -> Iterator[str]:
+        """Yield the values in the words of a slot, without articles."""
+        for part in self.grammar.separators.split(text) if is_list else (text,):
+            value = self.grammar.leading.sub("", part.strip(), count=1).strip(" ,;:.-–，。、；：")
+            if value and not self.grammar.never.fullmatch(value):
+                yield value
