@@ -467,7 +467,7 @@ class Client:
         known_at: datetime | None = None,
         include_ended: bool = False,
     ) -> list[Fact]:
-        """Return what is known, in the order in which it was first stated. See `Memory.facts`."""
+        """Return what is known, in the order of `Memory.facts`."""
         query = {"subject": subject, "attribute": attribute, "ended": include_ended}
         query |= {"as_of": decode.encode_time(as_of), "known_at": decode.encode_time(known_at)}
         return [decode.fact(item) for item in self._list_items("facts", **query)]

@@ -26,7 +26,7 @@ from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
 from everthread.facts.cache import FactCache, FactIndex
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import edit_to_json, parse_edits
-from everthread.facts.history import held_at, read_moment, value_key
+from everthread.facts.history import held_at, read_moment, sort_facts, value_key
 from everthread.facts.storage import StatementReader
 from everthread.facts.types import Entity, Fact, Profile, Statement
 from everthread.stores.base import Store
@@ -56,7 +56,7 @@ class BankFacts:
         known_at: datetime | None = None,
         include_ended: bool = False,
     ) -> list[Fact]:
-        """Return what is known, in the order in which it was first stored.
+        """Return what is known, attribute by attribute; of an attribute with several values, what was said last first.
 
         Args:
             subject: only facts about this one: a name, or an alias such as "Nora's sister".
@@ -75,14 +75,14 @@ class BankFacts:
                 to_micros(moment, name, BadQuery)
         known = self._read_known()
         names = None if subject is None else {entity.name for entity in known.entities.find(subject)}
-        found = (
+        found = [
             fact
             for fact in known.facts(known_at)
             if (names is None or fact.subject in names)
             and attribute in (None, fact.attribute)
             and ((as_of is None and include_ended) or held_at(fact, as_of or now()))
-        )
-        return sorted(found, key=lambda fact: fact.id)
+        ]
+        return sort_facts(found)  # so that a server can place each fact of a page by those that are listed
 
     def get_fact(self, fact_id: int) -> Fact:
         """Return a fact by its id, or by that of one of its statements, whether or not it still holds.

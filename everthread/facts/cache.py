@@ -21,7 +21,7 @@ from everthread.facts import storage
 from everthread.facts.attributes import FAVOURITE
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import follow_versions, parse_edits
-from everthread.facts.history import build_facts, statement_order, value_key
+from everthread.facts.history import build_facts, sort_facts, statement_order, value_key
 from everthread.facts.storage import FACT, ReadingState, StatementReader
 from everthread.facts.types import Fact, Statement
 from everthread.stores.base import Store, UnitVersion
@@ -57,7 +57,7 @@ class FactIndex:
 
     @cached_property
     def _facts(self) -> list[Fact]:
-        return build_facts(self.entities.statements)
+        return sort_facts(build_facts(self.entities.statements))
 
     @cached_property
     def _statements_by_subject(self) -> Mapping[str, list[Statement]]:
@@ -104,14 +104,20 @@ class FactIndex:
         return {name: tuple(found) for name, found in (first_names | names).items()}
 
     def facts(self, known_at: datetime | None = None) -> list[Fact]:
-        """Return all facts, also those that have ended; with `known_at` only by what was said until then."""
-        return self._facts if known_at is None else build_facts(self.entities.statements, known_at=known_at)
+        """Return all facts in their order, also those that have ended.
+
+        Args:
+            known_at: only what had been said until this moment; None: all.
+        """
+        if known_at is None:
+            return self._facts
+        return sort_facts(build_facts(self.entities.statements, known_at=known_at))
 
     def facts_about(self, subject: str, known_at: datetime | None = None) -> list[Fact]:
         """Return the facts about the one entity of a name, as `facts` does."""
         if known_at is None:
             return self._facts_by_subject.get(subject, [])
-        return build_facts(self._statements_by_subject.get(subject, ()), known_at=known_at)
+        return sort_facts(build_facts(self._statements_by_subject.get(subject, ()), known_at=known_at))
 
     def value_terms(self, fact: Fact) -> frozenset[str]:
         """Return the terms of a fact's value, and of the kind of a favourite."""

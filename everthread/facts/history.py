@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 
+from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput
 from everthread.facts.attributes import DESCRIBED, is_single
 from everthread.facts.types import Fact, Statement
 from everthread.text.analyzer import fold
+
+Place = tuple[int, int, int, int, int]
 
 _MOMENT = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
@@ -48,6 +51,34 @@ def build_facts(
             groups[statement.subject, statement.attribute].append(statement)
     facts = [fact for group in groups.values() for fact in _History(group).build()]
     return [fact for fact in facts if as_of is None or held_at(fact, as_of)]
+
+
+def sort_facts(facts: Collection[Fact]) -> list[Fact]:
+    """Sort facts by their places (`place_facts`)."""
+    places = place_facts(facts)
+    return sorted(facts, key=lambda fact: places[fact.id])
+
+
+def place_facts(facts: Collection[Fact]) -> dict[int, Place]:
+    """Return the place of each fact in a list, by its id.
+
+    Attributes are in the order in which a value of each was first stored. Of the values of one, those that hold come
+    first, and of these the one that was said last.
+    """
+    first_ids: dict[tuple[str, str], int] = {}
+    for fact in facts:
+        key = fact.subject, fact.attribute
+        first_ids[key] = min(fact.id, first_ids.get(key, fact.id))
+    return {
+        fact.id: (
+            first_ids[fact.subject, fact.attribute],
+            int(not fact.holds),
+            -to_micros(fact.said_at),
+            -max(fact.seqs, default=0),
+            fact.id,
+        )
+        for fact in facts
+    }
 
 
 def statement_order(statement: Statement) -> tuple[datetime, int, int]:

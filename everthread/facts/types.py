@@ -134,7 +134,7 @@ class Profile:
 
     Attributes:
         entity: the entity.
-        facts: its facts by attribute, in the order in which they were first stated.
+        facts: its facts by attribute, the one that was said last first.
     """
 
     entity: Entity

@@ -224,7 +224,7 @@ def test_a_bank_that_never_remembers_has_no_facts(memory: Memory) -> None:
     tell(memory, "I like figs.")
     assert SETTING_FACTS in memory.settings()
     memory.set_setting(SETTING_REMEMBER, "always")
-    assert shown(memory) == ["Nora likes jazz", "Nora likes figs"]
+    assert shown(memory) == ["Nora likes figs", "Nora likes jazz"]
 
 
 def test_of_a_bank_that_cannot_be_written_facts_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,12 +289,23 @@ def test_facts_of_one_attribute(memory: Memory) -> None:
         memory.facts(attribute="shoe")
 
 
+def test_of_several_values_the_one_that_was_said_last_comes_first(memory: Memory) -> None:
+    tell(memory, "I like jazz.", "My sister is Mia.", "I like figs.", "I own the bike.")
+    tell(memory, "I like tea.", "I no longer like tea.", "I like jazz.")
+    likes = ["jazz", "figs", "tea"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == [*likes, "Mia", "bike"]
+    assert [fact.value for fact in memory.facts()] == ["jazz", "figs", "Mia", "bike"]
+    assert [fact.value for fact in memory.profile("Nora").facts["likes"]] == ["jazz", "figs"]
+    context = memory.context("What do you know about Nora?", facts=True)
+    assert [fact.text for fact in context.facts if " likes " in fact.text] == ["Nora likes jazz.", "Nora likes figs."]
+
+
 def test_as_of_and_known_at_read_the_past(memory: Memory) -> None:
     tell(memory, "I live in Leeds.", "I live in York since 2020.")
     assert [fact.value for fact in memory.facts(as_of=datetime(2021, 1, 1, tzinfo=UTC))] == ["York"]
     first_day = BEGUN + timedelta(days=1)
     assert shown(memory, known_at=first_day) == ["Nora lives in Leeds"]
-    assert [fact.value for fact in memory.facts(include_ended=True)] == ["Leeds", "York"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["York", "Leeds"]
     with pytest.raises(BadQuery, match="has no time zone"):
         memory.facts(as_of=datetime(2024, 1, 1))
 
@@ -303,7 +314,7 @@ def test_a_fact_that_begins_later_does_not_hold_yet(memory: Memory) -> None:
     tell(memory, "I live in Leeds.", "I live in York since 2099. I like jazz.")
     assert [fact.value for fact in memory.facts()] == ["Leeds", "jazz"]
     assert [fact.value for fact in memory.profile("Nora").facts["home"]] == ["Leeds"]
-    assert [fact.value for fact in memory.facts(include_ended=True)] == ["Leeds", "York", "jazz"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["York", "Leeds", "jazz"]
 
 
 def test_a_profile_has_the_facts_of_an_entity_by_attribute(memory: Memory) -> None:
@@ -312,8 +323,8 @@ def test_a_profile_has_the_facts_of_an_entity_by_attribute(memory: Memory) -> No
     profile = memory.profile("nora")
     assert profile.entity.name == "Nora"
     found = {attribute: [fact.value for fact in facts] for attribute, facts in profile.facts.items()}
-    assert found == {"home": ["York"], "likes": ["jazz", "figs"], "sister": ["Mia"]}
-    assert [fact.value for fact in memory.profile("nora", include_ended=True).facts["home"]] == ["Leeds", "York"]
+    assert found == {"home": ["York"], "likes": ["figs", "jazz"], "sister": ["Mia"]}
+    assert [fact.value for fact in memory.profile("nora", include_ended=True).facts["home"]] == ["York", "Leeds"]
     assert memory.profile().entity.name == "Nora"
     memory.set_setting(SETTING_CHARACTER, {"name": "Fern", "person": "Tom"})
     assert memory.profile().entity.name == "Tom"
@@ -371,11 +382,11 @@ def test_a_corrected_fact_stays_corrected_until_a_later_line(memory: Memory, tmp
 def test_a_corrected_fact_that_has_ended_stays_ended(memory: Memory) -> None:
     tell(memory, "I own the bike.", "I sold the bike.", "I own the bike.", "I live in Leeds.")
     memory.end_fact(only(memory, attribute="home").id, "2024-05")
-    bike, _, home = memory.facts(include_ended=True)
+    _, bike, home = memory.facts(include_ended=True)
     assert memory.correct_fact(bike.id, "tram").until == bike.until
     assert memory.correct_fact(home.id, "Leigh").until == datetime(2024, 5, 1, tzinfo=UTC)
     assert shown(memory) == ["Nora owns a bike"]
-    assert [fact.value for fact in memory.facts(include_ended=True)] == ["tram", "bike", "Leigh"]
+    assert [fact.value for fact in memory.facts(include_ended=True)] == ["bike", "tram", "Leigh"]
 
 
 def test_a_fact_known_only_as_ended_is_not_corrected_to_another_that_would_end(memory: Memory) -> None:
@@ -414,7 +425,7 @@ def test_a_fact_ended_by_hand_stays_ended_while_any_of_its_lines_remains(memory:
 
 def test_ending_a_fact_again_corrects_the_moment(memory: Memory) -> None:
     tell(memory, "I own the bike.", "I own the bike.", "I like jazz.", "I no longer like jazz.", "I sold the boat.")
-    bike, jazz, boat = memory.facts(include_ended=True)
+    bike, boat, jazz = memory.facts(include_ended=True)
     memory.end_fact(bike.id)
     for fact in (bike, jazz, boat):
         for moment in ("2024-06", "2024-05-04"):
@@ -435,21 +446,21 @@ def test_ending_a_fact_again_without_a_moment_leaves_its_end(memory: Memory) -> 
 
 def test_a_corrected_end_does_not_end_what_began_again(memory: Memory) -> None:
     tell(memory, "I own the bike.", "I sold the bike.", "I own the bike.")
-    first, second = memory.facts(include_ended=True)
+    second, first = memory.facts(include_ended=True)
     memory.end_fact(first.id)
     assert only(memory) == second
 
 
 def test_an_end_is_undone(memory: Memory) -> None:
     tell(memory, "I own the bike.", "I own the bike.", "I like jazz.", "I no longer like jazz.", "I sold the boat.")
-    bike, jazz, boat = memory.facts(include_ended=True)
+    bike, boat, jazz = memory.facts(include_ended=True)
     memory.end_fact(bike.id, "2024-05")
     for fact in (bike, jazz, boat, bike):
         resumed = memory.resume_fact(fact.id)
         assert (resumed.id, resumed.value, resumed.seqs[0], resumed.until) == (fact.id, fact.value, fact.seqs[0], None)
         assert resumed.is_confirmed
-    assert [fact.value for fact in memory.facts()] == ["bike", "jazz", "boat"]
-    assert memory.facts()[0].since == bike.since
+    assert [fact.value for fact in memory.facts()] == ["boat", "bike", "jazz"]
+    assert memory.get_fact(bike.id).since == bike.since
     assert memory.end_fact(bike.id, "2024-07").until_stated == "2024-07"
 
 
@@ -499,10 +510,10 @@ def test_an_undone_end_states_its_line_again_with_its_event(memory: Memory) -> N
 @pytest.mark.parametrize("act", [lambda memory, fact: memory.end_fact(fact, "2024"), Memory.resume_fact])
 def test_the_end_of_a_fact_that_was_replaced_is_not_changed(memory: Memory, act: Callable[[Memory, int], Fact]) -> None:
     tell(memory, "I live in Leeds.", "I live in York.")
-    leeds, york = memory.facts(include_ended=True)
+    york, leeds = memory.facts(include_ended=True)
     with pytest.raises(BadInput, match=f"the end of fact {leeds.id} can't be changed: .* but 'York' took its place"):
         act(memory, leeds.id)
-    assert memory.facts(include_ended=True) == [leeds, york]
+    assert memory.facts(include_ended=True) == [york, leeds]
 
 
 def test_an_invalid_moment_is_refused(memory: Memory) -> None:
@@ -557,7 +568,7 @@ def test_versions_of_corrected_lines_are_searched_once_for_all(memory: Memory, m
         return read_lines(bank, where, **options)
 
     monkeypatch.setattr(memory.store, "lines", record)
-    assert shown(memory) == [f"Nora likes tea{seq}" for seq in seqs]
+    assert shown(memory) == [f"Nora likes tea{seq}" for seq in reversed(seqs)]
     assert sum(where is not None for where in searches) <= 2
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from everthread.errors import NotFound
+from everthread.facts.history import place_facts
 from everthread.facts.types import Entity, Fact, Profile
 from everthread.memory import Memory
 from everthread.server.fact_schemas import (
@@ -47,16 +48,12 @@ def facts(
     after: After = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
-    """List what is known, in the order in which it was first stated."""
-    previous = decode_cursor(after, (int,))
+    """List what is known, attribute by attribute; of an attribute with several values, what was said last first."""
+    previous = decode_cursor(after, (int,) * 5)
     found = memory.facts(subject, attribute, as_of=as_of, known_at=known_at, include_ended=ended)
-    ordered = sorted(found, key=_position)
-    following = (fact for fact in ordered if previous is None or _position(fact) > previous)
-    return build_page(following, limit, _position)
-
-
-def _position(fact: Fact) -> list[Any]:
-    return [fact.id]
+    positions = {number: [*place] for number, place in place_facts(found).items()}
+    following = (fact for fact in found if previous is None or positions[fact.id] > previous)
+    return build_page(following, limit, lambda fact: positions[fact.id])
 
 
 @router.get("/entities", response_model=ItemList[EntityView])
