@@ -44,6 +44,8 @@ CLAUSES = (
     "named",
     "past",
     "present",
+    "dropped",
+    "elided",
 )
 BLOCKS = ("line", "story", "sentence", "clause", "before", "after")
 
@@ -79,12 +81,13 @@ class Form:
 
     Attributes:
         head: whether it follows a subject ("I"), an owner ("my", "my sister's") or a possessor ("my"), or has none
-            before it; or whether its subject is unsaid ("Nurse at King's").
+            before it; or whether its subject is unsaid ("Nurse at King's"), or its verb too ("single" in "is 38, single
+            and a nurse").
         source: the regular expression of what follows the head.
         lists: the slots that hold several values.
     """
 
-    head: Literal["subject", "owner", "possessor", "unsaid", ""]
+    head: Literal["subject", "owner", "possessor", "unsaid", "elided", ""]
     source: str
     lists: frozenset[str]
 
@@ -110,7 +113,7 @@ class Pattern:
         prefix: a word that the value needs before it: "no " in "no meat".
         about: the only ones that they are about.
         joins: whether they may go on with the subject of the clause before: "and love hiking".
-        reported: whether they may be in reported speech: "she says it's asthma and put me on salbutamol".
+        reported: whether what is around them in the sentence takes nothing away: "she says it's asthma".
         of_known: whether they only end what is known to hold.
         presupposed: whether they hold in questions and conditions too: "if my sister Mia comes".
         answers: what the question must have that the line answers; such a pattern needs no subject.
@@ -163,6 +166,8 @@ class Grammar:
         asks_name: what asks for the name of someone who was mentioned, and `named` a sentence that answers it.
         past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
             without a subject, up to one that begins with `present`: "now".
+        dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
+        elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
             any other isn't about who gives it.
@@ -205,6 +210,8 @@ class Grammar:
     named: re.Pattern[str]
     past: re.Pattern[str]
     present: re.Pattern[str]
+    dropped: re.Pattern[str]
+    elided: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
     keeps_subject: bool
@@ -335,7 +342,7 @@ class _Builder:
         return Pattern(**fields)
 
     def _read_form(self, template: str) -> Form:
-        head = next((head for head in (*HEADS, "unsaid") if template.startswith(f"{{{head}}}")), "")
+        head = next((head for head in (*HEADS, "unsaid", "elided") if template.startswith(f"{{{head}}}")), "")
         rest = template.removeprefix(f"{{{head}}}")
         lists = frozenset(group for group, _, star in _MACRO.findall(rest) if star)
         return Form(head, self._expand(rest), lists)  # type: ignore[arg-type]

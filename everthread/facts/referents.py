@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from everthread.facts.attributes import RELATIONS, are_several
 from everthread.facts.grammar import Gender, Relation
@@ -99,3 +100,20 @@ class Names:
     def find_owner(self, name: str) -> tuple[str, str] | None:
         """Return the owner and the attribute of a relative by name."""
         return next((key for key, names in self.relatives.items() if name in names), None)
+
+    def settle(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        """Yield the statements of a line, about those whose names the line gives by their names."""
+        statements = list(statements)
+        ended = {(each.subject, each.attribute, each.value) for each in statements if each.ends}
+        pets = {each.value: each.subject for each in statements if each.attribute == "pet"}
+        named = {
+            (pets[each.subject], each.value.lower()) for each in statements if each.subject in pets
+        }  # owner and kind
+        for each in statements:
+            is_nameless = each.attribute == "pet" and any(
+                owner == each.subject and kind in each.value.lower() and each.value not in self.kinds
+                for owner, kind in named
+            )
+            is_over = not each.ends and (each.subject, each.attribute, each.value) in ended  # "my cat Olive died"
+            if not (is_nameless or is_over):
+                yield replace(each, subject=self.aliases.get(each.subject, each.subject))

@@ -104,22 +104,7 @@ class _Reader:
                 found.setdefault(key, statement)
                 self.names.add(statement)
             self.recent.append(reading)
-        return list(self._settle(found.values()))
-
-    def _settle(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        """Yield the statements of a line, about those whose names the line gives by their names."""
-        statements = list(statements)
-        pets = {each.value: each.subject for each in statements if each.attribute == "pet"}
-        named = {
-            (pets[each.subject], each.value.lower()) for each in statements if each.subject in pets
-        }  # owner and kind
-        for each in statements:
-            is_nameless = each.attribute == "pet" and any(
-                owner == each.subject and kind in each.value.lower() and each.value not in self.names.kinds
-                for owner, kind in named
-            )
-            if not is_nameless:
-                yield replace(each, subject=self.names.aliases.get(each.subject, each.subject))
+        return list(self.names.settle(found.values()))
 
 
 @dataclass(slots=True)
@@ -243,6 +228,9 @@ class _Sentence:
                             yield from self._state(pattern, form, match, referent, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
+        self.last_subject = self._find_dropped()
+        if self.grammar.keeps_subject and not self._goes_on_in_line():
+            self.current = self.last_subject
         for start, is_joined in self._find_starts():
             heads = self._find_heads(start)
             was_lost = self.is_lost
@@ -253,7 +241,10 @@ class _Sentence:
             if "subject" in heads:
                 self.last_subject = heads["subject"][0]
             current = self.current if self.grammar.keeps_subject else self.last_subject
+            is_joined = is_joined or (current is not None and self._is_first(start))
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
+            if "subject" not in heads and current and self.grammar.elided.search(self.text, 0, start):
+                heads["elided"] = current, start
             for pattern in patterns:
                 for form in pattern.forms:
                     found = heads.get(form.head)
@@ -306,6 +297,11 @@ class _Sentence:
         match = self.grammar.heads["introduced"].match(self.text, at)
         if match is None:
             return
+        if called := match.groupdict().get("called"):  # "I met someone, he's called Jonas"
+            if not (current or subject):
+                self.current = self.last_subject = self._find_named(called, match.end())
+                self.is_lost = False
+            return
         if match["relation"] is None:
             self.current = self._identify(match) if match["name"] else None
             self.is_lost = self.current is None
@@ -349,6 +345,21 @@ class _Sentence:
         if not self._is_first(start) or self._goes_on_in_line():
             return None
         return self._find_asked() if self._is_about_other(start) else self._speaker()
+
+    def _find_dropped(self) -> Referent | None:
+        """Return whom a sentence is about that begins with a verb about another: "Works at Bosch." """
+        if self.grammar.dropped.match(self.text) is None:
+            return None
+        for each in reversed(self.before):
+            subject = each.last_subject
+            if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
+                break
+            if subject and not subject.is_speaker and (subject.relation or self.names.is_known(subject.name)):
+                return replace(subject, name=self.names.aliases.get(subject.name, subject.name))
+            if each.find_referents():
+                break
+        found = {each.name: each for each in self._find_focus()}
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def _goes_on_in_line(self) -> bool:
         """Return whether the line has a sentence before this one."""
@@ -439,7 +450,9 @@ class _Sentence:
             return self.is_story
         if self.is_blocked or self.grammar.clause_block.search(self.text, 0, self._find_clause_end(end)) is not None:
             return True
-        if not pattern.reported and self.grammar.before_block.search(self.text, 0, start) is not None:
+        if pattern.reported:
+            return False
+        if self.grammar.before_block.search(self.text, 0, start) is not None:
             return True
         return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
 
@@ -466,8 +479,8 @@ class _Sentence:
             return self._speaker()
         if groups.get("relation"):
             return self._identify_relative(match, groups)
-        if groups.get("pronoun"):
-            return self._find_antecedent(self.grammar.pronouns[groups["pronoun"].lower()], match.start())
+        if pronoun := groups.get("pronoun") or groups.get("pronoun_too"):
+            return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
         if groups.get("relative"):
             adjacent = self._find_adjacent(match.start())
             return adjacent if adjacent and (adjacent.relation or adjacent.name != adjacent.name.lower()) else None

@@ -125,7 +125,7 @@ STATED = {
     "ive got 2 dogs": "Nora | pet | dogs",
     "I have a dog. Her name is Juno.": "Nora | pet | Juno; Juno | kind | dog",
     "We adopted a beagle called Pip in April": "Nora | pet | Pip; Pip | breed | beagle",
-    "My cat Olive died last year.": "Nora | pet | Olive; Olive | kind | cat; -Nora | pet | Olive | 2023",
+    "My cat Olive died last year.": "Olive | kind | cat; -Nora | pet | Olive | 2023",
     "the cat died": "",
     "Our dog died yesterday.": "-Nora | pet | dog | 2024-07-13",
     "I bought a motorbike last week.": "Nora | owns | motorbike | 2024-07",

@@ -109,7 +109,7 @@ STATED = {
     "Me compré una bici.": "Nora | owns | bici",
     "Estoy embarazada": "Nora | status | embarazada",
     "Tengo una gata, se llama Luna, es negra.": "Nora | pet | Luna; Luna | kind | gata; Luna | colour | negra",
-    "Mi perro Toby murió ayer.": "Nora | pet | Toby; Toby | kind | perro; -Nora | pet | Toby | 2024-07-13",
+    "Mi perro Toby murió ayer.": "Toby | kind | perro; -Nora | pet | Toby | 2024-07-13",
     "Mi hermana Ana trabaja en Airbus.": "Nora | sister | Ana; Ana | employer | Airbus",
     "Mi vecina se llama Inés y es de Murcia": "Nora | neighbour | Inés; Inés | origin | Murcia",
 }
