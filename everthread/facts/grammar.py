@@ -46,8 +46,9 @@ CLAUSES = (
     "present",
     "dropped",
     "elided",
+    "boundary",
 )
-BLOCKS = ("line", "story", "sentence", "clause", "before", "after")
+BLOCKS = ("line", "story", "sentence", "clause", "frame", "before", "after")
 
 Gender = Literal["f", "m", "n", ""]
 
@@ -168,6 +169,7 @@ class Grammar:
             without a subject, up to one that begins with `present`: "now".
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
         elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
+        boundary: where a clause with a subject leaves what governs the clause before it.
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
             any other isn't about who gives it.
@@ -184,7 +186,8 @@ class Grammar:
         story_block: with it in a sentence, the sentence is about what is made up, and states nothing.
         sentence_block: with it in a sentence, the sentence states nothing but what it presupposes.
         clause_block: with it up to the end of a clause, the clause states nothing.
-        before_block: with it in a sentence before a clause, the clause states nothing.
+        frame_block: with it in a sentence before a clause, the clause states nothing.
+        before_block: the same, but from the last `boundary` before the last subject on, if there is one.
         after_block: with it in a sentence after a value, the clause states nothing.
         leading: what is cut off before a value: articles and possessives.
         separators: what is between the values of a list.
@@ -212,6 +215,7 @@ class Grammar:
     present: re.Pattern[str]
     dropped: re.Pattern[str]
     elided: re.Pattern[str]
+    boundary: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
     keeps_subject: bool
@@ -226,6 +230,7 @@ class Grammar:
     story_block: re.Pattern[str]
     sentence_block: re.Pattern[str]
     clause_block: re.Pattern[str]
+    frame_block: re.Pattern[str]
     before_block: re.Pattern[str]
     after_block: re.Pattern[str]
     leading: re.Pattern[str]

@@ -122,6 +122,7 @@ class _Sentence:
     is_story: bool = False  # whether it is about what is made up
     current: Referent | None = None  # what a clause without a subject is about
     is_lost: bool = False  # whether such a clause is about one that isn't known
+    scope: int = 0  # from where on words govern a clause, such as "she thinks that"
     was_past: bool = False  # whether a clause without a subject is about the past, as the one before was
     last_subject: Referent | None = None  # of its last clause that has one
 
@@ -240,6 +241,7 @@ class _Sentence:
             )
             if "subject" in heads:
                 self.last_subject = heads["subject"][0]
+                self.scope = self._find_scope(start)
             current = self.current if self.grammar.keeps_subject else self.last_subject
             is_joined = is_joined or (current is not None and self._is_first(start))
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
@@ -452,9 +454,19 @@ class _Sentence:
             return True
         if pattern.reported:
             return False
-        if self.grammar.before_block.search(self.text, 0, start) is not None:
+        if self._is_framed(start):
             return True
         return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
+
+    def _is_framed(self, start: int) -> bool:
+        """Return whether what precedes a clause, or governs it, makes it no statement: "she thinks that …"."""
+        if self.grammar.frame_block.search(self.text, 0, start) is not None:
+            return True
+        return self.grammar.before_block.search(self.text, self.scope, start) is not None
+
+    def _find_scope(self, start: int) -> int:
+        """Return from where on words govern a clause that has a subject."""
+        return max((match.end() for match in self.grammar.boundary.finditer(self.text, 0, start)), default=0)
 
     def _find_clause_end(self, at: int) -> int:
         """Return where the clause ends that has a place in it."""
@@ -463,9 +475,9 @@ class _Sentence:
 
     def _is_past(self, start: int, at: int) -> bool:
         """Return whether a clause is about the past: "before, I lived in Leeds", "I used to live in Leeds"."""
-        before = self.grammar.past.search(self.text, max(0, start - MAX_PAST_CHARS), start)
-        is_before = before is not None and not self.text[before.end() : start].strip()
-        return is_before or self.grammar.past.search(self.text, start, at) is not None
+        found = self.grammar.past.finditer(self.text, max(0, start - MAX_PAST_CHARS))
+        ends = [each.end() for each in found if each.end() <= at]
+        return any(end > start or not self.text[end:start].strip() for end in ends)
 
     # --------------------------------------------------------------- referents
 
