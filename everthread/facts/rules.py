@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from everthread.facts import frames
 from everthread.facts.attributes import POSSESSIVE
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, find_grammar, load_grammar
 from everthread.facts.moments import read_clause_moment
@@ -30,7 +31,6 @@ MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MAX_TOPIC_LINES = 4  # after which a question that names nobody no longer is about what the speaker said last
-MAX_PAST_CHARS = 8  # before a clause in which a word for the past makes it one about it
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
@@ -41,8 +41,6 @@ STAGES = frozenset(("home", "employer", "occupation", "school", "field"))
 
 # Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
 OWNERS = frozenset(("son", "daughter", "sister", "brother", "cousin", "friend", "colleague", "flatmate", "neighbour"))
-
-_COMMA = re.compile("[,，]")
 
 
 def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> list[Statement]:
@@ -241,7 +239,7 @@ class _Sentence:
             )
             if "subject" in heads:
                 self.last_subject = heads["subject"][0]
-                self.scope = self._find_scope(start)
+                self.scope = frames.find_scope(self.grammar, self.text, start)
             current = self.current if self.grammar.keeps_subject else self.last_subject
             is_joined = is_joined or (current is not None and self._is_first(start))
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
@@ -261,7 +259,9 @@ class _Sentence:
                         if form.head in ("subject", "unsaid"):
                             self.last_subject = found[0]
                         yield from self._state(pattern, form, match, found[0], start)
-            self.was_past = self.was_past or self._is_past(start, self._find_clause_end(start))
+            self.was_past = self.was_past or frames.is_past(
+                self.grammar, self.text, start, frames.find_clause_end(self.text, start)
+            )
             if not was_lost:
                 self._introduce(start, goes_on, *heads.get("subject", (None, start)))
 
@@ -450,34 +450,16 @@ class _Sentence:
             self.is_blocked = self.is_story or is_question
         if pattern.presupposed:
             return self.is_story
-        if self.is_blocked or self.grammar.clause_block.search(self.text, 0, self._find_clause_end(end)) is not None:
+        if (
+            self.is_blocked
+            or self.grammar.clause_block.search(self.text, 0, frames.find_clause_end(self.text, end)) is not None
+        ):
             return True
         if pattern.reported:
             return False
-        if self._is_framed(start):
+        if frames.is_framed(self.grammar, self.text, self.scope, start):
             return True
         return not pattern.ends and self.grammar.after_block.search(self.text[end:]) is not None
-
-    def _is_framed(self, start: int) -> bool:
-        """Return whether what precedes a clause, or governs it, makes it no statement: "she thinks that …"."""
-        if self.grammar.frame_block.search(self.text, 0, start) is not None:
-            return True
-        return self.grammar.before_block.search(self.text, self.scope, start) is not None
-
-    def _find_scope(self, start: int) -> int:
-        """Return from where on words govern a clause that has a subject."""
-        return max((match.end() for match in self.grammar.boundary.finditer(self.text, 0, start)), default=0)
-
-    def _find_clause_end(self, at: int) -> int:
-        """Return where the clause ends that has a place in it."""
-        comma = _COMMA.search(self.text, at)
-        return len(self.text) if comma is None else comma.start()
-
-    def _is_past(self, start: int, at: int) -> bool:
-        """Return whether a clause is about the past: "before, I lived in Leeds", "I used to live in Leeds"."""
-        found = self.grammar.past.finditer(self.text, max(0, start - MAX_PAST_CHARS))
-        ends = [each.end() for each in found if each.end() <= at]
-        return any(end > start or not self.text[end:start].strip() for end in ends)
 
     # --------------------------------------------------------------- referents
 
@@ -578,7 +560,7 @@ class _Sentence:
         """Yield the statements that a match of a form makes."""
         if pattern.confidence < MIN_CONFIDENCE:
             return
-        is_past = bool(form.head) and self._is_past(start, match.start())
+        is_past = bool(form.head) and frames.is_past(self.grammar, self.text, start, match.start())
         is_timeless = pattern.anywhere and not pattern.is_event
         moment, is_event = (None, False) if is_timeless else self._find_moment(pattern, match, start)
         for name, attribute, value in self._values().list_values(pattern, form, match, subject):
