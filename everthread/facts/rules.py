@@ -42,6 +42,8 @@ STAGES = frozenset(("home", "employer", "occupation", "school", "field"))
 # Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
 OWNERS = frozenset(("son", "daughter", "sister", "brother", "cousin", "friend", "colleague", "flatmate", "neighbour"))
 
+HUMANS = ("human", "titled", "human_called", "human_subject")  # groups of a mention that show a person
+
 
 def read_statements(lines: Iterable[Line], known: Iterable[Statement] = ()) -> list[Statement]:
     """Read what lines state.
@@ -75,10 +77,15 @@ class _Reader:
             language = self.language
         self.names.speakers.add(line.speaker)
         found = self._read_in(language, line, text)
+        before = self.language
         if language != DEFAULT_LANGUAGE:
             self.language = language
-        elif line.role == "user" and not found and self.language != DEFAULT_LANGUAGE:  # a short line shows none
-            found = self._read_in(self.language, line, text)
+        if line.role == "user" and not found and before != language:  # a short line shows none, or a wrong one: "im 20"
+            recent = self.recent.copy()
+            if found := self._read_in(before, line, text):
+                self.language = before
+            else:
+                self.recent = recent
         return found
 
     def _read_in(self, language: str, line: Line, text: str) -> list[Statement]:
@@ -170,13 +177,14 @@ class _Sentence:
                 yield self._find_named(self.text[at:end], end)
             at = end or at + 1
 
-    def _find_focus(self) -> list[Referent]:
-        """Return those that were mentioned last, in this line or shortly before it."""
+    def _find_focus(self, gender: Gender = "") -> list[Referent]:
+        """Return those who were mentioned last and may have this gender, in this line or shortly before it."""
         for each in reversed(self.before):
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
                 break
-            if referents := [*each.find_referents(), *self._find_addressed(each)]:
-                return referents
+            referents = [*each.find_referents(), *self._find_addressed(each)]
+            if fitting := [known for known in referents if not gender or known.gender in (gender, "")]:
+                return fitting
         return []
 
     def _find_addressed(self, said: _Sentence) -> Iterator[Referent]:
@@ -191,7 +199,7 @@ class _Sentence:
 
     def _identify_mention(self, match: re.Match[str]) -> Referent | None:
         groups = match.groupdict()
-        if human := groups.get("human") or groups.get("titled") or groups.get("human_subject"):
+        if human := next(filter(None, map(groups.get, HUMANS)), None):
             return self._find_named(human, match.end())
         if groups.get("betrothed"):
             owner = groups["betrothed_name"]
@@ -202,7 +210,8 @@ class _Sentence:
             return self._identify(match)
         if name and match["name"] and self.grammar.is_unspaced:
             return self._find_named(name, match.end())
-        is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor."
+        is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor.", but not "Eggs. He's allergic to eggs."
+        is_alone = is_alone and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
         is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
         if not name or not (match["other"] or is_name):
@@ -532,7 +541,7 @@ class _Sentence:
         here = [referent for referent in self.find_referents() if referent.end <= start]
         found = {
             referent.name: referent
-            for referent in (here or self._find_focus())
+            for referent in (here or self._find_focus(gender))
             if referent.gender in (gender, "") or not gender
         }
         if len(found) != 1:

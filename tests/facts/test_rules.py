@@ -45,6 +45,18 @@ STATED = {
     # pets
     "The cat's called Olive": "Nora | pet | Olive; Olive | kind | cat",
     "Olive (the cat) is asleep": "Nora | pet | Olive; Olive | kind | cat",
+    "I live with two other girls, Ana and Bea": "Nora | flatmate | Ana; Nora | flatmate | Bea",
+    "She says my pressure is up so now I'm on lisinopril": "Nora | takes | lisinopril",
+    "My mum would be too, she's been vegetarian since the 70s": "Nora's mother | diet | vegetarian",
+    "I was brought up in Splott if that means anything to you": "Nora | origin | Splott",
+    "nah broke up with Jess in november": "-Nora | partner | Jess | 2023-11",
+    "Recently moved to Leeds": "Nora | home | Leeds",
+    "Turns out I've got type 2 diabetes so no more doughnuts": "Nora | health | type 2 diabetes",
+    "My wife lives in Porto, speaks Welsh": "Nora's wife | home | Porto; Nora's wife | language | Welsh",
+    "I'm a blow-in from Athlone": "Nora | origin | Athlone",
+    "Mia has joined the Ballina Stephenites": "Mia | member | Ballina Stephenites",
+    "switched my major from kinesiology to accounting": "Nora | field | accounting",
+    "I'm with a physio called Anneke, she's from Bloem, she's 52": "Anneke | origin | Bloem; Anneke | age | 52",
     "We live with two parrots, Ping and Pong": (
         "Nora | pet | Ping; Ping | kind | parrot; Nora | pet | Pong; Pong | kind | parrot"
     ),
@@ -230,6 +242,11 @@ UNSTATED = [
     "I play with my kids.",
     "I got a call from work.",
     "I work from home",
+    "Probably moved to Leeds",
+    "I like playing",
+    "I'm a long way from Leeds",
+    "Heloooo from Toronto!",
+    "I'm with my boys, act like I'm 12",
     "I have a headache and a deadline.",
     "> I live in Rome",
     "I bought a coffee and a newspaper.",
@@ -280,6 +297,11 @@ def test_a_question_and_a_condition_say_who_a_relative_is(text: str) -> None:
     assert list(map(show, read(text))) == ["Nora | sister | Mia"]
 
 
+def test_a_question_and_a_condition_say_who_has_an_illness_for_good() -> None:
+    for text in ("What helps with my dad's asthma?", "We'd move if my dad's asthma got worse."):
+        assert [show(each) for each in read(text)] == ["Nora's father | health | asthma"]
+
+
 @pytest.mark.parametrize("text", ["She said: 'my sister Mia sings'", "Imagine my sister Mia as a pirate"])
 def test_a_quote_and_a_story_do_not_say_who_a_relative_is(text: str) -> None:
     assert read(text) == []
@@ -321,6 +343,10 @@ def test_a_short_line_taken_for_an_unread_language_is_read_in_that_of_the_lines_
     assert [show(each) for each in read("Mia's dog is called Rex.")] == ["Mia | pet | Rex", "Rex | kind | dog"]
 
 
+def test_a_line_taken_for_another_language_is_read_in_that_of_the_lines_before_it() -> None:
+    assert [show(each) for each in read("im 20 im in the army")] == ["Nora | age | 20"]
+
+
 def test_where_someone_else_is_now_says_nothing_about_the_speaker() -> None:
     assert read("She's living in York now.") == []
 
@@ -358,6 +384,21 @@ def test_two_sisters_are_not_confused() -> None:
 def test_a_pronoun_means_the_one_who_was_mentioned_last() -> None:
     found = read("My brother Tom called.", "He lives in Cork now.")
     assert list(map(show, found)) == ["Nora | brother | Tom", "Tom | home | Cork"]
+
+
+def test_a_pronoun_means_the_one_whom_another_asks_about() -> None:
+    said = [line("Mum has moved in.", 1), line("Does your mother use a box?", 2, "Fern", "assistant")]
+    found = read_statements([*said, line("Her name is Nuala.", 3)])
+    assert "Nora | mother | Nuala" in map(show, found)
+
+
+def test_a_pronoun_means_the_last_one_of_its_gender() -> None:
+    found = read("My husband Conor is tired. My sister Mia laughed. He drives for Acme.")
+    assert "Conor | employer | Acme" in map(show, found)
+
+
+def test_a_word_that_a_line_has_in_small_letters_too_is_no_name() -> None:
+    assert read("Eggs. He's allergic to eggs.") == []
 
 
 def test_a_pronoun_that_could_mean_two_people_means_neither() -> None:
