@@ -82,10 +82,8 @@ class _Reader:
             self.language = language
         if line.role == "user" and not found and before != language:  # a short line shows none, or a wrong one: "im 20"
             recent = self.recent.copy()
-            if found := self._read_in(before, line, text):
-                self.language = before
-            else:
-                self.recent = recent
+            found = self._read_in(before, line, text)
+            self.language, self.recent = (before, self.recent) if found else (self.language, recent)
         return found
 
     def _read_in(self, language: str, line: Line, text: str) -> list[Statement]:
