@@ -30,7 +30,7 @@ MAX_CHARS = 2000  # of a line that are read; a longer text is a document more of
 MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
-MAX_TOPIC_LINES = 4  # after which a question that names nobody no longer is about what the speaker said last
+MAX_TOPIC_LINES = 4  # after which a question that names no one is no longer about what the speaker said last
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
 DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
@@ -189,11 +189,8 @@ class _Sentence:
         """Yield the speaker's relatives that another one has mentioned: "your son"."""
         if said.line.speaker != self.line.speaker:
             for match in self.grammar.heads["asked"].finditer(said.text):
-                referent = (
-                    self._identify_relative(match, match.groupdict(), self._speaker()) if match["yours"] else None
-                )
-                if referent is not None:
-                    yield referent
+                if match["yours"] and (found := self._identify_relative(match, match.groupdict(), self._speaker())):
+                    yield found
 
     def _identify_mention(self, match: re.Match[str]) -> Referent | None:
         groups = match.groupdict()
@@ -234,11 +231,14 @@ class _Sentence:
                             yield from self._state(pattern, form, match, referent, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
-        self.last_subject = self._find_dropped()
+        self.last_subject, ends = self._find_dropped(), set[int]()
         if self.grammar.keeps_subject and not self._goes_on_in_line():
             self.current = self.last_subject
         for start, is_joined in self._find_starts():
             heads = self._find_heads(start)
+            if "subject" in heads and heads["subject"][1] in ends:
+                continue  # in apposition to the subject before: "our son Callum, Isla's father, works …"
+            ends |= {heads["subject"][1]} if "subject" in heads else set()
             was_lost = self.is_lost
             self._follow(heads, start)
             self.was_past = (
@@ -350,13 +350,13 @@ class _Sentence:
         return before.last_subject or (None if before.find_referents() else self._speaker())
 
     def _find_answering(self, start: int) -> Referent | None:
-        """Return whom the answer to a question is about, if it begins there."""
+        """Return the one that the answer to a question is about, if it begins there."""
         if not self._is_first(start) or self._goes_on_in_line():
             return None
         return self._find_asked() if self._is_about_other(start) else self._speaker()
 
     def _find_dropped(self) -> Referent | None:
-        """Return whom a sentence is about that begins with a verb about another: "Works at Bosch." """
+        """Return the one that a sentence is about that begins with a verb about another: "Works at Bosch." """
         if self.grammar.dropped.match(self.text) is None:
             return None
         for each in reversed(self.before):
@@ -398,7 +398,7 @@ class _Sentence:
         return next(iter(found.values())) if len(found) == 1 and None not in asked else None
 
     def _find_topic(self) -> Referent | None:
-        """Return what the speaker's last words were about; the speaker if nobody was mentioned since."""
+        """Return what the speaker's last words were about; the speaker if no one was mentioned since."""
         said = next((each for each in reversed(self.before) if each.line.speaker == self.line.speaker), None)
         if said is not None and (
             said.line.session != self.line.session or self.line.seq - said.line.seq > MAX_TOPIC_LINES

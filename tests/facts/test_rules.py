@@ -53,6 +53,11 @@ STATED = {
     "Recently moved to Leeds": "Nora | home | Leeds",
     "Turns out I've got type 2 diabetes so no more doughnuts": "Nora | health | type 2 diabetes",
     "My wife lives in Porto, speaks Welsh": "Nora's wife | home | Porto; Nora's wife | language | Welsh",
+    "life update nobody asked for: moved back in w my parents in Toledo": "Nora | home | Toledo",
+    "i stack shelves at kroger i can't cry in the cereal": "Nora | employer | kroger",
+    "I became allergic to shrimp here": "Nora | allergy | shrimp",
+    "Our son Callum, Isla's father, works for Acme": "Nora | son | Callum; Callum | employer | Acme",
+    "My tatay has diabetes now": "Nora's father | health | diabetes",
     "I'm a blow-in from Athlone": "Nora | origin | Athlone",
     "Mia has joined the Ballina Stephenites": "Mia | member | Ballina Stephenites",
     "switched my major from kinesiology to accounting": "Nora | field | accounting",
@@ -386,7 +391,7 @@ def test_a_pronoun_means_the_one_who_was_mentioned_last() -> None:
     assert list(map(show, found)) == ["Nora | brother | Tom", "Tom | home | Cork"]
 
 
-def test_a_pronoun_means_the_one_whom_another_asks_about() -> None:
+def test_a_pronoun_means_the_one_that_another_asks_about() -> None:
     said = [line("Mum has moved in.", 1), line("Does your mother use a box?", 2, "Fern", "assistant")]
     found = read_statements([*said, line("Her name is Nuala.", 3)])
     assert "Nora | mother | Nuala" in map(show, found)
