@@ -488,6 +488,8 @@ class _Sentence:
         if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
             known = self.names.spelling.get(name.lower(), name)
             return Referent(known, self.names.genders.get(known, ""), end=match.end())
+        if name := groups.get("named"):  # with an article, as nouns have: "der Günther"
+            return self._find_named(name, match.end()) if self.names.is_known(name) else None
         if name := groups.get("name"):
             if not (self.grammar.is_unspaced or name[:1].isupper() or self.names.is_known(name)):
                 return None
