@@ -179,8 +179,8 @@ class Grammar:
         heads: the expressions of subjects and owners. Their groups say which one they mean: `speaker`, `relation` (with
             `relation_name`), `name`, `pronoun`, `relative` ("who").
             A possessor is looked for anywhere in a sentence. `introduced` may follow a subject; its group `relation`
-            is who or what the next clauses are about: "we adopted a dog, it's called …". `asked` is the one that a question
-            is about, by the asked one's `relation` or a `pronoun`.
+            is who or what the next clauses are about: "we adopted a dog, it's called …". `asked` is the one that a
+            question is about, by the asked one's `relation` or a `pronoun`.
         persons: mentions of people, with the same groups.
         line_block: with it in a line, the line states nothing.
         story_block: with it in a sentence, the sentence is about what is made up, and states nothing.

@@ -309,7 +309,6 @@ class _Sentence:
         if called := match.groupdict().get("called"):  # "I met someone, he's called Jonas"
             if not (current or subject):
                 self.current = self.last_subject = self._find_named(called, match.end())
-                self.is_lost = False
             return
         if match["relation"] is None:
             self.current = self._identify(match) if match["name"] else None

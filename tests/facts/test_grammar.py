@@ -9,6 +9,7 @@ from everthread.facts.grammar import FOLDER, Grammar, load_grammar
 
 LANGUAGES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 GROUPS = {
+    "named",
     *("speaker", "relation", "relation_name", "relation_small", "name", "pronoun", "relative", "other", "acquaintance"),
     *("possessor_speaker", "possessor_pronoun", "possessor_name"),
     *("kin", "role", "names", "names_too", "favourite", "favourite_kind", "count"),
