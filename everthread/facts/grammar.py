@@ -47,6 +47,7 @@ CLAUSES = (
     "dropped",
     "elided",
     "boundary",
+    "about_other",
 )
 BLOCKS = ("line", "story", "sentence", "clause", "frame", "before", "after")
 
@@ -170,6 +171,7 @@ class Grammar:
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
         elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
         boundary: where a clause with a subject leaves what governs the clause before it.
+        about_other: what a sentence has that is about another than the one who is spoken to: "she was born in 1980".
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
             any other isn't about who gives it.
@@ -216,6 +218,7 @@ class Grammar:
     dropped: re.Pattern[str]
     elided: re.Pattern[str]
     boundary: re.Pattern[str]
+    about_other: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
     keeps_subject: bool

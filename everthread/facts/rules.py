@@ -204,7 +204,7 @@ class _Sentence:
         if match["relation"] or (name and self.names.is_known(name)):
             return self._identify(match)
         if name and match["name"] and self.grammar.is_unspaced:
-            return self._find_named(name, match.end())
+            return replace(self._find_named(name, match.end()), is_certain=False)
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor.", but not "Eggs. He's allergic to eggs."
         is_alone = is_alone and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
@@ -384,12 +384,13 @@ class _Sentence:
         """Return the only one that the question which the line answers is about: "What does your brother do?"."""
         topic = self._find_topic()
         asked: list[Referent | None] = []
-        for match in self.grammar.heads["asked"].finditer(self._question()):
+        question = self._question()
+        for match in self.grammar.heads["asked"].finditer(question or self.before[-1].text):
             if pronoun := match["pronoun"]:
                 gender = self.grammar.pronouns[pronoun]
                 is_topic = topic is not None and not topic.is_speaker and topic.gender in (gender, "")
                 asked.append(topic if is_topic else self._find_antecedent(gender, 0))
-            else:
+            elif question:
                 asked.append(self._identify_relative(match, match.groupdict(), self._speaker()))
         if not asked:
             return topic
@@ -408,11 +409,15 @@ class _Sentence:
         return None if (said is not None and said.is_lost) or self._find_focus() else self._speaker()
 
     def _is_about_other(self, start: int) -> bool:
-        """Return whether a clause without a subject answers a question that isn't about the speaker."""
+        """Return whether a clause without a subject answers what isn't about the speaker."""
         if not (self.grammar.keeps_subject and self._is_first(start)) or self._goes_on_in_line():
             return False
         question = self._question()
-        return bool(question) and self.grammar.addressed.search(question) is None
+        if question:
+            return self.grammar.addressed.search(question) is None
+        said = self.before[-1] if self.before else None
+        is_near = said is not None and said.line.session == self.line.session and said.line.speaker != self.line.speaker
+        return said is not None and is_near and self.grammar.about_other.search(said.text) is not None
 
     def _find_starts(self) -> Iterator[tuple[int, bool]]:
         """Yield where clauses begin, and whether each may go on with the subject of the one before."""

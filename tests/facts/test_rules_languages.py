@@ -19,6 +19,24 @@ LANGUAGES = ("zh", "de", "es")
 # A line by Nora, and what it states: "subject | attribute | value | moment"; what has ended begins with "-".
 STATED = {
     "我住在杭州。": "Nora | home | 杭州",
+    "我毕业以后一直在一家叫云杉的公司上班": "Nora | employer | 云杉",
+    "我去年底跳槽去了美团": "Nora | employer | 美团",
+    "我弟在武汉大学读大三": "Nora's brother | school | 武汉大学",
+    "我一个人住在南京江宁，房租一千五": "Nora | home | 南京江宁",
+    "我租的房子在杨浦，离公司很远": "Nora | home | 杨浦",
+    "我爸去年搬到三亚去了": "Nora's father | home | 三亚 | 2023",
+    "我家有两只猫，一只叫芝麻，一只叫汤圆": "Nora | pet | 芝麻; 芝麻 | kind | 猫; Nora | pet | 汤圆; 汤圆 | kind | 猫",
+    "养了条狼狗看门，叫黑豹，凶得很": "Nora | pet | 黑豹; 黑豹 | kind | 狼狗",
+    "我今年四十二了啦": "Nora | age | 四十二",
+    "海鲜我吃不了，过敏": "Nora | allergy | 海鲜",
+    "我對貓毛敏感": "Nora | allergy | 貓毛",
+    "我这腰不行了，去年查的腰椎间盘突出": "Nora | health | 腰椎间盘突出 | 2023",
+    "以前在华为上班，现在在美团": "-Nora | employer | 华为; Nora | employer | 美团",
+    "我退休前就是干这个的，在格力干了二十多年": "-Nora | employer | 格力",
+    "我觉得有点累，我在小米上班": "Nora | employer | 小米",
+    "我妹在台大唸法律": "Nora's sister | field | 法律; Nora's sister | school | 台大",
+    "我哥在县城开了个汽修厂": "Nora's brother | owns | 汽修厂",
+    "我浙江人啊，吃不了辣": "Nora | origin | 浙江",
     "我是湖南人，无辣不欢": "Nora | origin | 湖南",
     "我去年搬到了厦门": "Nora | home | 厦门 | 2023",
     "我以前住在南京": "-Nora | home | 南京",
@@ -116,6 +134,16 @@ STATED = {
 
 # Lines that state nothing that lasts.
 TRAPS = (
+    "我下周一入职",
+    "我觉得他在小米上班",
+    "她说，我在小米上班",
+    "我打算搬到杭州，住在西湖边",
+    "等我毕业了，我就在小米上班",
+    "我也找了个伴，姓白，在门口开理发店的，四川人",
+    "奴婢小翠，今年十六，家住城南",
+    "我住在北京，对吧？",
+    "喜欢啊，很喜欢啊",
+    "跑了30公里，长45：11",
     "你住在北京吗？",
     "如果我住在海边就好了",
     "要是我有只猫，我就叫它布丁",
@@ -273,6 +301,23 @@ def test_what_is_introduced_is_what_the_next_clauses_are_about() -> None:
 def test_an_answer_about_another_is_not_about_the_one_who_answers() -> None:
     question = Line(1, "s", "user", "Ben", "他是哪里人？", SAID_AT)
     assert read_statements([question, line("贵州人，对海鲜过敏", 2)]) == []
+
+
+def test_an_answer_is_about_the_one_whom_the_question_names() -> None:
+    question = Line(2, "s", "assistant", "Bot", "恭喜！弟弟在做什么呢？", SAID_AT)
+    found = read_statements([line("我弟要结婚了"), question, line("消防员，今年二十八岁", 3)])
+    assert [show(each) for each in found] == ["Nora's brother | occupation | 消防员", "Nora's brother | age | 二十八岁"]
+
+
+def test_a_clause_without_a_subject_is_not_about_the_speaker_after_talk_about_another() -> None:
+    said = Line(1, "s", "user", "Ben", "她出演过很多电影", SAID_AT)
+    assert read_statements([said, line("是加拿大人，今年五十岁了", 2)]) == []
+
+
+def test_what_a_line_states_before_it_asks_is_read() -> None:
+    assert list(map(show, read("我对海鲜过敏，可以吃这个吗？"))) == ["Nora | allergy | 海鲜"]
+    assert list(map(show, read("我怀孕了，以后能不能跟各位请教"))) == ["Nora | status | 怀孕"]
+    assert read("我在上海上班，住在苏州，对吧？") == []
 
 
 def test_an_answer_to_a_question_about_the_speaker_needs_no_verb() -> None:
