@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from everthread.facts.grammar import Grammar
 
 MAX_PAST_CHARS = 8  # before a clause in which a word for the past makes it one about it
-
-_COMMA = re.compile("[,，]")
 
 
 def is_framed(grammar: Grammar, text: str, scope: int, start: int) -> bool:
@@ -28,12 +24,6 @@ def is_framed(grammar: Grammar, text: str, scope: int, start: int) -> bool:
 def find_scope(grammar: Grammar, text: str, start: int) -> int:
     """Return from where on words govern a clause that has a subject."""
     return max((match.end() for match in grammar.boundary.finditer(text, 0, start)), default=0)
-
-
-def find_clause_end(text: str, at: int) -> int:
-    """Return where the clause ends that has a place in it."""
-    comma = _COMMA.search(text, at)
-    return len(text) if comma is None else comma.start()
 
 
 def is_past(grammar: Grammar, text: str, start: int, at: int) -> bool:

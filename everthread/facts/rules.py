@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from everthread.facts import frames
+from everthread.facts import clauses, frames
 from everthread.facts.attributes import POSSESSIVE
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, find_grammar, load_grammar
 from everthread.facts.moments import read_clause_moment
@@ -27,8 +27,6 @@ from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
 MAX_CHARS = 2000  # of a line that are read; a longer text is a document more often than talk
-MAX_CLAUSES = 40  # of a sentence
-MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MAX_TOPIC_LINES = 4  # after which a question that names no one is no longer about what the speaker said last
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
@@ -234,7 +232,7 @@ class _Sentence:
         self.last_subject, ends = self._find_dropped(), set[int]()
         if self.grammar.keeps_subject and not self._goes_on_in_line():
             self.current = self.last_subject
-        for start, is_joined in self._find_starts():
+        for start, is_joined in clauses.find_starts(self.grammar, self.text):
             heads = self._find_heads(start)
             if "subject" in heads and heads["subject"][1] in ends:
                 continue  # in apposition to the subject before: "our son Callum, Isla's father, works …"
@@ -248,7 +246,7 @@ class _Sentence:
                 self.last_subject = heads["subject"][0]
                 self.scope = frames.find_scope(self.grammar, self.text, start)
             current = self.current if self.grammar.keeps_subject else self.last_subject
-            is_joined = is_joined or (current is not None and self._is_first(start))
+            is_joined = is_joined or (current is not None and clauses.is_first(self.grammar, self.text, start))
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
             if "subject" not in heads and current and self.grammar.elided.search(self.text, 0, start):
                 heads["elided"] = current, start
@@ -267,7 +265,7 @@ class _Sentence:
                             self.last_subject = found[0]
                         yield from self._state(pattern, form, match, found[0], start)
             self.was_past = self.was_past or frames.is_past(
-                self.grammar, self.text, start, frames.find_clause_end(self.text, start)
+                self.grammar, self.text, start, clauses.find_clause_end(self.text, start)
             )
             if not was_lost:
                 self._introduce(start, goes_on, *heads.get("subject", (None, start)))
@@ -304,6 +302,8 @@ class _Sentence:
     def _introduce(self, start: int, current: Referent | None, subject: Referent | None, at: int) -> None:
         """Make what a clause introduces the subject of the clauses after it: "we adopted a dog, called …"."""
         match = self.grammar.heads["introduced"].match(self.text, at)
+        if match is not None and match.groupdict().get("name") and subject is not None and subject.is_speaker:
+            return
         if match is None:
             return
         if called := match.groupdict().get("called"):  # "I met someone, he's called Jonas"
@@ -314,7 +314,7 @@ class _Sentence:
             self.current = self._identify(match) if match["name"] else None
             self.is_lost = self.current is None
             return
-        owner = subject or current or (self._speaker() if self._is_first(start) else None)
+        owner = subject or current or (self._speaker() if clauses.is_first(self.grammar, self.text, start) else None)
         attribute = self.grammar.relations[match["relation"].lower()].attribute
         if owner is not None and not (owner is current and current.relation and current.relation[1] == attribute):
             self.current, self.is_lost = self._identify_relative(match, match.groupdict(), owner), False
@@ -335,7 +335,9 @@ class _Sentence:
             return False
         if self.grammar.keeps_subject and self.current is not None and not self.current.is_speaker:
             return False
-        return pattern.bare == "clause" or (pattern.bare in ("sentence", "fragment") and self._is_first(start))
+        return pattern.bare == "clause" or (
+            pattern.bare in ("sentence", "fragment") and clauses.is_first(self.grammar, self.text, start)
+        )
 
     def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
@@ -350,7 +352,7 @@ class _Sentence:
 
     def _find_answering(self, start: int) -> Referent | None:
         """Return the one that the answer to a question is about, if it begins there."""
-        if not self._is_first(start) or self._goes_on_in_line():
+        if not clauses.is_first(self.grammar, self.text, start) or self._goes_on_in_line():
             return None
         return self._find_asked() if self._is_about_other(start) else self._speaker()
 
@@ -410,7 +412,10 @@ class _Sentence:
 
     def _is_about_other(self, start: int) -> bool:
         """Return whether a clause without a subject answers what isn't about the speaker."""
-        if not (self.grammar.keeps_subject and self._is_first(start)) or self._goes_on_in_line():
+        if (
+            not (self.grammar.keeps_subject and clauses.is_first(self.grammar, self.text, start))
+            or self._goes_on_in_line()
+        ):
             return False
         question = self._question()
         if question:
@@ -418,32 +423,6 @@ class _Sentence:
         said = self.before[-1] if self.before else None
         is_near = said is not None and said.line.session == self.line.session and said.line.speaker != self.line.speaker
         return said is not None and is_near and self.grammar.about_other.search(said.text) is not None
-
-    def _find_starts(self) -> Iterator[tuple[int, bool]]:
-        """Yield where clauses begin, and whether each may go on with the subject of the one before."""
-        found: dict[int, bool] = {}
-        for match in self.grammar.starts.finditer(self.text):
-            at = _skip_space(self.text, match.end())
-            found[at] = found.get(at, False) or match["joined"] is not None
-            for _ in range(MAX_OPENERS):
-                opener = self.grammar.openers.match(self.text, at)
-                if opener is None:
-                    break
-                at = _skip_space(self.text, opener.end())
-                found.setdefault(at, match["joined"] is not None)
-            if len(found) >= MAX_CLAUSES:
-                break
-        yield from sorted(found.items())
-
-    def _is_first(self, start: int) -> bool:
-        """Return whether nothing but openers precedes a clause."""
-        at = 1
-        for _ in range(MAX_OPENERS):
-            opener = self.grammar.openers.match(self.text, at) if at < start else None
-            if opener is None:
-                break
-            at = _skip_space(self.text, opener.end())
-        return at >= start
 
     def _space_before(self, start: int) -> int:
         return start - 1 if self.text[start - 1].isspace() and not self.grammar.is_unspaced else start
@@ -463,7 +442,7 @@ class _Sentence:
             return self.is_story
         if (
             self.is_blocked
-            or self.grammar.clause_block.search(self.text, 0, frames.find_clause_end(self.text, end)) is not None
+            or self.grammar.clause_block.search(self.text, 0, clauses.find_clause_end(self.text, end)) is not None
         ):
             return True
         if pattern.reported:
@@ -594,12 +573,10 @@ class _Sentence:
 
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> tuple[str | None, bool]:
         """Return the moment that a clause names, and whether it is that of an event."""
-        later = (at for at, _ in self._find_starts() if at >= match.end() and "subject" in self._find_heads(at))
+        later = (
+            at
+            for at, _ in clauses.find_starts(self.grammar, self.text)
+            if at >= match.end() and "subject" in self._find_heads(at)
+        )
         clause = self.text[: next(later, len(self.text))]
         return read_clause_moment(clause, start, match, pattern, self.grammar, self.line.said_at)
-
-
-def _skip_space(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at

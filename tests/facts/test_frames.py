@@ -31,8 +31,3 @@ def test_a_clause_is_about_the_past_if_a_word_for_it_is_before_or_in_it() -> Non
     assert frames.is_past(chinese(), "以前我在小米上班", 2, 3)
     assert frames.is_past(chinese(), "我以前在小米上班", 0, 3)
     assert not frames.is_past(chinese(), "我在小米上班", 0, 1)
-
-
-def test_a_clause_ends_at_a_comma_or_with_the_text() -> None:
-    assert frames.find_clause_end("我在小米上班，很累", 0) == 6
-    assert frames.find_clause_end("很累", 0) == 2
