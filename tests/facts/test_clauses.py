@@ -1,4 +1,4 @@
-"""Where the clauses of a sentence begin and end."""
+"""Tests of finding clauses."""
 
 from __future__ import annotations
 

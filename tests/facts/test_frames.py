@@ -1,4 +1,4 @@
-"""What around a clause changes what it states."""
+"""Tests of finding what frames a clause."""
 
 from __future__ import annotations
 

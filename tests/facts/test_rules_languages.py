@@ -303,7 +303,7 @@ def test_an_answer_about_another_is_not_about_the_one_who_answers() -> None:
     assert read_statements([question, line("贵州人，对海鲜过敏", 2)]) == []
 
 
-def test_an_answer_is_about_the_one_whom_the_question_names() -> None:
+def test_an_answer_is_about_the_one_that_the_question_names() -> None:
     question = Line(2, "s", "assistant", "Bot", "恭喜！弟弟在做什么呢？", SAID_AT)
     found = read_statements([line("我弟要结婚了"), question, line("消防员，今年二十八岁", 3)])
     assert [show(each) for each in found] == ["Nora's brother | occupation | 消防员", "Nora's brother | age | 二十八岁"]
