@@ -283,7 +283,7 @@ def load_grammar(language: str, *, lowercase: bool = False) -> Grammar | None:
 
 
 def find_grammar(language: str, text: str) -> Grammar | None:
-    """Load the grammar for a text, which may be written without capital letters, or None if the language has no patterns."""
+    """Load the grammar for a text, which may have no capital letters; None if the language has no patterns."""
     grammar = load_grammar(language, lowercase=False)
     return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
 
