@@ -63,7 +63,7 @@ def place_facts(facts: Collection[Fact]) -> dict[int, Place]:
     """Return the place of each fact in a list, by its id.
 
     Attributes are in the order in which a value of each was first stored. Of the values of one, those that hold come
-    first, and of these the one that was said last.
+    first, then those whose beginning is known, and of these the one that was said last.
     """
     first_ids: dict[tuple[str, str], int] = {}
     for fact in facts:
@@ -72,7 +72,7 @@ def place_facts(facts: Collection[Fact]) -> dict[int, Place]:
     return {
         fact.id: (
             first_ids[fact.subject, fact.attribute],
-            int(not fact.holds),
+            2 * (not fact.holds) + (fact.since is None),
             -to_micros(fact.said_at),
             -max(fact.seqs, default=0),
             fact.id,
