@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from everthread.errors import BadQuery, EverthreadError, NotFound, StoreUnavaila
 
 PATIENCE_S = 180.0  # for an answer; a server starts in seconds, also on a busy machine
 WAIT_S = 0.2  # before a request is repeated
+NAMES = re.compile(r"'[^']*'|\d+")  # what differs between refusals of one kind
 
 Answer = TypeVar("Answer")
 
@@ -56,7 +58,10 @@ class Calls:
         """Count a call that failed."""
         with self._lock:
             kind = self.refusals if isinstance(error, BadQuery | NotFound) else self.errors
-            kind[f"{name}: {type(error).__name__}: {str(error)[:200]}"] += 1
+            text = str(error)[:200]
+            if kind is self.refusals:
+                text = NAMES.sub("…", text)
+            kind[f"{name}: {type(error).__name__}: {text}"] += 1
 
     def add_blocked(self) -> None:
         """Count a call whose idempotency key counted as in progress."""

@@ -37,6 +37,23 @@ def test_a_line_is_judged_by_its_state_and_how_often_it_is_there(
     journal.close()
 
 
+def test_a_cut_marker_beside_other_bytes_is_no_line(tmp_path: Path) -> None:
+    (tmp_path / "person-1.bank").write_bytes(MARKER.encode() + b" " + MARKER[:-2].encode() + b"WX")
+    journal, verdict = Journal(tmp_path / "journal"), Verdict()
+    journal.add(MARKER, "person-1", "talk", "stored")
+    check_files(verdict, journal, {MARKER}, {"store": tmp_path})
+    assert (verdict.remains, verdict.found_bytes) == ([], 1.0)
+    journal.close()
+
+
+def test_bytes_of_a_reply_that_is_in_no_bank_are_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "person-1.bank").write_bytes(b"zvbcdfghjkmn")
+    journal, verdict = Journal(tmp_path / "journal"), Verdict()
+    check_files(verdict, journal, set(), {"store": tmp_path})
+    assert verdict.remains == ["zvbcdfghjkmn (of a reply that is in no bank) in the store: person-1.bank"]
+    journal.close()
+
+
 def test_bytes_of_a_line_that_is_in_no_bank_are_a_failure(tmp_path: Path) -> None:
     folder = tmp_path / "banks"
     folder.mkdir()
