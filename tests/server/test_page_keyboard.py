@@ -172,6 +172,7 @@ def test_facts_are_read_changed_and_forgotten(page: Page, url: str, keyboard: Ke
     dialog = keyboard.open("No longer true", "Allergy: peanuts and nuts", "ArrowRight")
     keyboard.close(dialog, "No longer true")
     keyboard.press("Enter")
+    expect(dialog).to_be_visible()
     keyboard.choose("No longer true")
     expect(page.get_by_text("1 fact that no longer holds")).to_be_visible()
     assert keyboard.focused
