@@ -19,7 +19,7 @@ from everthread.errors import BadQuery, EverthreadError, NotFound, StoreUnavaila
 
 PATIENCE_S = 180.0  # for an answer; a server starts in seconds, also on a busy machine
 WAIT_S = 0.2  # before a request is repeated
-NAMES = re.compile(r"'[^']*'|\d+")  # what differs between refusals of one kind
+_VARYING = re.compile(r"'[^']*'|\d+")  # names and numbers, in which refusals of one kind differ
 
 Answer = TypeVar("Answer")
 
@@ -57,11 +57,11 @@ class Calls:
     def add_error(self, name: str, error: EverthreadError) -> None:
         """Count a call that failed."""
         with self._lock:
-            kind = self.refusals if isinstance(error, BadQuery | NotFound) else self.errors
-            text = str(error)[:200]
-            if kind is self.refusals:
-                text = NAMES.sub("…", text)
-            kind[f"{name}: {type(error).__name__}: {text}"] += 1
+            text = f"{name}: {type(error).__name__}: {str(error)[:200]}"
+            if isinstance(error, BadQuery | NotFound):
+                self.refusals[_VARYING.sub("…", text)] += 1
+            else:
+                self.errors[text] += 1
 
     def add_blocked(self) -> None:
         """Count a call whose idempotency key counted as in progress."""

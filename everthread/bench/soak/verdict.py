@@ -154,7 +154,7 @@ def check_files(verdict: Verdict, journal: Journal, known: set[str], places: Map
         for marker in sorted(found.keys() - known):
             entry = journal.entries.get(marker)
             if entry is None and not is_of_model(marker):
-                continue  # a text that was cut inside a marker, and other bytes: the journal has all of persons
+                continue  # no line, as the journal has all markers of persons: a cut one before other bytes
             state = entry.state if entry else "of a reply that is in no bank"
             paths = ", ".join(str(path.relative_to(folder)) for path in sorted(found[marker]))
             verdict.remains.append(f"{marker} ({state}) in the {name}: {paths}")
