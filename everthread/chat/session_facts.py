@@ -54,7 +54,7 @@ def list_session_facts(memory: Memory, scribe: FactScribe, session: Session) -> 
         return SessionFacts(memory, scribe.name, session, (), ())
     texts = " ".join(f"{line.speaker} {line.text}" for line in lines).casefold()
     known = [fact for fact in memory.facts() if fact.subject and fact.subject.casefold() in texts]
-    known.sort(key=lambda fact: fact.id)
+    known.sort(key=lambda fact: fact.id)  # the latest MAX_KNOWN of them are described
     listed: Sequence[ListedFact] = ()
     if any(line.role == "user" for line in lines):
         listed = scribe.list_facts(lines, [describe_fact(fact) for fact in known[-MAX_KNOWN:]])

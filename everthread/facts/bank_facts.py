@@ -82,7 +82,7 @@ class BankFacts:
             and attribute in (None, fact.attribute)
             and ((as_of is None and include_ended) or held_at(fact, as_of or now()))
         ]
-        return sort_facts(found)  # so that a server can place each fact of a page by those that are listed
+        return sort_facts(found)  # again, as positions depend on which facts are listed
 
     def get_fact(self, fact_id: int) -> Fact:
         """Return a fact by its id, or by that of one of its statements, whether or not it still holds.

@@ -10,7 +10,7 @@ from everthread.facts.grammar import Grammar
 MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 
-_COMMA = re.compile("[,，]")
+COMMA = re.compile("[,，]")
 
 
 def find_starts(grammar: Grammar, text: str) -> Iterator[tuple[int, bool]]:
@@ -43,7 +43,7 @@ def is_first(grammar: Grammar, text: str, start: int) -> bool:
 
 def find_clause_end(text: str, at: int) -> int:
     """Return where the clause ends that has a place in it."""
-    comma = _COMMA.search(text, at)
+    comma = COMMA.search(text, at)
     return len(text) if comma is None else comma.start()
 
 

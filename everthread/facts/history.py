@@ -26,7 +26,7 @@ from everthread.facts.attributes import DESCRIBED, is_single
 from everthread.facts.types import Fact, Statement
 from everthread.text.analyzer import fold
 
-Place = tuple[int, int, int, int, int]
+Position = tuple[int, int, int, int, int, int]
 
 _MOMENT = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
@@ -54,13 +54,13 @@ def build_facts(
 
 
 def sort_facts(facts: Collection[Fact]) -> list[Fact]:
-    """Sort facts by their places (`place_facts`)."""
-    places = place_facts(facts)
-    return sorted(facts, key=lambda fact: places[fact.id])
+    """Sort facts by their positions (`find_positions`)."""
+    positions = find_positions(facts)
+    return sorted(facts, key=lambda fact: positions[fact.id])
 
 
-def place_facts(facts: Collection[Fact]) -> dict[int, Place]:
-    """Return the place of each fact in a list, by its id.
+def find_positions(facts: Collection[Fact]) -> dict[int, Position]:
+    """Return the position of each fact among those of a list, by its id.
 
     Attributes are in the order in which a value of each was first stored. Of the values of one, those that hold come
     first, then those whose beginning is known, and of these the one that was said last.
@@ -72,7 +72,8 @@ def place_facts(facts: Collection[Fact]) -> dict[int, Place]:
     return {
         fact.id: (
             first_ids[fact.subject, fact.attribute],
-            2 * (not fact.holds) + (fact.since is None),
+            int(not fact.holds),
+            int(fact.since is None),
             -to_micros(fact.said_at),
             -max(fact.seqs, default=0),
             fact.id,

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 
+from everthread.facts.clauses import COMMA
 from everthread.facts.grammar import Grammar, Pattern
 
 WEEK_DAYS = 7
-
-_COMMA = re.compile("[,，]")
 
 
 def read_told_moment(match: re.Match[str], said_at: datetime, grammar: Grammar) -> str | None:
@@ -58,7 +57,7 @@ def read_clause_moment(
     since = () if pattern.ends else tuple(grammar.since)
     expressions = (*since, *(grammar.at if pattern.is_event else ()))
     found = find_moment(expressions, lambda each: each.search(text, match.start()))
-    if found is not None and _COMMA.search(text[match.end() : found.start()].rstrip(" ,，")):
+    if found is not None and COMMA.search(text[match.end() : found.start()].rstrip(" ,，")):
         found = None
     if found is None:
         found = find_moment(expressions, lambda each: each.search(text, 0, start))

@@ -101,8 +101,11 @@ class Names:
         """Return the owner and the attribute of a relative by name."""
         return next((key for key, names in self.relatives.items() if name in names), None)
 
-    def settle(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        """Yield the statements of a line, about those whose names the line gives by their names."""
+    def resolve(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        """Yield the statements of a line, with the names that the line gives.
+
+        A pet without a name is left out if the line names it, and what has ended where the line states both.
+        """
         statements = list(statements)
         ended = {(each.subject, each.attribute, each.value) for each in statements if each.ends}
         pets = {each.value: each.subject for each in statements if each.attribute == "pet"}

@@ -105,7 +105,7 @@ class _Reader:
                 found.setdefault(key, statement)
                 self.names.add(statement)
             self.recent.append(reading)
-        return list(self.names.settle(found.values()))
+        return list(self.names.resolve(found.values()))
 
 
 @dataclass(slots=True)

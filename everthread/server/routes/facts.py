@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from everthread.errors import NotFound
-from everthread.facts.history import place_facts
+from everthread.facts.history import find_positions
 from everthread.facts.types import Entity, Fact, Profile
 from everthread.memory import Memory
 from everthread.server.fact_schemas import (
@@ -49,9 +49,9 @@ def facts(
     limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
     """List what is known, attribute by attribute; of an attribute with several values, what was said last first."""
-    previous = decode_cursor(after, (int,) * 5)
+    previous = decode_cursor(after, (int,) * 6)
     found = memory.facts(subject, attribute, as_of=as_of, known_at=known_at, include_ended=ended)
-    positions = {number: [*place] for number, place in place_facts(found).items()}
+    positions = {number: [*position] for number, position in find_positions(found).items()}
     following = (fact for fact in found if previous is None or positions[fact.id] > previous)
     return build_page(following, limit, lambda fact: positions[fact.id])
 
