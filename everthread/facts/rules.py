@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from everthread.facts import clauses, frames
-from everthread.facts.attributes import POSSESSIVE
+from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Form, Gender, Grammar, Pattern, find_grammar, load_grammar
 from everthread.facts.moments import read_clause_moment
 from everthread.facts.quotations import mask_quotations
@@ -229,7 +229,7 @@ class _Sentence:
                             yield from self._state(pattern, form, match, referent, head.start())
 
     def _read_clauses(self, patterns: Sequence[Pattern]) -> Iterator[Statement]:
-        self.last_subject, ends = self._find_dropped(), set[int]()
+        self.last_subject, ends = self._find_dropped() or self._find_introduced(), set[int]()
         if self.grammar.keeps_subject and not self._goes_on_in_line():
             self.current = self.last_subject
         for start, is_joined in clauses.find_starts(self.grammar, self.text):
@@ -345,10 +345,18 @@ class _Sentence:
             return self._find_answering(start)
         if not self._may_begin(pattern, heads, start):
             return None
-        if pattern.bare != "fragment" or not self._goes_on_in_line():
+        return self._find_spoken_of() if pattern.bare == "fragment" else self._speaker()
+
+    def _find_spoken_of(self) -> Referent | None:
+        """Return the one that a sentence without a subject is about: that of the sentence before in the line."""
+        if not self._goes_on_in_line():
             return self._speaker()
         before = self.before[-1]
         return before.last_subject or (None if before.find_referents() else self._speaker())
+
+    def _find_introduced(self) -> Referent | None:
+        """Return whom a sentence introduces that has no verb: "27, from Leeds"."""
+        return self._find_spoken_of() if self.grammar.introduction.match(self.text) else None
 
     def _find_answering(self, start: int) -> Referent | None:
         """Return the one that the answer to a question is about, if it begins there."""
@@ -491,7 +499,17 @@ class _Sentence:
             return Referent(self.names.spelling.get(name.lower(), name), end=match.end())
         if self.grammar.keeps_subject and not groups.get("possessor_speaker") and groups.get("relation"):
             return self._find_unsaid_owner()
+        if groups.get("relation") and not groups.get("possessor_speaker") and self._goes_on_about_other(groups):
+            return None
         return self._speaker()
+
+    def _goes_on_about_other(self, groups: Mapping[str, str | None]) -> bool:
+        """Return whether a relative without an owner may be that of another: "My friend Joe is 30. Wife's a nurse." """
+        subject = self.before[-1].last_subject if self._goes_on_in_line() else None
+        if subject is None or subject.is_speaker or subject.relation is None or "possessor_speaker" not in groups:
+            return False
+        attribute = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())].attribute
+        return not (attribute in KIN and subject.relation[1] in KIN)
 
     def _find_unsaid_owner(self) -> Referent | None:
         """Return whose relative one is that has no owner: the subject's, or the speaker's if it is no other."""

@@ -39,6 +39,7 @@ class ValueReader:
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
             yield from self._list_relatives(groups["kin"] or "", names, subject)
+            yield from self._list_ages(names, groups.get("ages") or "")
         if (role := groups.get("role")) and not subject.is_speaker and subject.relation is None:
             attribute = self.grammar.relations[" ".join(role.lower().split())].attribute
             yield self.speaker, attribute, subject.name
@@ -77,6 +78,12 @@ class ValueReader:
                 yield owner.name, relation.attribute, name
                 if relation.attribute == "pet":
                     yield name, relation.described_by, relation.noun
+
+    def _list_ages(self, names: str, ages: str) -> Iterator[tuple[str, str, str]]:
+        """Yield the ages that stand in the order of the names: "Theo and Max, 6 and 3"."""
+        named, aged = list(self._split(names, True)), list(self._split(ages, True))
+        if len(named) == len(aged):
+            yield from ((name, "age", age) for name, age in zip(named, aged, strict=True))
 
     def _split(self, text: str, is_list: bool) -> Iterator[str]:
         """Yield the values in the words of a slot, without articles."""
