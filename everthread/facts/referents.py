@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from everthread.facts.attributes import RELATIONS, are_several
+from everthread.facts.attributes import POSSESSIVE, RELATIONS, are_several
 from everthread.facts.grammar import Gender, Relation
 from everthread.facts.history import value_key
 from everthread.facts.types import Statement
@@ -112,6 +112,7 @@ class Names:
         named = {
             (pets[each.subject], each.value.lower()) for each in statements if each.subject in pets
         }  # owner and kind
+        unnamed = self._name_pets(statements, pets)
         for each in statements:
             is_nameless = each.attribute == "pet" and any(
                 owner == each.subject and kind in each.value.lower() and each.value not in self.kinds
@@ -119,4 +120,13 @@ class Names:
             )
             is_over = not each.ends and (each.subject, each.attribute, each.value) in ended  # "my cat Olive died"
             if not (is_nameless or is_over):
-                yield replace(each, subject=self.aliases.get(each.subject, each.subject))
+                yield replace(each, subject=self.aliases.get(each.subject) or unnamed.get(each.subject, each.subject))
+
+    @staticmethod
+    def _name_pets(statements: Iterable[Statement], owners: Mapping[str, str]) -> dict[str, str]:
+        """Return the names that a line gives to its pets, by what each is called without one: "Nora's dog"."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for each in statements:
+            if each.subject in owners and each.attribute in ("kind", "breed"):
+                found[f"{owners[each.subject]}{POSSESSIVE}{each.value}"].add(each.subject)
+        return {called: next(iter(names)) for called, names in found.items() if len(names) == 1}

@@ -272,6 +272,8 @@ class SentenceReader:
             return False
         if self.grammar.keeps_subject and self.current is not None and not self.current.is_speaker:
             return False
+        if self.current is None and self.grammar.about_other.search(self.text, 0, start):
+            return False
         return pattern.bare == "clause" or (
             pattern.bare in ("sentence", "fragment") and clauses.is_first(self.grammar, self.text, start)
         )
