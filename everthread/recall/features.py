@@ -13,6 +13,7 @@ characters (`text.analyzer`): neighbours in a window count only by their heads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from everthread.recall.candidates import LINES_AFTER, LINES_BEFORE, WINDOW_WEIGHTS, Candidates
 from everthread.recall.query_parsing import ParsedQuery
-from everthread.stores.arrays import distinct_small, take_records
+from everthread.stores.arrays import take_records
 from everthread.stores.base import ScoringRows
 from everthread.stores.postings import Records
 from everthread.text.bm25 import idf, saturation
@@ -66,28 +67,32 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
     if not len(row_indexes):
         return {name: np.empty(0, np.float32) for name in SIGNALS}
     lines = take_records(rows.lines, row_indexes)  # (C,)
+    flags = lines["flags"]
     adjacent = _AdjacentRows(rows, row_indexes, candidates.corpus.last_seq)
     echoes = _find_echoes(candidates, adjacent)
-    cosine = np.where(np.isnan(candidates.cosine), UNKNOWN_COSINE, candidates.cosine)
-    without_echoes = np.where(echoes, UNKNOWN_COSINE, cosine)
-    near = cosine[row_indexes] + adjacent.values(without_echoes, -1) + adjacent.values(without_echoes, 1)
-    near_lines = 1 + adjacent.exists(-1) + adjacent.exists(1)
+    cosine = np.where(np.isnan(candidates.cosine), np.float32(UNKNOWN_COSINE), candidates.cosine)
+    without_echoes = _with_missing(np.where(echoes, np.float32(UNKNOWN_COSINE), cosine))
+    of_line = cosine[row_indexes]
+    near = of_line + adjacent.take(without_echoes, -1) + adjacent.take(without_echoes, 1)
+    exists = _with_missing(np.ones(len(cosine), np.float32))
+    near_lines = 1 + adjacent.take(exists, -1) + adjacent.take(exists, 1)
+    sessions = np.searchsorted(rows.sessions[:, 0], lines["session"])  # (C,)
     return {
-        "cosine": cosine[row_indexes],
+        "cosine": of_line,
         "cosine_near": near / near_lines,
-        "cosine_window": (near + adjacent.values(without_echoes, -2)) / (near_lines + adjacent.exists(-2)),
-        "cosine_session": _best_in_session(lines["session"], without_echoes[row_indexes]),
-        **_lexical_signals(candidates, adjacent, echoes),
-        "empty": ((lines["flags"] & UNINFORMATIVE) > 0).astype(np.float32),
-        "asks": ((lines["flags"] & HAS_QUESTION) > 0).astype(np.float32),
+        "cosine_window": (near + adjacent.take(without_echoes, -2)) / (near_lines + adjacent.take(exists, -2)),
+        "cosine_session": _best_in_session(sessions, len(rows.sessions), without_echoes[row_indexes]),
+        **_lexical_signals(candidates, adjacent, echoes, sessions),
+        "empty": _has_flag(flags, UNINFORMATIVE),
+        "asks": _has_flag(flags, HAS_QUESTION),
         "length": np.log1p(lines["length"].astype(np.float32)),
         "speaker": _speaker_signal(candidates, lines["speaker"]),
         "person": _person_signal(candidates, lines["speaker"]),
         "day": _date_signal(parsed.times, lines, whole_month=False),
         "near_day": _near_day_signal(parsed.times, lines),
         "month": _date_signal(parsed.times, lines, whole_month=True),
-        "answers": adjacent.values((rows.lines["flags"] & ENDS_WITH_QUESTION) > 0, -1),
-        "time": ((lines["flags"] & HAS_TIME) > 0).astype(np.float32) * parsed.asks_for_time,
+        "answers": adjacent.take(_with_missing(_has_flag(rows.lines["flags"], ENDS_WITH_QUESTION)), -1),
+        "time": _has_flag(flags, HAS_TIME) if parsed.asks_for_time else np.zeros(len(lines), np.float32),
     }
 
 
@@ -95,42 +100,51 @@ def weighted_sum(signals: Signals, weights: Mapping[str, float]) -> Floats:
     """Return (C,) the weighted sum of the signals that have a weight."""
     names = [name for name in signals if name in weights]
     vector = np.array([weights[name] for name in names], np.float32)
-    return np.asarray(vector @ np.array([signals[name] for name in names]))  # of rows, which are copied faster
+    return np.asarray(vector @ np.array([signals[name] for name in names], np.float64))  # whose rounding hides no order
 
 
 class _AdjacentRows:
     """Reads values of the rows around each candidate, by arithmetic on seq. Rows of other sessions count as missing."""
 
     def __init__(self, rows: ScoringRows, row_indexes: npt.NDArray[np.intp], last_seq: int) -> None:
-        self.index_by_seq = np.full(last_seq + LINES_BEFORE + LINES_AFTER + 2, -1, np.intp)  # -1: no row
-        self.index_by_seq[rows.seq] = np.arange(len(rows.lines))
-        seqs, sessions = rows.seq[row_indexes], np.append(rows.lines["session"], -1)  # the last is of no row
+        missing = len(rows.lines)  # the index of no row
+        self.index_by_seq = np.full(last_seq + LINES_BEFORE + LINES_AFTER + 2, missing, np.intp)
+        self.index_by_seq[rows.seq] = np.arange(missing)
+        seqs, sessions = rows.seq[row_indexes], np.append(rows.lines["session"], np.int32(-1))
         own_sessions = sessions[row_indexes]
-        self._indexes: dict[int, npt.NDArray[np.intp]] = {}  # by distance
-        for step in WINDOW_WEIGHTS:
+        self._indexes = {0: row_indexes}  # by distance
+        for step in WINDOW_WEIGHTS.keys() - {0}:
             indexes = self.index_by_seq[seqs + step]
-            self._indexes[step] = np.where(sessions[indexes] == own_sessions, indexes, -1)
+            self._indexes[step] = np.where(sessions[indexes] == own_sessions, indexes, missing)
 
-    def find(self, step: int) -> npt.NDArray[np.intp]:
-        """Return (C,) the index of the row at this distance; -1 if it is missing."""
-        return self._indexes[step]
-
-    def values(self, of_rows: npt.NDArray[np.generic], step: int) -> Floats:
-        """Return (C,) the value of the row at this distance; 0 if it is missing."""
-        return np.where(self.exists(step), of_rows[self.find(step)], 0).astype(np.float32)
-
-    def exists(self, step: int) -> npt.NDArray[np.bool_]:
-        """Return (C,) whether there is a row at this distance."""
-        return self.find(step) >= 0
+    def take(self, of_rows: Floats, step: int) -> Floats:
+        """Return (..., C) the value of the row at this distance, of (..., R + 1) with that of a missing row."""
+        return np.take(of_rows, self._indexes[step], axis=-1)
 
 
-def _best_in_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
-    """Return (C,) the greatest cosine of a candidate in the same session."""
-    sessions = distinct_small(session)
-    inverse = np.searchsorted(sessions, session)
-    best = np.full(len(sessions), -1, np.float32)
-    np.maximum.at(best, inverse, cosine)
-    return best[inverse]
+def _with_missing(of_rows: npt.NDArray[np.generic]) -> Floats:
+    """Return (R + 1,) the values of the rows, and 0 for a missing row."""
+    values = np.zeros(len(of_rows) + 1, np.float32)
+    values[:-1] = of_rows
+    return values
+
+
+def _has_flag(flags: npt.NDArray[np.int32], flag: int) -> Floats:
+    """Return 1 for lines with the flag, and 0 for the others."""
+    return ((flags & flag) > 0).astype(np.float32)
+
+
+def _best_in_session(sessions: npt.NDArray[np.intp], count: int, cosine: Floats) -> Floats:
+    """Return (C,) the greatest cosine of a candidate in the same session.
+
+    Args:
+        sessions: (C,) the index of each candidate's session.
+        count: the number of sessions.
+        cosine: (C,) the cosines.
+    """
+    best = np.full(count, -1, np.float32)
+    np.maximum.at(best, sessions, cosine)
+    return best[sessions]
 
 
 def _find_echoes(candidates: Candidates, adjacent: _AdjacentRows) -> npt.NDArray[np.bool_]:
@@ -148,13 +162,15 @@ def _find_echoes(candidates: Candidates, adjacent: _AdjacentRows) -> npt.NDArray
     return np.asarray(empty & (shared[:-1] >= lines["length"]))
 
 
-def _lexical_signals(candidates: Candidates, adjacent: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
+def _lexical_signals(
+    candidates: Candidates, adjacent: _AdjacentRows, echoes: npt.NDArray[np.bool_], sessions: npt.NDArray[np.intp]
+) -> Signals:
     """Compute the lexical signals from the postings of the query's terms: for all T terms with records at once."""
-    rows, row_indexes, corpus = candidates.rows, candidates.row_indexes, candidates.corpus
+    rows, corpus = candidates.rows, candidates.corpus
     idfs = {term: idf(posting.df, corpus.lines) for term, posting in candidates.postings.items()}
     mass = sum(idfs.values(), 1e-9)
     by_term = {term: posting.records for term, posting in candidates.postings.items() if len(posting.records)}
-    weights = np.array([idfs[term] for term in by_term], np.float32)[:, None]  # (T, 1)
+    weights = np.array([idfs[term] for term in by_term], np.float32)  # (T,)
     tf, head = _count_in_rows(by_term.values(), adjacent, len(rows.lines))
     by_session = _count_in_sessions(by_term.values(), rows.sessions)
     if by_term and echoes.any():
@@ -162,25 +178,18 @@ def _lexical_signals(candidates: Candidates, adjacent: _AdjacentRows, echoes: np
         by_session -= [np.bincount(echo_sessions, counts, len(rows.sessions)) for counts in tf[:, :-1][:, echoes]]
         head[:, :-1][:, echoes] = 0
     tf_window = _sum_over_window(adjacent, tf, head, WINDOW_WEIGHTS)
-    lengths, head_lengths = _with_zero(rows.lines["length"]), _with_zero(rows.lines["head_length"])
+    lengths, head_lengths = _with_missing(rows.lines["length"]), _with_missing(rows.lines["head_length"])
     length = _sum_over_window(adjacent, lengths, head_lengths, dict.fromkeys(WINDOW_WEIGHTS, 1.0))
     neighbour_length = corpus.mean_per_line(corpus.head_terms)
     mean_length = corpus.mean_per_line(corpus.terms) + (len(WINDOW_WEIGHTS) - 1) * neighbour_length
-    window = (weights * saturation(tf_window, length, mean_length)).sum(axis=0)
     mean_session_length = corpus.terms / max(corpus.sessions, 1)
-    session = (weights * saturation(by_session, rows.sessions[:, 3], mean_session_length)).sum(axis=0)
-    inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][row_indexes])
+    by_session = weights @ saturation(by_session, rows.sessions[:, 3], mean_session_length)
     return {
-        "bm25_window": window / np.sqrt(mass),
-        "bm25_session": session[inverse] / np.sqrt(mass),
-        "share": (weights * (np.take(tf, row_indexes, axis=1) > 0)).sum(axis=0) / mass,
-        "share_window": (weights * (tf_window > 0)).sum(axis=0) / mass,
+        "bm25_window": weights @ saturation(tf_window, length, mean_length) / math.sqrt(mass),
+        "bm25_session": by_session[sessions] / math.sqrt(mass),
+        "share": weights @ (adjacent.take(tf, 0) > 0) / mass,
+        "share_window": weights @ (tf_window > 0) / mass,
     }
-
-
-def _with_zero(of_rows: npt.NDArray[np.generic]) -> Floats:
-    """Return (R + 1,) the values of the rows, and 0 for a missing row."""
-    return np.append(of_rows, 0).astype(np.float32)
 
 
 def _sum_over_window(
@@ -195,8 +204,7 @@ def _sum_over_window(
         weights: by distance.
     """
     parts = (
-        np.float32(factor) * np.take(of_neighbour if step else of_line, adjacent.find(step), axis=-1)
-        for step, factor in weights.items()
+        np.float32(factor) * adjacent.take(of_neighbour if step else of_line, step) for step, factor in weights.items()
     )
     return reduce(np.add, parts)
 

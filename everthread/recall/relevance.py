@@ -52,6 +52,7 @@ EVIDENCE_NAMES = (
 )
 DATE_SIGNALS = ("day", "near_day", "month")
 SATURATED_LINES = 500  # a bank of this size holds something similar to any question
+MAX_LOGIT = 50.0  # from which on a probability is 0 or 1, and its exponential can't overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class LogisticModel:
 
     def predict(self, evidence: Mapping[str, float]) -> float:
         """Return the probability that this evidence gives."""
-        return float(_logistic(self.bias + sum(self.weights[name] * evidence[name] for name in self.weights)))
+        logit = self.bias + sum(weight * evidence[name] for name, weight in self.weights.items())
+        return 1 / (1 + math.exp(min(-logit, MAX_LOGIT)))
 
 
 def collect_evidence(
@@ -80,19 +82,20 @@ def collect_evidence(
     Returns:
         A value for each of `EVIDENCE_NAMES`.
     """
-    informative = signals["empty"] == 0
-    cosine = float(signals["cosine"][informative].max(initial=0.0))
-    best_score = float(scores[informative].max()) if informative.any() else 0.0
+    informative = np.flatnonzero(signals["empty"] == 0)
+    cosines, shares = signals["cosine"][informative], signals["share_window"][informative]
+    cosine = float(cosines.max(initial=0.0))
+    best_score = float(scores[informative].max()) if len(informative) else 0.0
     small_bank = 1 - math.log(min(max(candidates.corpus.lines, 1), SATURATED_LINES)) / math.log(SATURATED_LINES)
     return {
-        "match": float((signals["cosine"] * signals["share_window"])[informative].max(initial=0.0)),
+        "match": float((cosines * shares).max(initial=0.0)),
         "cosine": cosine,
         "best_score": best_score,
         "unknown_name": float(mentions_unknown_name(candidates)),
         "small_bank": small_bank,
         "small_bank_cosine": small_bank * cosine,
         "small_bank_score": small_bank * best_score,
-        "uncovered": _idf_mass(candidates) * (1 - float(signals["share_window"][informative].max(initial=0.0))),
+        "uncovered": _idf_mass(candidates) * (1 - float(shares.max(initial=0.0))),
         "unmatched": unmatched * (1 - small_bank),
         "query_length": math.log1p(len(candidates.parsed.terms)),
     }
@@ -138,7 +141,7 @@ def estimate_relevance(hit_model: LogisticModel, scores: Floats, query_relevance
         (C,) the products of both probabilities.
     """
     hit_logits = hit_model.bias + hit_model.weights["score_share"] * log_softmax(scores)
-    return np.asarray(query_relevance * _logistic(hit_logits), np.float32)
+    return np.asarray(query_relevance / (1 + np.exp(np.minimum(-hit_logits, MAX_LOGIT))), np.float32)
 
 
 def log_softmax(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
@@ -147,7 +150,3 @@ def log_softmax(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         return scores
     shifted = scores - scores.max()
     return np.asarray(shifted - np.log(np.exp(shifted).sum()))
-
-
-def _logistic(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    return np.asarray(1 / (1 + np.exp(-np.clip(x, -50, 50))))

@@ -45,9 +45,7 @@ class Fact(IntEnum):
 def find_request(text: str) -> Request:
     """Return what a short English query requests."""
     folded = normalize(text)
-    if len(terms(text)) > MAX_TERMS:
-        return Request.NONE
-    if _REQUESTS.search(folded) is None or _PAST.search(folded) is not None:
+    if _REQUESTS.search(folded) is None or _PAST.search(folded) is not None or len(terms(text)) > MAX_TERMS:
         return Request.NONE
     return Request.ADVICE if _FOOD.search(folded) is None else Request.FOOD
 

@@ -17,6 +17,7 @@ from everthread.recall.rerank.base import Reranker
 from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
 from everthread.recipes.base import FACTS_MEANING, MAX_NEIGHBOURS, Recipe
 from everthread.recipes.options import option
+from everthread.stores.arrays import find_greatest
 from everthread.text.analyzer import UNSPACED_LANGUAGES
 from everthread.text.gloss import is_glossed
 from everthread.text.lexicon import ENGLISH
@@ -274,7 +275,7 @@ class Default(Recipe):
 
     def choose_profile(self, candidates: Candidates, multilingual: bool) -> ScoringProfile:
         """Choose the profile by whether the embedder reads the question, and whether a bot is among the speakers."""
-        has_cosines = not np.isnan(candidates.cosine).all()
+        has_cosines = candidates.parsed.language == ENGLISH or not np.isnan(candidates.cosine).all()
         if candidates.parsed.language != ENGLISH and not (multilingual and has_cosines):
             if has_cosines and is_glossed(candidates.parsed.text):
                 return self.glosses
@@ -315,7 +316,7 @@ class Default(Recipe):
                 sessions = candidates.rows.lines["session"][candidates.row_indexes]
                 scores = penalize_repeats(scores, sessions, profile.session_penalty)
             hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
-        best = np.argsort(-scores, kind="stable")[:k]
+        best = find_greatest(scores, k)
         of_best = zip(*(values[best].tolist() for values in signals.values()), strict=True)  # a row of signals each
         rows = zip(
             candidates.seqs[best].tolist(), scores[best].tolist(), hit_relevances[best].tolist(), of_best, strict=True

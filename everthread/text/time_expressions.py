@@ -76,7 +76,7 @@ def find_absolute_times(folded: str) -> tuple[tuple[Time, ...], str]:
         The times, and the question without them.
     """
     months = _MONTH_RULES if _SURE_MONTH.search(folded) else _SURE_MONTH_RULES
-    for rules in (_DAY_RULES, months, _YEAR_RULES):
+    for rules in (_DAY_RULES, months, _YEAR_RULES) if _DIGIT.search(folded) else (months,):
         times, rest = _apply_rules(folded, rules)
         if times:
             return times, rest
@@ -224,6 +224,7 @@ _DAY_RULES = (
     ),
     _rule(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?", lambda m, _: Date(int(m[2]), _int(m[1]), _int(m[3]))),
 )
+_DIGIT = re.compile(r"\d")  # only months are named without
 _OF_YEAR = r"\b(?:,?\s+(?:of\s+)?(\d{4})\b)?"
 _MONTH_RULES = (_rule(rf"\b{MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[2]))),)
 # "May" and "march" are verbs more often than months; they are months after such a word, or before a year.

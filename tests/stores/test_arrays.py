@@ -9,6 +9,7 @@ from everthread.stores.arrays import (
     ArrayPatch,
     append_rows,
     distinct_small,
+    find_greatest,
     find_positions,
     is_member,
     max_by_id,
@@ -106,3 +107,9 @@ def test_the_greatest_value_of_each_id_is_found_and_missing_ids_yield_nan() -> N
     found = max_by_id(np.array([2, 4, 9]), np.array([2, 2, 5, 9]), np.array([0.1, 0.3, 0.9, -0.5], np.float32))
     assert found[[0, 2]].tolist() == pytest.approx([0.3, -0.5])
     assert np.isnan(found[1])
+
+
+@given(st.lists(st.integers(-3, 3)), st.integers(1, 12))
+def test_the_greatest_values_are_those_of_a_stable_sort(values: list[int], k: int) -> None:
+    scores = np.array(values, np.float32)
+    assert find_greatest(scores, k).tolist() == np.argsort(-scores, kind="stable")[:k].tolist()
