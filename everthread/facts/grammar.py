@@ -275,14 +275,17 @@ def load_grammar(language: str, *, lowercase: bool = False) -> Grammar | None:
             place of others.
     """
     path = FOLDER / f"{language}.toml"
-    if not path.is_file():
-        return None
+    return _Builder(_read_table(path), lowercase).build() if path.is_file() else None
+
+
+def _read_table(path: Path) -> Mapping[str, Any]:
+    """Read the file of a language, with the forms that follow from what it says of characters and of orders."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     if "variants" in table:
         table = add_variants(table, dict(table["variants"].split()))
     if "orders" in table:
         table = derive_orders(table)
-    return _Builder(table, lowercase).build()
+    return table
 
 
 def find_grammar(language: str, text: str) -> Grammar | None:

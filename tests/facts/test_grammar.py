@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from re import _parser  # type: ignore[attr-defined]
+
 import pytest
 
 from everthread.facts.attributes import ATTRIBUTES, RELATIONS
-from everthread.facts.grammar import FOLDER, Grammar, load_grammar
+from everthread.facts.grammar import FOLDER, Grammar, _Builder, _read_table, load_grammar
 
 LANGUAGES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 GROUPS = {
@@ -14,6 +17,7 @@ GROUPS = {
     *("possessor_speaker", "possessor_pronoun", "possessor_name"),
     *("kin", "role", "names", "names_too", "ages", "favourite", "favourite_kind", "count"),
 }
+MOST = 9_999  # characters, of an expression without a limit
 
 
 def load(language: str, lowercase: bool) -> Grammar:
@@ -23,13 +27,49 @@ def load(language: str, lowercase: bool) -> Grammar:
     return grammar
 
 
+class Outline(_Builder):
+    """Builds the forms of a grammar, with a short expression of the same groups and width in place of each macro.
+
+    A form is valid if its macros are and if its outline is. Each macro is compiled once, while the forms have thousands
+    of characters each.
+    """
+
+    def _macro(self, name: str) -> str:
+        if name not in self.expanded:
+            macro = super()._macro(name)
+            groups = "".join(f"(?P<{group}>)" for group in re.compile(macro).groupindex)
+            low, high = _parser.parse(macro).getwidth()
+            self.expanded[name] = f"(?:{groups}.{{{low},{min(high, MOST)}}})"
+        return self.expanded[name]
+
+
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_form_is_a_valid_expression_with_known_groups(language: str, lowercase: bool) -> None:
-    for pattern in load(language, lowercase).patterns:
-        for form in pattern.forms:
-            unknown = {name for name in form.regex.groupindex if name.removesuffix("_too") not in ATTRIBUTES | GROUPS}
-            assert unknown == set()
+    forms = [form for pattern in load(language, lowercase).patterns for form in pattern.forms]
+    table = _read_table(FOLDER / f"{language}.toml")
+    outlines = [form for pattern in Outline(table, lowercase).build().patterns for form in pattern.forms]
+    assert [(form.head, form.lists) for form in outlines] == [(form.head, form.lists) for form in forms]
+    for form in outlines:
+        unknown = {name for name in form.regex.groupindex if name.removesuffix("_too") not in ATTRIBUTES | GROUPS}
+        assert unknown == set()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_short_forms_have_the_groups_and_the_least_width_of_their_outlines(language: str) -> None:
+    outlines = Outline(_read_table(FOLDER / f"{language}.toml"), False).build().patterns
+    pairs = [
+        (form, outline)
+        for pattern, outlined in zip(load(language, False).patterns, outlines, strict=True)
+        for form, outline in zip(pattern.forms, outlined.forms, strict=True)
+    ]
+    for form, outline in sorted(pairs, key=lambda pair: len(pair[0].source))[:30]:
+        assert set(form.regex.groupindex) == set(outline.regex.groupindex)
+        assert min_width(form.regex) == min_width(outline.regex)
+
+
+def min_width(regex: re.Pattern[str]) -> int:
+    return int(_parser.parse(regex.pattern, regex.flags).getwidth()[0])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
