@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from everthread.common.fast_imports import without_collection
+
 INTERRUPTED = 130  # the exit status of a program that SIGINT ended, by shell convention
 
 
@@ -15,11 +17,13 @@ def main() -> None:
     """Load the command line and run it. A hook loads only what it needs, because a prompt waits for it."""
     try:
         if sys.argv[1:2] == ["hook"]:
-            from everthread.cli.hook import hook
+            with without_collection():
+                from everthread.cli.hook import hook
 
             hook(sys.argv[2:], prog_name="everthread hook")
         else:
-            from everthread.cli.main import main as command
+            with without_collection():
+                from everthread.cli.main import main as command
 
             command()
     except KeyboardInterrupt:

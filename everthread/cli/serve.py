@@ -14,9 +14,10 @@ from pathlib import Path
 import click
 
 from everthread import config, factory
+from everthread.common.fast_imports import without_collection
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.server import app, logs, runner, tracing
+from everthread.server import logs, runner, tracing
 from everthread.server.data_location import find_location
 from everthread.server.keys import KeyStore
 from everthread.server.people.accounts import AccountStore
@@ -105,7 +106,9 @@ def serve(
             on_listening = partial(_announce, greeting, url, opens)
             logs.install(level)
             if workers == 1:
-                runner.run(lambda: app.create_app(services, settings, closes=True), listener, on_listening=on_listening)
+                with without_collection():
+                    from everthread.server.app import create_app
+                runner.run(lambda: create_app(services, settings, closes=True), listener, on_listening=on_listening)
                 return
         # Each worker opens its own services.
         runner.run(app_factory, listener, workers=workers, on_listening=on_listening)

@@ -22,13 +22,13 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import uvicorn
-from fastapi import FastAPI
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from everthread import config, factory
+from everthread.common.fast_imports import without_collection
 from everthread.errors import ConfigError
-from everthread.server import app, logs, tracing
+from everthread.server import logs, tracing
 from everthread.server.http_protocol import ConnectionLimits, ProtocolFactory
 from everthread.server.metrics import MULTIPROC_DIR_VARIABLE
 from everthread.server.models.connection import find_setting
@@ -80,8 +80,11 @@ class AppFactory:
     scribe: str | None = None  # its model
     tokens: str | None = None  # how they are counted
 
-    def __call__(self) -> FastAPI:
-        """Build the app of one process."""
+    def __call__(self) -> ASGIApp:
+        """Build the app of one process. Its modules are imported only there, because a supervisor needs none."""
+        with without_collection():
+            from everthread.server import app
+
         logs.install(self.log_level)
         tracing.install()
         sys.setswitchinterval(SWITCH_INTERVAL_S)

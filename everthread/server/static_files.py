@@ -1,4 +1,4 @@
-"""The page's files: read and compressed once, when the server starts, and served from memory.
+"""The page's files: read once, when the server starts, compressed once, and served from memory.
 
 Files are looked up by name in a table, so no path of a request reaches the file system. `StaticFiles` of the framework
 would need a worker thread for every request, compress each response again, ignore `gzip;q=0`, and derive ETags from
@@ -11,6 +11,7 @@ import gzip
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -52,19 +53,25 @@ LEFT_OUT = {
 COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StaticFile:
     """A response body with its content type, its ETag (a hash of the body), and its gzip form if it has one.
 
     Attributes:
+        is_compressible: whether it has a gzip form.
         vary: names of the request headers on which the body depends.
     """
 
     content_type: str
     body: bytes
     etag: str
-    gzipped: bytes | None
+    is_compressible: bool
     vary: str = "Accept-Encoding"
+
+    @cached_property
+    def gzipped(self) -> bytes | None:
+        """The gzip form. It is compressed by the first request for it, because a server would start later otherwise."""
+        return gzip.compress(self.body, mtime=0) if self.is_compressible else None
 
     @classmethod
     def read(cls, path: Path, *, whole: bool) -> StaticFile:
@@ -77,8 +84,7 @@ class StaticFile:
     @classmethod
     def from_bytes(cls, content_type: str, body: bytes, *, compress: bool) -> StaticFile:
         """Build a file of this content. compress: whether it has a gzip form as well."""
-        gzipped = gzip.compress(body, mtime=0) if compress else None
-        return cls(content_type, body, f'"{sha256(body).hexdigest()[:32]}"', gzipped)
+        return cls(content_type, body, f'"{sha256(body).hexdigest()[:32]}"', compress)
 
     @classmethod
     def localized(cls, content_type: str, text: str) -> StaticFile:
@@ -91,7 +97,7 @@ class StaticFile:
 
         `no-cache` lets browsers store it, but they must revalidate it each time.
         """
-        gzipped = self.gzipped if self.gzipped is not None and accepts_gzip(request) else None
+        gzipped = self.gzipped if accepts_gzip(request) else None
         etag = f'{self.etag[:-1]}-gzip"' if gzipped is not None else self.etag
         headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": self.vary}
         known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
