@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, POSSESSIVE
+from everthread.facts.attributes import ATTRIBUTES, ENDABLE, FAVOURITE, POSSESSIVE
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.referents import Names, Referent
 
@@ -43,6 +43,8 @@ class ValueReader:
         if (role := groups.get("role")) and not subject.is_speaker and subject.relation is None:
             attribute = self.grammar.relations[" ".join(role.lower().split())].attribute
             yield self.speaker, attribute, subject.name
+        if known := groups.get("known"):
+            yield from self._replace_known(subject.name, known, groups.get("instead"))
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, self._favourite(groups["favourite_kind"]), value
@@ -78,6 +80,12 @@ class ValueReader:
                 yield owner.name, relation.attribute, name
                 if relation.attribute == "pet":
                     yield name, relation.described_by, relation.noun
+
+    def _replace_known(self, subject: str, known: str, instead: str | None) -> Iterator[tuple[str, str, str]]:
+        """Yield the attributes of which the subject is known to have a value, each with it or with the one instead."""
+        for attribute in sorted(ENDABLE):
+            if self.names.holds(subject, attribute, known):
+                yield subject, attribute, instead or known
 
     def _list_ages(self, names: str, ages: str) -> Iterator[tuple[str, str, str]]:
         """Yield the ages that stand in the order of the names: "Theo and Max, 6 and 3"."""

@@ -15,7 +15,7 @@ GROUPS = {
     "named",
     *("speaker", "relation", "relation_name", "relation_small", "name", "pronoun", "relative", "other", "acquaintance"),
     *("possessor_speaker", "possessor_pronoun", "possessor_name"),
-    *("kin", "role", "names", "names_too", "ages", "favourite", "favourite_kind", "count"),
+    *("kin", "role", "names", "names_too", "ages", "known", "instead", "favourite", "favourite_kind", "count"),
 }
 MOST = 9_999  # characters, of an expression without a limit
 
