@@ -335,7 +335,7 @@ class Talking(RuleBasedStateMachine):
 
 
 Talking.TestCase.settings = settings(
-    max_examples=15,
+    max_examples=10,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+from effort import examples
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -234,5 +235,5 @@ class FactMachine(RuleBasedStateMachine):
 
 def test_facts_equal_those_of_a_simple_model_after_any_steps(any_store: Store) -> None:
     machine = type("Machine", (FactMachine,), {"store": any_store})
-    quick = settings(stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+    quick = settings(examples(50), stateful_step_count=30, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(machine, settings=quick)

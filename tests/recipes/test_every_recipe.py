@@ -36,6 +36,7 @@ ODD = (
     "What did we talk about yesterday?",
     'note: "Biscuit" OR 1=1; -- %s {0} \N{NO-BREAK SPACE}',
 )
+LONG = 1_000  # characters of a query that takes longest, and that a recipe is only asked in a bank of its own
 QUESTIONS = ("What did the vet say about Biscuit?", "Where did Olga move?", "When does Mara start at the library?")
 
 # Queries, and the numbers of the lines of the twenty that each excludes.
@@ -60,7 +61,7 @@ EXCLUDING: Mapping[str, tuple[Mapping[str, Any], set[int]]] = {
     ),
 }
 
-every_recipe = pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY)
+every_recipe = pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY, scope="module")
 
 
 class Faltering(ExtractiveScribe):
@@ -113,9 +114,9 @@ def opened(folder: Path, recipe: Recipe, embedder: HashEmbedder | Moody | None =
     return Memory.open("mara", store=folder, embedder=embedder or HashEmbedder(512), recipe=recipe)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def banks(folders: dict[str, Path], recipe: Recipe) -> Iterator[dict[str, Memory]]:
-    """Yield the banks of all recipes, opened with this one."""
+    """Yield the banks of all recipes, opened with this one. Tests only read them."""
     found = {name: opened(folder, recipe) for name, folder in folders.items()}
     yield found
     for memory in found.values():
@@ -144,10 +145,12 @@ def runs(text: str, words: int = 4) -> Iterator[str]:
 
 
 @every_recipe
-@pytest.mark.parametrize("options", [options for options, _ in EXCLUDING.values()], ids=EXCLUDING)
-def test_an_empty_bank_finds_nothing_for_any_query(recipe: Recipe, options: Mapping[str, Any], tmp_path: Path) -> None:
+def test_an_empty_bank_finds_nothing_for_any_query(recipe: Recipe, tmp_path: Path) -> None:
+    everything: Mapping[str, Any] = {}
+    asked_for = [(query, everything) for query in (*ODD, *QUESTIONS)]
+    asked_for += [(query, options) for options, _ in EXCLUDING.values() for query in QUESTIONS]
     with opened(tmp_path, recipe) as memory:
-        for query in (*ODD, *QUESTIONS):
+        for query, options in asked_for:
             assert memory.recall(query, 5, **options) == []
             context = memory.context(query, 100, session="s", gate=False, **options)
             assert (context.text, context.tokens, context.sources) == ("", 0, ())
@@ -157,8 +160,8 @@ def test_an_empty_bank_finds_nothing_for_any_query(recipe: Recipe, options: Mapp
 
 @every_recipe
 def test_no_query_raises_an_unexpected_error(recipe: Recipe, banks: dict[str, Memory]) -> None:
-    for memory in banks.values():
-        for query in ODD:
+    for name, memory in banks.items():
+        for query in (query for query in ODD if len(query) < LONG or EVERY[name] is recipe):
             hits = memory.recall(query, 5)
             assert len(hits) <= 5
             for gated in (True, False):
@@ -185,8 +188,8 @@ def test_excluded_lines_are_not_found_in_banks_of_any_recipe(
     recipe: Recipe, what: str, banks: dict[str, Memory]
 ) -> None:
     options, excluded = EXCLUDING[what]
-    for memory in banks.values():
-        for query in QUESTIONS:
+    for place, (name, memory) in enumerate(banks.items()):
+        for query in QUESTIONS if EVERY[name] is recipe else (QUESTIONS[place % len(QUESTIONS)],):
             hits = memory.recall(query, 20, **options)
             context = memory.context(query, 300, gate=False, **options)
             assert quoted(standing(hits, context), excluded) == []

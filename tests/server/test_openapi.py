@@ -69,7 +69,7 @@ def test_a_wrong_method_is_answered_with_all_allowed_ones(api: TestClient) -> No
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 FEW = settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
