@@ -1,7 +1,7 @@
 """Reads what lines state about people and things by rules. Pure; it knows no language (`grammar`).
 
 A line is read sentence by sentence (`sentence_reader`). The names that lines give, and the sentences before one, say
-whom a pronoun or an unsaid subject means.
+who is meant by a pronoun or an unsaid subject.
 """
 
 from __future__ import annotations

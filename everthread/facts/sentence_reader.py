@@ -294,7 +294,7 @@ class SentenceReader:
         return before.last_subject or (None if before.find_referents() else self._speaker())
 
     def _find_introduced(self) -> Referent | None:
-        """Return whom a sentence introduces that has no verb: "27, from Leeds"."""
+        """Return the one that a sentence without a verb introduces: "27, from Leeds"."""
         return self._find_spoken_of() if self.grammar.introduction.match(self.text) else None
 
     def _find_answering(self, start: int) -> Referent | None:

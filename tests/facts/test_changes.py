@@ -1,0 +1,75 @@
+"""Tests of how people say that something changed: what is known ends, or another takes its place."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from everthread.facts.rules import read_statements
+from everthread.types import Line
+
+ENDED = {
+    ("I work at Tesco", "no more Tesco for me"): "employer | Tesco",
+    ("I work at Tesco", "I quit!!"): "employer | ",
+    ("I work at Tesco", "last day at Tesco was Friday"): "employer | Tesco",
+    ("I play football", "had to stop playing football, knees"): "plays | football",
+    ("I have a piano", "gave the piano to my niece"): "owns | piano",
+    ("I have a car", "wrote the car off on Friday"): "owns | car",
+    ("I take metformin", "the doctor stopped my metformin"): "takes | metformin",
+    ("I'm on sertraline", "not on sertraline any more"): "takes | sertraline",
+    ("my dog Rex is old", "we had to let Rex go"): "pet | Rex",
+    ("my husband Tom is lovely", "my divorce from Tom came through"): "partner | Tom",
+    ("my flatmate is called Jo", "I live alone now"): "flatmate | ",
+}
+
+REPLACED = {
+    ("I live in Leeds", "so we've swapped Leeds for Bath"): "home | Bath",
+    ("I live in Leeds", "we ended up in Hull in the end, moved in last week"): "home | Hull",
+    ("I live in Leeds", "We're in Derby as of Saturday"): "home | Derby",
+    ("I play the guitar", "swapped guitar for drums"): "plays | drums",
+    ("I work as a waiter", "I switched from waiter to barista"): "occupation | barista",
+    ("my boss is Karen", "new boss, Steve"): "boss | Steve",
+    ("my flatmate Jo is messy", "Jo's gone, Sam moved in"): "flatmate | Sam",
+}
+
+UNCHANGED = [
+    ("I work at Tesco", "no more Tesco sandwiches for me"),
+    ("I work at Tesco", "I quit smoking"),
+    ("I live in Leeds", "we ended up in Paris for the weekend"),
+    ("I live in Leeds", "I'm in Bath for good food"),
+    ("I have a piano", "gave the piano to be tuned"),
+    ("I have a van", "the van is dead slow"),
+    ("I play the guitar", "should I give up the guitar?"),
+    ("I play tennis", "swapped tennis shoes for trainers"),
+    ("I take sertraline", "I don't take sertraline with coffee"),
+    ("my boyfriend Tom is lovely", "I left Tom in the car"),
+    ("I'm 29", "it's my 30th birthday next month"),
+]
+
+
+def read_later(first: str, later: str) -> set[str]:
+    """Read what the second of two lines states, with "-" before what has ended."""
+    said_at = datetime(2025, 3, 3, 12, tzinfo=UTC)
+    lines = [Line(n, "s", "user", "Nora", text, said_at, key=str(n)) for n, text in enumerate((first, later), 1)]
+    statements = [each for each in read_statements(lines) if each.seqs == (2,)]
+    return {f"{'-' if each.ends else ''}{each.attribute} | {each.value}" for each in statements}
+
+
+@pytest.mark.parametrize(("lines", "ended"), ENDED.items())
+def test_what_is_known_ends(lines: tuple[str, str], ended: str) -> None:
+    assert f"-{ended}" in read_later(*lines)
+
+
+@pytest.mark.parametrize(("lines", "new"), REPLACED.items())
+def test_another_value_takes_the_place_of_what_is_known(lines: tuple[str, str], new: str) -> None:
+    assert new in read_later(*lines)
+
+
+@pytest.mark.parametrize("lines", UNCHANGED)
+def test_what_only_sounds_like_a_change_states_nothing(lines: tuple[str, str]) -> None:
+    assert read_later(*lines) == set()
+
+
+def test_nothing_ends_that_was_never_stated() -> None:
+    assert read_later("hello there", "no more Tesco for me") == set()
