@@ -4,13 +4,15 @@ import gc
 import os
 import sys
 from collections.abc import Generator, Iterator, Mapping, Set
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hardship import llm
 from hypothesis import HealthCheck, settings
-from needs import module_needs, needs_of
+from needs import TESTS, module_needs, needs_of
 
 from everthread import Memory
 from everthread.factory import open_store
@@ -46,6 +48,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out the modules that unit tests can't import, for want of Postgres' driver, for example."""
     unit = config.getoption("markexpr") == "unit" and collection_path.match("test_*.py")
     return True if unit and module_needs(collection_path) else None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Import the test modules before they are collected, in each worker another share of them first.
+
+    Where they were never imported, pytest has to rewrite their assertions. Workers that collect them in the same order
+    at the same time would each rewrite all of them.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.getoption("markexpr") == "unit":
+        return
+    files = sorted(TESTS.rglob("test_*.py"))
+    first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    settings_of_folders = sorted(TESTS.rglob("conftest.py"))  # one turns off Haystack's telemetry
+    for file in (*settings_of_folders, *files[first:], *files[:first]):
+        with suppress(Exception):  # reported when it is collected
+            import_module(".".join(file.relative_to(TESTS).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)
