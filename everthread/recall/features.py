@@ -226,7 +226,8 @@ def _count_in_sessions(postings: Collection[Records], sessions: npt.NDArray[np.i
     counts = np.empty((len(postings), len(sessions)), np.float32)
     for records, counts_of_term in zip(postings, counts, strict=True):
         seqs = records["seq"].astype(np.int64)
-        sums = np.append(0, np.cumsum(records["tf"], dtype=np.int64))
+        sums = np.zeros(len(records) + 1, np.int64)
+        np.cumsum(records["tf"], out=sums[1:])
         counts_of_term[:] = sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)]
     return counts
 

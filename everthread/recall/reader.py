@@ -38,6 +38,7 @@ log = logging.getLogger("everthread")
 
 Result = TypeVar("Result")
 
+UNREAD: tuple[int, str, bytes | None] = 0, "", None  # in place of a line that is gone
 UNEMBEDDED_WARNING = (
     "a bank has no vectors of %s: lines are found by keyword only; run reindex with a recipe that embeds lines, "
     "or open the bank with its old embedder"
@@ -258,23 +259,24 @@ class BankReader:
             with_texts = statements.choose_lines(parsed, signals, best, on_diets)
         question = token_match.weigh_tokens(candidates) if needs_codes else None
         with_codes = statements.NO_INDEXES if question is None else best
-        read = self._read_best(candidates.seqs[union(with_texts, with_codes)], question)
+        needed = best if with_texts is with_codes else union(with_texts, with_codes)
+        read = self._read_best(candidates.seqs[needed], question)
         if needs_texts:
-            texts = [read.get(seq, ("", None))[0] for seq in candidates.seqs[with_texts].tolist()]
+            texts = [read.get(seq, UNREAD)[1] for seq in candidates.seqs[with_texts].tolist()]
             signals = signals | statements.compute_signals(parsed, signals, with_texts, texts)
         if not needs_codes:
             return signals, token_match.UNKNOWN_UNMATCHED
-        codes = [read.get(seq, ("", None))[1] for seq in candidates.seqs[with_codes].tolist()]
+        codes = [read.get(seq, UNREAD)[2] for seq in candidates.seqs[with_codes].tolist()]
         words = token_match.compare_words(signals, question, with_codes, codes)
         return signals | {token_match.SIGNAL: words.match}, words.unmatched
 
-    def _read_best(self, seqs: Seqs, question: WeightedTokens | None) -> dict[int, tuple[str, bytes | None]]:
-        """Read the texts of lines, and the codes that can be compared with a question's tokens, by number."""
+    def _read_best(self, seqs: Seqs, question: WeightedTokens | None) -> dict[int, tuple[int, str, bytes | None]]:
+        """Read by number the numbers and texts of lines, and the codes that a question's tokens are compared with."""
         if not len(seqs):
             return {}
         scheme = "" if question is None else question.scheme
         rows = self._source.texts_with_codes(self.bank, self.encoder.name, scheme, seqs)
-        return {seq: (text, codes) for seq, text, codes in rows}
+        return {row[0]: row for row in rows}
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +16,7 @@ B = 0.75  # how much a long text is discounted; the usual value
 
 def idf(df: int, lines: int) -> float:
     """Return the weight of a term that occurs in `df` of all lines; never negative."""
-    return float(np.log1p((max(lines, df) + PRIOR_LINES - df + 0.5) / (df + 0.5)))
+    return math.log1p((max(lines, df) + PRIOR_LINES - df + 0.5) / (df + 0.5))
 
 
 def saturation(tf: npt.NDArray[np.number], length: npt.ArrayLike = 1.0, mean: float = 1.0) -> Floats:
