@@ -23,7 +23,7 @@ A question comes in (recall, context); a function calls those that are indented 
             recall.candidates       find_candidates                  finds lines with similar meaning or words
             recall.features         compute_signals                  computes the signals of each candidate
           recall.reader             BankReader.measure_best          reads the best lines, and compares their words
-          recall.features           weighted_sum                     combines them into a score
+          recall.features           weighted_sums                    combines them into scores
           recall.relevance          collect_evidence                 collects evidence that the bank can answer
           recall.relevance          estimate_relevance               turns scores into probabilities
           recall.passages           build_hits                       reads the best lines and their neighbours

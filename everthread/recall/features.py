@@ -98,9 +98,15 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
 
 def weighted_sum(signals: Signals, weights: Mapping[str, float]) -> Floats:
     """Return (C,) the weighted sum of the signals that have a weight."""
-    names = [name for name in signals if name in weights]
-    vector = np.array([weights[name] for name in names], np.float32)
-    return np.asarray(vector @ np.array([signals[name] for name in names], np.float64))  # whose rounding hides no order
+    return np.asarray(weighted_sums(signals, weights)[0])
+
+
+def weighted_sums(signals: Signals, *weightings: Mapping[str, float]) -> Floats:
+    """Return (W, C) for each of W weightings the weighted sum of the signals that have a weight."""
+    names = [name for name in signals if any(name in weights for weights in weightings)]
+    matrix = np.array([[weights.get(name, 0.0) for name in names] for weights in weightings], np.float32)  # (W, S)
+    # In double precision, whose rounding does not change the order of two lines.
+    return np.asarray(matrix @ np.array([signals[name] for name in names], np.float64))
 
 
 class _AdjacentRows:

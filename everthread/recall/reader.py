@@ -259,7 +259,7 @@ class BankReader:
             with_texts = statements.choose_lines(parsed, signals, best, on_diets)
         question = token_match.weigh_tokens(candidates) if needs_codes else None
         with_codes = statements.NO_INDEXES if question is None else best
-        needed = best if with_texts is with_codes else union(with_texts, with_codes)
+        needed = with_codes if with_texts is with_codes else union(with_texts, with_codes)
         read = self._read_best(candidates.seqs[needed], question)
         if needs_texts:
             texts = [read.get(seq, UNREAD)[1] for seq in candidates.seqs[with_texts].tolist()]

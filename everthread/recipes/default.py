@@ -300,9 +300,8 @@ class Default(Recipe):
         else:
             weights = profile.weigh(candidates.parsed)
             signals, unmatched = reader.measure_best(candidates, signals, weights)
-            scores = features.weighted_sum(signals, weights)
             weights_for_evidence = relevance.evidence_weights(candidates.parsed, profile.weights, profile.order_only)
-            evidence_scores = features.weighted_sum(signals, weights_for_evidence)
+            scores, evidence_scores = features.weighted_sums(signals, weights, weights_for_evidence)
             query_relevance = (
                 0.0
                 if candidates.parsed.is_small_talk
