@@ -53,8 +53,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Import the test modules before they are collected, in each worker another share of them first.
 
-    Where they were never imported, pytest has to rewrite their assertions. Workers that collect them in the same order
-    at the same time would each rewrite all of them.
+    Without their bytecode, as in CI, pytest rewrites their assertions, which takes longer than all else. Workers that
+    collect them in the same order at the same time would each rewrite all of them.
     """
     worker = getattr(session.config, "workerinput", None)
     if worker is None or session.config.getoption("markexpr") == "unit":
