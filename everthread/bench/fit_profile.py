@@ -58,7 +58,7 @@ FRIEND_SIGNALS = (
     "experience",
     "token_match",
 )
-MESSAGE_SIGNALS = (  # those that have other weights for a long message
+_WEIGHED_ANEW = (  # those that have other weights for a long message than for a question
     "cosine",
     "cosine_near",
     "cosine_window",
@@ -73,7 +73,9 @@ MESSAGE_SIGNALS = (  # those that have other weights for a long message
     "experience",
     "token_match",
 )
-ASSISTANT_SIGNALS = (*MESSAGE_SIGNALS, "day", "near_day", "month", "time")
+ASSISTANT_SIGNALS = (*_WEIGHED_ANEW, "day", "near_day", "month", "time")
+# What a message goes on with was said lately, and first in its session; for a question neither counts.
+MESSAGE_SIGNALS = (*_WEIGHED_ANEW, "opening", "age")
 MESSAGE = "message "  # before the name of a signal: what it weighs more for a message
 # For an embedder that can't read the question. Without "length": fitted on long talk it is positive, and in small banks
 # the longest line came first if none shares a word with the question.

@@ -51,9 +51,13 @@ SIGNALS = (
     "month",  # 1 if said in a month that the query names, in that of a named day, or within a longer named span
     "answers",  # 1 if the line before it in the session ends in a question
     "time",  # 1 if the query asks for a time and the line contains one
+    "opening",  # 1 for the first line of a session, 1/2 for the second, 1/3 …: what it is about is said first
+    "age",  # log1p of how many times AGE_LINES lines were said since, of MAX_AGE_LINES at most
 )
 NEAR_DAYS = 2  # people speak of an event a day or two later, or announce it before
 MICROS_PER_DAY = 86_400_000_000
+AGE_LINES = 50
+MAX_AGE_LINES = 1500  # as many as the longest conversation that the weights were fitted on
 UNKNOWN_COSINE = 0.2  # of a line without a vector: about the mean cosine of a question to any line
 
 
@@ -93,6 +97,8 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
         "month": _date_signal(parsed.times, lines, whole_month=True),
         "answers": adjacent.take(_with_missing(_has_flag(rows.lines["flags"], ENDS_WITH_QUESTION)), -1),
         "time": _has_flag(flags, HAS_TIME) if parsed.asks_for_time else np.zeros(len(lines), np.float32),
+        "opening": np.float32(1) / (1 + lines["seq"] - rows.sessions[sessions, 1]),
+        "age": np.log1p(np.minimum(candidates.corpus.last_seq - lines["seq"], MAX_AGE_LINES) / np.float32(AGE_LINES)),
     }
 
 

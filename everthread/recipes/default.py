@@ -36,7 +36,8 @@ class ScoringProfile:
         order_only: signals that order the lines, but are no evidence that any of them is relevant.
         session_penalty: for broad questions, what the second line of a session loses (`diversity.penalize_repeats`).
         message_weights: how much more each signal weighs for a long message than for a short question; between the two
-            in proportion (`ParsedQuery.message_share`). As evidence, it weighs the same in both.
+            in proportion (`ParsedQuery.message_share`). As evidence, it weighs the same in both. Signals that are only
+            here have no weight for a question.
     """
 
     weights: Mapping[str, float]
@@ -52,7 +53,8 @@ class ScoringProfile:
         share = parsed.message_share
         if not share or not self.message_weights:
             return self.weights
-        return {name: weight + share * self.message_weights.get(name, 0.0) for name, weight in self.weights.items()}
+        weights = {**dict.fromkeys(self.message_weights, 0.0), **self.weights}
+        return {name: weight + share * self.message_weights.get(name, 0.0) for name, weight in weights.items()}
 
 
 # The weight of lines that only ask or are small talk, set by hand: of 614 in the datasets, two answer a question. By

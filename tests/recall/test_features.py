@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
@@ -65,7 +65,8 @@ class Naive:
 
     lines: Sequence[Line]
     sessions: int  # including those whose lines are all retracted
-    last_session: int
+    first_seqs: Mapping[str, int]  # by session
+    last_seq: int
     query: ParsedQuery
 
     def signals(self, line: Line) -> dict[str, float]:
@@ -91,7 +92,8 @@ class Naive:
             "answers": float(previous is not None and line_flags(previous.text) & ENDS_WITH_QUESTION > 0),
             "time": float(self.query.asks_for_time and line_flags(line.text) & HAS_TIME > 0),
             "empty": float(line_flags(line.text) & UNINFORMATIVE > 0),
-            "age": -math.log(1 + self.last_session - int(line.session[1:])),
+            "opening": 1 / (1 + line.seq - self.first_seqs[line.session]),
+            "age": math.log(1 + (self.last_seq - line.seq) / 50),
             "first_person": self.speaks_as(line, Person.FIRST) * self.speaker(line),
             "experience": float(self.query.asks_what_happened and self.speaks_as(line, Person.EXPERIENCE)),
         }
@@ -214,14 +216,13 @@ def test_every_signal_matches_its_definition(
             memory.forget(seq=seq)
         for seq in (retracted - forgotten) & set(range(1, len(lines) + 1)):
             memory.retract(seq)
-        numbers = {int(line.session[1:]) for line in memory.lines(include_retracted=True)}
+        first_seqs = {line.session: line.seq for line in reversed(list(memory.lines(include_retracted=True)))}
         query = f"{asked} {date}"
         found, signals = memory.reader.measure_candidates(Query(query))
         got, _ = memory.reader.measure_best(found, signals, statements.SIGNALS)
         corpus = memory.store.corpus_stats("bank")
-        naive = Naive(
-            list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)
-        )
+        parsed = parse_query(query, corpus.names, BEGUN)
+        naive = Naive(list(memory.lines()), len(first_seqs), first_seqs, corpus.last_seq, parsed)
         assert [line.seq for line in naive.lines] == found.seqs.tolist()
         expected = [naive.signals(line) | {"standing": 0.0} for line in naive.lines]  # nothing is requested
         for name, values in got.items():
@@ -311,6 +312,22 @@ def test_a_line_said_up_to_two_days_from_the_day_asked_about_is_near_it(
     with open_filled(tmp_path, lines) as memory:
         signals = memory.reader.measure_candidates(Query(f"Where did I fly the kite {when}?", as_of=asked_at))[1]
         assert signals["near_day"].tolist() == near
+
+
+def test_the_first_line_of_a_session_opens_it_and_each_line_is_as_old_as_the_lines_after_it(tmp_path: Path) -> None:
+    lines = [*(NewLine("I flew a kite.", session="s0") for _ in range(3)), NewLine("It broke.", session="s1")]
+    with open_filled(tmp_path, lines) as memory:
+        signals = measured(memory, "kite")[1]
+        assert signals["opening"] == pytest.approx([1, 1 / 2, 1 / 3, 1])
+        assert signals["age"] == pytest.approx([math.log(1 + since / features.AGE_LINES) for since in (3, 2, 1, 0)])
+
+
+def test_a_line_is_as_old_as_the_oldest_that_the_weights_know_at_most(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I flew a kite.", "It broke."]) as memory:
+        found, _ = memory.reader.measure_candidates(Query("kite"))
+        years = replace(found, corpus=replace(found.corpus, last_seq=100_000))
+        oldest = math.log(1 + features.MAX_AGE_LINES / features.AGE_LINES)
+        assert features.compute_signals(found.parsed, years)["age"] == pytest.approx([oldest, oldest])
 
 
 def test_a_date_that_can_be_read_in_two_ways_finds_the_lines_of_both(tmp_path: Path) -> None:

@@ -57,20 +57,22 @@ def test_meaning_and_words_both_raise_a_score(profile: ScoringProfile) -> None:
 
 
 def test_a_question_and_a_long_message_are_weighed_differently_and_what_is_between_in_proportion() -> None:
-    profile = replace(Default().assistant, weights={"cosine": 2.0, "day": 1.0}, message_weights={"cosine": 3.0})
+    profile = replace(
+        Default().assistant, weights={"cosine": 2.0, "day": 1.0}, message_weights={"cosine": 3.0, "age": -1.0}
+    )
 
     def weigh(words: int) -> Mapping[str, float]:
         text = " ".join(f"thing{number}" for number in range(words))
         return profile.weigh(parse_query(text, (), datetime(2024, 5, 1, tzinfo=UTC)))
 
     assert weigh(1) == weigh(QUESTION_TERMS) == {"cosine": 2.0, "day": 1.0}
-    assert weigh(MESSAGE_TERMS) == weigh(2 * MESSAGE_TERMS) == {"cosine": 5.0, "day": 1.0}
+    assert weigh(MESSAGE_TERMS) == weigh(2 * MESSAGE_TERMS) == {"cosine": 5.0, "day": 1.0, "age": -1.0}
     between = [weigh(words)["cosine"] for words in range(QUESTION_TERMS, MESSAGE_TERMS + 1)]
     assert between == sorted(set(between))
 
 
 def test_only_with_an_assistant_are_messages_weighed_differently() -> None:
-    assert set(Default().assistant.message_weights) <= set(Default().assistant.weights)
+    assert set(Default().assistant.message_weights) <= {*SIGNALS, *statements.SIGNALS, "token_match"}
     assert [bool(profile.message_weights) for profile in PROFILES.values()] == [False, True, False, False, False]
 
 

@@ -8,7 +8,7 @@ const COSINE_TOLERANCE = 0.005;
 const TIME_QUESTION_RELEVANCE = 0.9; // of every line that answers a question about nothing but a time
 
 const SIGNALS = new Set(
-  `score relevance cosine cosine_near cosine_session length bm25_window bm25_session share share_window empty
+  `score relevance cosine cosine_near cosine_window cosine_session opening age length bm25_window bm25_session share share_window empty
    asks speaker person day near_day month answers time first_person experience token_match standing distance confidence keywords
    recency_importance`.split(/\s+/),
 ); // that have a name in words
