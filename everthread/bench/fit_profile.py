@@ -74,7 +74,7 @@ _WEIGHED_ANEW = (  # those that have other weights for a long message than for a
     "token_match",
 )
 ASSISTANT_SIGNALS = (*_WEIGHED_ANEW, "day", "near_day", "month", "time")
-# What a message goes on with was said lately, and first in its session; for a question neither counts.
+# A message often goes on with something said lately, or at the beginning of a session. For a question neither matters.
 MESSAGE_SIGNALS = (*_WEIGHED_ANEW, "opening", "age")
 MESSAGE = "message "  # before the name of a signal: what it weighs more for a message
 # For an embedder that can't read the question. Without "length": fitted on long talk it is positive, and in small banks

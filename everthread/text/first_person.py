@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from functools import lru_cache
 from string import ascii_lowercase
 
 from everthread.text.word_lists import alternation, load_word_lists
 
 MAX_CHARS = 1000  # characters of a text that are read: a statement usually begins its text
-CACHED_TEXTS = 4096  # whose person is remembered: questions to a bank compare many of the same lines
 
 _EN = load_word_lists(__file__)["en"]
 _ADVERB = rf"(?:{alternation(_EN['adverbs'])}|[a-z]*ly)"
@@ -32,12 +30,7 @@ class Person(IntEnum):
 
 def find_person(text: str) -> Person:
     """Return whether a text is in the first person, and whether it describes what happened to that person."""
-    return _find_person(text[:MAX_CHARS])
-
-
-@lru_cache(CACHED_TEXTS)
-def _find_person(beginning: str) -> Person:
-    words = f" {beginning.lower()} ".encode(errors="replace").translate(_LETTERS_ONLY)
+    words = f" {text[:MAX_CHARS].lower()} ".encode(errors="replace").translate(_LETTERS_ONLY)
     if _PRONOUN.search(words) is None:
         return Person.NONE
     return Person.FIRST if _EXPERIENCE.search(words) is None else Person.EXPERIENCE
