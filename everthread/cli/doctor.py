@@ -63,12 +63,14 @@ def examine(store: str | None, embedder: Embedder | str | None, banks: Sequence[
     yield _check_server()
     yield _check_extras()
     opened = store or config.load().store
-    yield Finding("store", True, dsn.redact_password(opened))
+    place = _check_store(opened)
+    yield place
     yield from _measure_folder(Path(opened))
     yield _check_recipe()
     yield from _check_embedder(embedder)
-    yield _check_language_model(store)
-    yield from _check_banks(store, banks)
+    if place.ok:  # otherwise both would repeat what is wrong with it
+        yield _check_language_model(store)
+        yield from _check_banks(store, banks)
 
 
 def repair(store: str | None, embedder: Embedder | str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
@@ -124,6 +126,17 @@ def _is_installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
+
+
+def _check_store(store: str) -> Finding:
+    """Open the place of the banks. A folder that is missing is no fault: the first bank makes it."""
+    try:
+        factory.open_store(store, create=False).close()
+    except NotFound:
+        pass
+    except EverthreadError as error:
+        return Finding("store", False, str(error))
+    return Finding("store", True, dsn.redact_password(store))
 
 
 def _measure_folder(folder: Path) -> Iterator[Finding]:
