@@ -408,6 +408,18 @@ def test_a_bank_that_was_deleted_elsewhere_is_created_again(tab: Page, url: str)
     say_and_wait(tab, "Hello again.")
 
 
+def test_a_receipt_names_the_backups_that_still_hold_what_was_forgotten(page: Page, url: str) -> None:
+    visit(page, url, "receipts")
+    proof = {"seqs": [[1, 1]], "lines": 1, "scope": "line", "bank": "abc", "forgotten_at": "2026-05-06T10:00:00Z"}
+    show = "async proof => { (await import('/static/dialogs.js')).showReceipt(proof) }"
+    for backups in ([], ["monday", "tuesday"]):
+        page.evaluate(show, proof | {"backups": backups})
+        receipt = page.get_by_role("dialog", name="Forgotten")
+        expect(receipt.get_by_text("Still in backups")).to_have_count(len(backups) // 2)
+        expect(receipt.get_by_text("monday, tuesday")).to_have_count(len(backups) // 2)
+        receipt.get_by_role("button", name="Done").click()
+
+
 def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, url: str, tmp_path: Path) -> None:
     add_past_lines(url, "whole", "The first of all lines.", "The second of all lines.")
     visit(page, url, "whole")
