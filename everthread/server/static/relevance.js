@@ -1,17 +1,11 @@
 // The figures behind a memory. What its percentage measures depends on the recipe; a hit's signals show which it is.
 
 import { h } from "./dom.js";
-import { formatNumber, parts, t } from "./words.js";
+import { formatNumber, hasText, parts, t } from "./words.js";
 
 const NEUTRAL_COSINE = 0.2; // about the mean of unrelated texts; also stands for an unknown cosine
 const COSINE_TOLERANCE = 0.005;
 const TIME_QUESTION_RELEVANCE = 0.9; // of every line that answers a question about nothing but a time
-
-const SIGNALS = new Set(
-  `score relevance cosine cosine_near cosine_window cosine_session opening age length bm25_window bm25_session share share_window empty
-   asks speaker person day near_day month answers time first_person experience token_match standing distance confidence keywords
-   recency_importance`.split(/\s+/),
-); // that have a name in words
 
 /** The figures behind a hit, folded. */
 export function relevanceDetails(hit) {
@@ -76,7 +70,7 @@ function signalTable({ score, relevance, signals }) {
       "tbody",
       {},
       rows.map(([name, value]) =>
-        h("tr", { title: name }, h("th", { scope: "row" }, SIGNALS.has(name) ? t(`signal.${name}`) : name), h("td", {}, value)),
+        h("tr", { title: name }, h("th", { scope: "row" }, hasText(`signal.${name}`) ? t(`signal.${name}`) : name), h("td", {}, value)),
       ),
     ),
   );
