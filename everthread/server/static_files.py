@@ -69,9 +69,9 @@ class StaticFile:
     vary: str = "Accept-Encoding"
 
     @cached_property
-    def gzipped(self) -> bytes | None:
-        """The gzip form. It is compressed by the first request for it, because a server would start later otherwise."""
-        return gzip.compress(self.body, mtime=0) if self.is_compressible else None
+    def gzipped(self) -> bytes:
+        """The gzip form. The first response with it compresses it, because a server would start later otherwise."""
+        return gzip.compress(self.body, mtime=0)
 
     @classmethod
     def read(cls, path: Path, *, whole: bool) -> StaticFile:
@@ -97,15 +97,15 @@ class StaticFile:
 
         `no-cache` lets browsers store it, but they must revalidate it each time.
         """
-        gzipped = self.gzipped if accepts_gzip(request) else None
-        etag = f'{self.etag[:-1]}-gzip"' if gzipped is not None else self.etag
+        is_gzipped = self.is_compressible and accepts_gzip(request)
+        etag = f'{self.etag[:-1]}-gzip"' if is_gzipped else self.etag
         headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": self.vary}
         known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
         if etag in known or "*" in known:
             return Response(status_code=304, headers=headers)
-        if gzipped is not None:
+        if is_gzipped:
             headers["Content-Encoding"] = "gzip"
-        return Response(self.body if gzipped is None else gzipped, headers=headers, media_type=self.content_type)
+        return Response(self.gzipped if is_gzipped else self.body, headers=headers, media_type=self.content_type)
 
 
 def accepts_gzip(request: Request) -> bool:

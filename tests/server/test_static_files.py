@@ -64,6 +64,14 @@ def test_a_file_that_the_client_has_is_not_sent_again(page: TestClient) -> None:
         assert page.get("/", headers={**headers, "If-None-Match": '"other"'}).status_code == 200
 
 
+def test_a_file_that_the_client_has_is_not_compressed(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    etag = page.get("/", headers={"Accept-Encoding": "identity"}).headers["etag"]
+    monkeypatch.delattr(gzip, "compress")
+    known = f'{etag[:-1]}-gzip"'
+    again = page.get("/", headers={"Accept-Encoding": "gzip", "If-None-Match": known})
+    assert (again.status_code, again.headers["etag"]) == (304, known)
+
+
 @pytest.mark.parametrize(
     "name",
     [
