@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from everthread.common.fast_imports import without_collection
+from everthread.common.fast_imports import without_garbage_collection
 
 INTERRUPTED = 130  # the exit status of a program that SIGINT ended, by shell convention
 
@@ -17,12 +17,12 @@ def main() -> None:
     """Load the command line and run it. A hook loads only what it needs, because a prompt waits for it."""
     try:
         if sys.argv[1:2] == ["hook"]:
-            with without_collection():
+            with without_garbage_collection():
                 from everthread.cli.hook import hook
 
             hook(sys.argv[2:], prog_name="everthread hook")
         else:
-            with without_collection():
+            with without_garbage_collection():
                 from everthread.cli.main import main as command
 
             command()

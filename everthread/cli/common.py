@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 import click
 
 from everthread.cli.sanitize import escape_control_chars
-from everthread.common.fast_imports import without_collection
+from everthread.common.fast_imports import without_garbage_collection
 from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.stores.conditions import parse_condition_text
@@ -79,7 +79,7 @@ class Group(click.Group):
             return super().get_command(ctx, name)
         try:
             function = f"{name}_" if iskeyword(name) else name
-            with without_collection():
+            with without_garbage_collection():
                 return getattr(import_module(LAZY_COMMANDS[name]), function)  # type: ignore[no-any-return]
         except ModuleNotFoundError as error:
             return missing_extra_command(name, error)

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from everthread import config, factory
-from everthread.common.fast_imports import without_collection
+from everthread.common.fast_imports import without_garbage_collection
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server import logs, runner, tracing
@@ -106,7 +106,7 @@ def serve(
             on_listening = partial(_announce, greeting, url, opens)
             logs.install(level)
             if workers == 1:
-                with without_collection():
+                with without_garbage_collection():
                     from everthread.server.app import create_app
                 runner.run(lambda: create_app(services, settings, closes=True), listener, on_listening=on_listening)
                 return

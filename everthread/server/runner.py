@@ -26,7 +26,7 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from everthread import config, factory
-from everthread.common.fast_imports import without_collection
+from everthread.common.fast_imports import without_garbage_collection
 from everthread.errors import ConfigError
 from everthread.server import logs, tracing
 from everthread.server.http_protocol import ConnectionLimits, ProtocolFactory
@@ -81,8 +81,8 @@ class AppFactory:
     tokens: str | None = None  # how they are counted
 
     def __call__(self) -> ASGIApp:
-        """Build the app of one process. Its modules are imported only there, because a supervisor needs none."""
-        with without_collection():
+        """Build the app of one process. The routes are imported only there, because a supervisor answers no request."""
+        with without_garbage_collection():
             from everthread.server import app
 
         logs.install(self.log_level)
