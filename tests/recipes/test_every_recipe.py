@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -114,13 +116,33 @@ def opened(folder: Path, recipe: Recipe, embedder: HashEmbedder | Moody | None =
     return Memory.open("mara", store=folder, embedder=embedder or HashEmbedder(512), recipe=recipe)
 
 
+@contextmanager
+def copies(folders: Mapping[str, Path], target: Path, recipe: Recipe) -> Iterator[dict[str, Memory]]:
+    """Copy the banks to a folder, and open the copies with a recipe."""
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(opened(shutil.copytree(folder, target / name), recipe))
+            for name, folder in folders.items()
+        }
+
+
 @pytest.fixture(scope="module")
-def banks(folders: dict[str, Path], recipe: Recipe) -> Iterator[dict[str, Memory]]:
-    """Yield the banks of all recipes, opened with this one. Tests only read them."""
-    found = {name: opened(folder, recipe) for name, folder in folders.items()}
-    yield found
-    for memory in found.values():
-        memory.close()
+def banks(
+    folders: dict[str, Path], recipe: Recipe, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Memory]]:
+    """Yield banks of all recipes, opened with this one, which may write its units to them when it is first asked.
+
+    Tests write nothing: they name no session for a context, because its buffer would be stored.
+    """
+    with copies(folders, tmp_path_factory.mktemp("copied"), recipe) as found:
+        yield found
+
+
+@pytest.fixture
+def own_banks(folders: dict[str, Path], recipe: Recipe, tmp_path: Path) -> Iterator[dict[str, Memory]]:
+    """Yield such banks for one test, which may write to them."""
+    with copies(folders, tmp_path, recipe) as found:
+        yield found
 
 
 def standing(hits: Sequence[Hit], context: Context) -> list[str]:
@@ -159,8 +181,8 @@ def test_an_empty_bank_finds_nothing_for_any_query(recipe: Recipe, tmp_path: Pat
 
 
 @every_recipe
-def test_no_query_raises_an_unexpected_error(recipe: Recipe, banks: dict[str, Memory]) -> None:
-    for name, memory in banks.items():
+def test_no_query_raises_an_unexpected_error(recipe: Recipe, own_banks: dict[str, Memory]) -> None:
+    for name, memory in own_banks.items():
         for query in (query for query in ODD if len(query) < LONG or EVERY[name] is recipe):
             hits = memory.recall(query, 5)
             assert len(hits) <= 5
@@ -188,6 +210,7 @@ def test_excluded_lines_are_not_found_in_banks_of_any_recipe(
     recipe: Recipe, what: str, banks: dict[str, Memory]
 ) -> None:
     options, excluded = EXCLUDING[what]
+    # In another recipe's bank, one question is enough: every query is tried with each of the questions in some bank.
     for place, (name, memory) in enumerate(banks.items()):
         for query in QUESTIONS if EVERY[name] is recipe else (QUESTIONS[place % len(QUESTIONS)],):
             hits = memory.recall(query, 20, **options)
