@@ -20,8 +20,6 @@ from everthread.stores.base import Store
 from everthread.stores.sqlite import bank_file
 from everthread.testing import HashEmbedder
 
-gc.disable()  # until all tests are collected: it takes a fifth of the time, and nothing of what is imported is garbage
-
 # How fast the machine is decides no test.
 settings.register_profile("thorough", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("suite", settings.get_profile("thorough"), max_examples=50)
@@ -50,21 +48,40 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if unit and module_needs(collection_path) else None
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Import the test modules before they are collected, in each worker another share of them first.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect the tests without garbage collection, and exempt what they import from later collections.
+
+    Garbage collection would take a fifth of the time, and imports make hardly any garbage. Later, some tests call
+    `gc.collect`.
+    """
+    gc.disable()
+    try:
+        _import_test_modules(session.config)
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _import_test_modules(config: pytest.Config) -> None:
+    """Import all test modules, in each worker another share of them first, if all of them will be collected.
 
     Without their bytecode, as in CI, pytest rewrites their assertions, which takes longer than all else. Workers that
     collect them in the same order at the same time would each rewrite all of them.
     """
-    worker = getattr(session.config, "workerinput", None)
-    if worker is None or session.config.getoption("markexpr") == "unit":
+    worker = getattr(config, "workerinput", None)
+    collects_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.getoption("markexpr") != "unit"
+    if worker is None or not collects_all:
         return
     files = sorted(TESTS.rglob("test_*.py"))
     first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
     settings_of_folders = sorted(TESTS.rglob("conftest.py"))  # one turns off Haystack's telemetry
     for file in (*settings_of_folders, *files[first:], *files[:first]):
-        with suppress(Exception):  # reported when it is collected
-            import_module(".".join(file.relative_to(TESTS).with_suffix("").parts))
+        # In a folder that is not a package, pytest imports them by other names.
+        if file.parent == TESTS or (file.parent / "__init__.py").exists():
+            with suppress(Exception):  # it is imported again, and reported, when it is collected
+                import_module(".".join(file.relative_to(TESTS).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -88,12 +105,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if config.getoption("markexpr") != "unit":
         citus = "" if CLUSTER else "; Citus not tested, because EVERTHREAD_TEST_CITUS names no cluster"
         terminalreporter.write_line(f"stores: sqlite, {', '.join(DATABASES)}{citus}")
-
-
-def pytest_collection_finish() -> None:
-    """Exempt what collecting made from garbage collection, which some tests ask for."""
-    gc.freeze()
-    gc.enable()
 
 
 def _refuse_processes(
