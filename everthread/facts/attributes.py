@@ -55,8 +55,11 @@ DESCRIBED = frozenset(  # values in which a thing may be named in more words or 
     ("likes", "dislikes", "allergy", "plays", "hobby", "owns", "health", "takes", "pet")
 )
 ENDABLE = frozenset(  # what people give up, lose, leave or swap, whatever it is
-    ("home", "employer", "occupation", "school", "field", "diet", "pet", "health", "takes", "member", "hobby", "plays")
-) | {"owns", "flatmate"}
+    (
+        *("home", "employer", "occupation", "school", "field", "diet", "pet", "health", "takes", "member"),
+        *("hobby", "plays", "owns", "flatmate"),
+    )
+)
 POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
 PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
 STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant"))

@@ -1,6 +1,6 @@
 """Loads what the rules know of a language: `patterns/LANGUAGE.toml`, whose templates become regular expressions.
 
-The engine (`rules`) knows no language. In a template
+The readers of lines (`rules`) and of sentences (`sentence_reader`) know no language. In a template
 
 - `{name}` is the macro of that name: a regular expression, or a list of them of which any one matches;
 - `{attribute:name}` is a slot: what the macro matches is a value of the attribute;
