@@ -14,6 +14,8 @@ ENDED = {
     ("I work at Tesco", "I quit!!"): "employer | ",
     ("I work at Tesco", "last day at Tesco was Friday"): "employer | Tesco",
     ("I play football", "had to stop playing football, knees"): "plays | football",
+    ("I play football", "I quit football last year"): "plays | football",
+    ("I take metformin", "I don't take my metformin any more"): "takes | metformin",
     ("I have a piano", "gave the piano to my niece"): "owns | piano",
     ("I have a car", "wrote the car off on Friday"): "owns | car",
     ("I take metformin", "the doctor stopped my metformin"): "takes | metformin",
@@ -45,6 +47,16 @@ UNCHANGED = [
     ("I take sertraline", "I don't take sertraline with coffee"),
     ("my boyfriend Tom is lovely", "I left Tom in the car"),
     ("I'm 29", "it's my 30th birthday next month"),
+    ("I'm 29", "today is my 30th birthday party planning"),
+    ("I play the piano", "I don't fear the piano any more"),
+    ("I have a piano", "I don't clean the piano any more"),
+    ("I live in Leeds", "I don't get lost in Leeds any more"),
+    ("I take sertraline", "I don't forget my sertraline any more"),
+    ("I play football", "I gave up football tickets"),
+    ("I play football", "I stopped playing football for a minute"),
+    ("I play football", "I finished with football for today"),
+    ("my flatmate Jo is messy", "Jo's gone, back on Sunday"),
+    ("my boyfriend Tom is lovely", "Tom is my ex's lawyer"),
 ]
 
 
