@@ -10,6 +10,7 @@ import platform
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -131,7 +132,8 @@ def _is_installed(package: str) -> bool:
 def _check_store(store: str) -> Finding:
     """Open the place of the banks. A folder that is missing is no fault: the first bank makes it."""
     try:
-        factory.open_store(store, create=False).close()
+        with closing(factory.open_store(store, create=False)) as opened:
+            opened.banks()  # a database is reached by the first call
     except NotFound:
         pass
     except EverthreadError as error:

@@ -77,6 +77,11 @@ class Candidates:
     diet_seqs: Seqs = field(default_factory=lambda: NO_SEQS)
     tokens: QuestionTokens | None = None
 
+    @property
+    def last_seq(self) -> int:
+        """The number of the newest line that may be recalled."""
+        return self.corpus.last_seq if self.allowed is None else int(self.allowed.max(initial=0))
+
 
 def find_candidates(
     store: Store,

@@ -51,8 +51,8 @@ SIGNALS = (
     "month",  # 1 if said in a month that the query names, in that of a named day, or within a longer named span
     "answers",  # 1 if the line before it in the session ends in a question
     "time",  # 1 if the query asks for a time and the line contains one
-    "opening",  # 1 for the first line of a session, 1/2 for the second, 1/3 …: what it is about is said first
-    "age",  # log1p of how many times AGE_LINES lines were said since, of MAX_AGE_LINES at most
+    "opening",  # 1 / (1 + the lines of the bank since the session began): what it is about is said first
+    "age",  # log1p of the lines of the bank since then, MAX_AGE_LINES at most, divided by AGE_LINES
 )
 NEAR_DAYS = 2  # people speak of an event a day or two later, or announce it before
 MICROS_PER_DAY = 86_400_000_000
@@ -97,8 +97,8 @@ def compute_signals(parsed: ParsedQuery, candidates: Candidates) -> Signals:
         "month": _date_signal(parsed.times, lines, whole_month=True),
         "answers": adjacent.take(_with_missing(_has_flag(rows.lines["flags"], ENDS_WITH_QUESTION)), -1),
         "time": _has_flag(flags, HAS_TIME) if parsed.asks_for_time else np.zeros(len(lines), np.float32),
-        "opening": np.float32(1) / (1 + lines["seq"] - rows.sessions[sessions, 1]),
-        "age": np.log1p(np.minimum(candidates.corpus.last_seq - lines["seq"], MAX_AGE_LINES) / np.float32(AGE_LINES)),
+        "opening": (1 / (1 + lines["seq"] - rows.sessions[sessions, 1])).astype(np.float32),
+        "age": _age_signal(candidates.last_seq - lines["seq"]),
     }
 
 
@@ -107,7 +107,7 @@ def weighted_sum(signals: Signals, weights: Mapping[str, float]) -> Floats:
     return np.asarray(weighted_sums(signals, weights)[0])
 
 
-def weighted_sums(signals: Signals, *weightings: Mapping[str, float]) -> Floats:
+def weighted_sums(signals: Signals, *weightings: Mapping[str, float]) -> npt.NDArray[np.float64]:
     """Return (W, C) for each of W weightings the weighted sum of the signals that have a weight."""
     names = [name for name in signals if any(name in weights for weights in weightings)]
     matrix = np.array([[weights.get(name, 0.0) for name in names] for weights in weightings], np.float32)  # (W, S)
@@ -260,6 +260,10 @@ def _person_signal(candidates: Candidates, speaker_numbers: npt.NDArray[np.int32
 def _is_one_of(numbers: npt.NDArray[np.int32], few: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Return (C,) whether each number is one of a few; faster than `np.isin`, which sorts them."""
     return reduce(np.logical_or, (numbers == number for number in few), np.zeros(len(numbers), bool))
+
+
+def _age_signal(lines_since: npt.NDArray[np.int64]) -> Floats:
+    return np.log1p((np.minimum(lines_since, MAX_AGE_LINES) / AGE_LINES).astype(np.float32))
 
 
 def _date_signal(times: Sequence[Time], lines: npt.NDArray[np.void], whole_month: bool, days_off: int = 0) -> Floats:

@@ -24,16 +24,7 @@ from types import MappingProxyType
 from everthread.recall.nicknames import find_nicknames
 from everthread.recall.standing_facts import Request, find_request
 from everthread.text import lexicon_times
-from everthread.text.analyzer import (
-    STOP_WORDS,
-    UNSPACED,
-    analyze,
-    detect_language,
-    fold,
-    normalize,
-    split_words,
-    word_terms,
-)
+from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, fold, normalize, split_words, terms
 from everthread.text.arithmetic import is_sum
 from everthread.text.lexicon import ENGLISH, LEXICONS
 from everthread.text.line_features import SMALL_TALK, is_small_talk
@@ -163,8 +154,8 @@ def parse_query(
         times=times,
         asks_for_time=_asks_for_time(folded, language),
         asks_what_happened=_PAST_VERB.search(folded) is not None,
-        name_terms=tuple(filter(None, map(word_terms, find_names(dialogue)))),
-        speaker_terms=frozenset(term for name in names for term in word_terms(name)),
+        name_terms=tuple(filter(None, (tuple(terms(name)) for name in find_names(dialogue)))),
+        speaker_terms=frozenset(term for name in names for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
         asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned, language),
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, timeless)),

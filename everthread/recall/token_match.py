@@ -20,7 +20,7 @@ import numpy.typing as npt
 from everthread.embedders.token_vectors import match_tokens
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import Signals
-from everthread.text.analyzer import word_terms
+from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
 
 Floats = npt.NDArray[np.float32]
@@ -78,7 +78,7 @@ def weigh_tokens(candidates: Candidates) -> WeightedTokens | None:
     common = min((idf(posting.df, lines) for posting in postings.values()), default=0.0)  # of terms that were not read
 
     def weigh(word: str) -> float:
-        found = [term for term in word_terms(word) if term not in candidates.parsed.speaker_terms]
+        found = [term for term in terms(word) if term not in candidates.parsed.speaker_terms]
         return max((idf(postings[term].df, lines) if term in postings else common for term in found), default=0.0)
 
     weight_by_word = {word: weigh(word) for word in set(tokens.words)}

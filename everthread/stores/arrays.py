@@ -115,7 +115,8 @@ def find_positions(ids: Seqs, wanted: Seqs) -> npt.NDArray[np.intp]:
 
 
 def find_greatest(values: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
-    """Return the positions of the k greatest values, or of all if there are fewer: the greatest first, then in order.
+    """Return the positions of the k greatest values, or of all if there are fewer: the greatest first, equal ones in
+    order. None may be NaN.
 
     Five times as fast as sorting a thousand values.
     """

@@ -16,7 +16,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import Stemmer
@@ -29,7 +28,6 @@ from everthread.types import Metadata
 # Raised whenever the same text would give other terms, or another text to embed; a bank's file records it.
 ANALYZER_VERSION = 5
 HEAD_CHARS = 220  # characters of a neighbouring line that count; more of a long one would outweigh the line itself
-CACHED_WORDS = 1024  # whose terms are remembered: names of speakers are in every question, and other words recur
 MAX_TERM_CHARS = 40  # characters of a term; longer runs (keys, base64) are cut: no query repeats them in full
 
 # Scripts written without spaces: CJK, Kana, Hangul, Thai, Lao, Burmese, Khmer.
@@ -131,12 +129,6 @@ def terms(text: str) -> list[str]:
     Two texts share such terms whatever their languages. The terms of a line are those of its own (`count_terms`).
     """
     return _english_terms(_WORD.findall(normalize(text)))
-
-
-@lru_cache(CACHED_WORDS)
-def word_terms(word: str) -> tuple[str, ...]:
-    """Return the terms of a word or a name, as `terms` does."""
-    return tuple(terms(word))
 
 
 def _english_terms(runs: Iterable[str]) -> list[str]:

@@ -191,6 +191,14 @@ def test_a_store_that_is_a_file_is_a_finding(tmp_path: Path) -> None:
     assert found.keys().isdisjoint(("language model", "banks"))  # which would only repeat it
 
 
+def test_a_database_that_does_not_answer_is_a_finding_without_its_password() -> None:
+    found = {finding.what: finding for finding in examine("postgresql://nora:secret@127.0.0.1:1/banks", "hash")}
+    assert not found["store"].ok
+    assert "can't be reached" in found["store"].detail
+    assert "secret" not in found["store"].detail
+    assert found.keys().isdisjoint(("language model", "banks"))
+
+
 def test_the_configured_store_is_checked_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERTHREAD_STORE", str(tmp_path / "kept"))
     create_bank(tmp_path / "kept", "alice")

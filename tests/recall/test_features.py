@@ -322,6 +322,19 @@ def test_the_first_line_of_a_session_opens_it_and_each_line_is_as_old_as_the_lin
         assert signals["age"] == pytest.approx([math.log(1 + since / features.AGE_LINES) for since in (3, 2, 1, 0)])
 
 
+def test_a_line_is_as_old_as_the_lines_that_the_asker_knew(tmp_path: Path) -> None:
+    said_at = [datetime(2024, 5, day, tzinfo=UTC) for day in (1, 2, 3)]
+    with open_filled(tmp_path, [NewLine("I flew a kite.", said_at=at) for at in said_at]) as memory:
+        signals = memory.reader.measure_candidates(Query("kite", as_of=said_at[1]))[1]
+        assert signals["age"].tolist() == pytest.approx([math.log(1 + 1 / features.AGE_LINES), 0])
+
+
+def test_a_line_opens_a_session_less_the_more_is_said_elsewhere_meanwhile(tmp_path: Path) -> None:
+    lines = [NewLine("I flew a kite.", session=f"s{number % 2}") for number in range(4)]
+    with open_filled(tmp_path, lines) as memory:
+        assert measured(memory, "kite")[1]["opening"] == pytest.approx([1, 1, 1 / 3, 1 / 3])
+
+
 def test_a_line_is_as_old_as_the_oldest_that_the_weights_know_at_most(tmp_path: Path) -> None:
     with open_filled(tmp_path, ["I flew a kite.", "It broke."]) as memory:
         found, _ = memory.reader.measure_candidates(Query("kite"))

@@ -76,6 +76,12 @@ def test_only_with_an_assistant_are_messages_weighed_differently() -> None:
     assert [bool(profile.message_weights) for profile in PROFILES.values()] == [False, True, False, False, False]
 
 
+def test_what_was_said_lately_and_what_opened_a_session_counts_for_messages_alone() -> None:
+    profile = Default().assistant
+    assert profile.message_weights["opening"] > 0 > profile.message_weights["age"]
+    assert profile.weights.keys().isdisjoint(("opening", "age"))
+
+
 def test_a_context_considers_more_hits_than_stay_in_view() -> None:
     assert Default().name == "default"
     assert Default().max_hits >= Default().buffer_hits >= 1
