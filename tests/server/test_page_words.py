@@ -34,7 +34,6 @@ SHOWN_AS_SENT = {
     "bad-line",
     "bad-query",
     "config-error",
-    "elsewhere",
     "invalid-request",
     "model-configured",
     "own-account",
