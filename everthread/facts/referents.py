@@ -75,6 +75,12 @@ class Names:
         stated = self.values.get((subject, attribute), ())
         return any(known.startswith(key) or known.endswith(f" {key}") for known in stated)
 
+    def is_speaker(self, name: str) -> bool:
+        """Return whether a name is that of a speaker, or one that a speaker has stated: "I'm Sam"."""
+        return name in self.speakers or any(
+            value_key(name) in self.values.get((speaker, "name"), ()) for speaker in self.speakers
+        )
+
     def is_known(self, name: str) -> bool:
         """Return whether a name was stated, or is that of a speaker."""
         return name.lower() in self.spelling or name in self.speakers

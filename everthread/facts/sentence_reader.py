@@ -85,7 +85,7 @@ class SentenceReader:
             self.referents = []
             for match in self.grammar.persons.finditer(self.text):
                 referent = self._identify_mention(match)
-                if referent is not None and not referent.is_speaker and referent.name not in self.names.speakers:
+                if referent is not None and not referent.is_speaker and not self.names.is_speaker(referent.name):
                     self.referents.append(referent)
             if self.grammar.is_unspaced:
                 self.referents += self._find_names()
@@ -96,7 +96,7 @@ class SentenceReader:
         at = 0
         while at < len(self.text):
             end = self.names.find_at(self.text, at)
-            if end and self.text[at:end] not in self.names.speakers:
+            if end and not self.names.is_speaker(self.text[at:end]):
                 yield self._find_named(self.text[at:end], end)
             at = end or at + 1
 

@@ -85,10 +85,11 @@ OTHERS = [
 ]
 
 
-def read(text: str) -> set[str]:
-    """Read what a line of Kim's states."""
-    line = Line(1, "s", "user", "Kim", text, datetime(2025, 3, 3, 12, tzinfo=UTC), key="1")
-    return {f"{each.subject} | {each.attribute} | {each.value}" for each in read_statements([line])}
+def read(*texts: str) -> set[str]:
+    """Read what lines of Kim's state."""
+    at = datetime(2025, 3, 3, 12, tzinfo=UTC)
+    lines = [Line(seq, "s", "user", "Kim", text, at, key=str(seq)) for seq, text in enumerate(texts, 1)]
+    return {f"{each.subject} | {each.attribute} | {each.value}" for each in read_statements(lines)}
 
 
 @pytest.mark.parametrize(("text", "stated"), INTRODUCTIONS.items())
@@ -103,3 +104,9 @@ def test_what_only_looks_like_an_introduction_states_nothing(text: str) -> None:
 
 def test_a_relative_without_an_owner_may_be_that_of_the_one_before() -> None:
     assert read("My friend Joe is 30. Wife is a nurse.") == {"Kim | friend | Joe", "Joe | age | 30"}
+
+
+@pytest.mark.parametrize("name", ["Sam", "Kim"])
+def test_a_pronoun_never_means_the_name_that_its_speaker_has_stated(name: str) -> None:
+    stated = read(f"I'm {name}, my girlfriend Tess lives with me", "she's a vet, works at the clinic")
+    assert stated >= {"Kim | partner | Tess", "Tess | occupation | vet", "Tess | employer | clinic"}
