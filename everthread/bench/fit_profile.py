@@ -58,7 +58,7 @@ FRIEND_SIGNALS = (
     "experience",
     "token_match",
 )
-_WEIGHED_ANEW = (  # those that have other weights for a long message than for a question
+SHARED_SIGNALS = (  # weighed for questions, and otherwise for messages
     "cosine",
     "cosine_near",
     "cosine_window",
@@ -73,9 +73,9 @@ _WEIGHED_ANEW = (  # those that have other weights for a long message than for a
     "experience",
     "token_match",
 )
-ASSISTANT_SIGNALS = (*_WEIGHED_ANEW, "day", "near_day", "month", "time")
+ASSISTANT_SIGNALS = (*SHARED_SIGNALS, "day", "near_day", "month", "time")
 # A message often goes on with something said lately, or at the beginning of a session. For a question neither matters.
-MESSAGE_SIGNALS = (*_WEIGHED_ANEW, "opening", "age")
+MESSAGE_SIGNALS = (*SHARED_SIGNALS, "opening", "age")
 MESSAGE = "message "  # before the name of a signal: what it weighs more for a message
 # For an embedder that can't read the question. Without "length": fitted on long talk it is positive, and in small banks
 # the longest line came first if none shares a word with the question.

@@ -195,10 +195,10 @@ def _lexical_signals(
     neighbour_length = corpus.mean_per_line(corpus.head_terms)
     mean_length = corpus.mean_per_line(corpus.terms) + (len(WINDOW_WEIGHTS) - 1) * neighbour_length
     mean_session_length = corpus.terms / max(corpus.sessions, 1)
-    by_session = weights @ saturation(by_session, rows.sessions[:, 3], mean_session_length)
+    of_session = weights @ saturation(by_session, rows.sessions[:, 3], mean_session_length)  # (S,)
     return {
         "bm25_window": weights @ saturation(tf_window, length, mean_length) / math.sqrt(mass),
-        "bm25_session": by_session[sessions] / math.sqrt(mass),
+        "bm25_session": of_session[sessions] / math.sqrt(mass),
         "share": weights @ (adjacent.take(tf, 0) > 0) / mass,
         "share_window": weights @ (tf_window > 0) / mass,
     }
