@@ -6,7 +6,7 @@ A format's module is imported when a file of that format is read. Exports of oth
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
 from importlib import import_module
@@ -97,42 +97,75 @@ def open_reader(
     """
     paths = [each for each in ([path] if isinstance(path, Path) else path) if each not in left_out]
     services = [format] if format in SERVICES else [] if format else _find_services(paths, left_out)
-    is_detected = format is None
-    format = services[0] if services else format or _recognize(paths[0])
-    if format not in FORMATS:
-        raise ConfigError(f"unknown format {format!r}; expected one of {', '.join(FORMATS)}")
-    options = {option for name in services or [format] for option in FORMATS[name]}
-    possible = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
-    possible |= {"attachments": attachments, "disappearing": disappearing}
-    given: dict[str, Any] = {name: value for name, value in possible.items() if value}
-    for name in given.keys() - options:
-        is_own = any(name in own for own in OWN_OPTIONS.values())
-        others = [other for other, known in FORMATS.items() if name in known and (is_own or other not in SERVICES)]
-        others += [] if is_own else ["exports of services"]
-        have = "has" if len(others) == 1 and is_own else "have"
-        what = f"format {format} has no option {name!r} (only {', '.join(others)} {have} it)"
-        raise ConfigError(what, path=paths[0], remedy="leave out {option}", option=name)
+    name = services[0] if services else format or _recognize(paths[0])
+    if name not in FORMATS:
+        raise ConfigError(f"unknown format {name!r}; expected one of {', '.join(FORMATS)}")
+    options: dict[str, Any] = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
+    options |= {"attachments": attachments, "disappearing": disappearing}
+    given = {option: value for option, value in options.items() if value}
+    _check_options(paths[0], name, services or [name], given)
     if services:
-        from everthread.transfer import whatsapp
-        from everthread.transfer.services import lines
-
-        findings = findings or lines.Findings()
-        settings = ReadOptions(
-            **{**given, "only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
-        )
-        readers: list[Reader] = [partial(lines.read_lines, paths, services, settings, findings, left_out)]
-        if is_detected and (chats := [each for each in paths if whatsapp.has_chats(each, left_out)]):
-            chosen = {name: value for name, value in given.items() if name in FORMATS["whatsapp"]}
-            chosen |= {"skipped": findings.skipped, "findings": findings, "left_out": left_out}
-            readers.append(partial(whatsapp.read, chats, **chosen, among_others=True))
-        return lambda: chain.from_iterable(reader() for reader in readers)
+        given |= {"only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
+        return _open_services(paths, services, given, findings, left_out, detect_others=format is None)
+    if len(paths) > 1 and name != "whatsapp":
+        raise ConfigError(f"format {name} is read from one file, got {len(paths)}; import them one after the other")
     filled: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
     filled |= {"findings": findings, "left_out": left_out}
-    outputs = {name: value for name, value in filled.items() if name in options}
-    if len(paths) > 1 and format != "whatsapp":
-        raise ConfigError(f"format {format} is read from one file, got {len(paths)}; import them one after the other")
+    given |= {option: value for option, value in filled.items() if option in FORMATS[name]}
     source = paths if len(paths) > 1 else paths[0]
-    return partial(import_module(f"everthread.transfer.{format}").read, source, **given, **outputs)
+    return partial(import_module(f"everthread.transfer.{name}").read, source, **given)
+
+
+def _check_options(path: Path, format: str, names: Sequence[str], given: Collection[str]) -> None:
+    """Raise ConfigError for an option that none of these formats has.
+
+    Args:
+        path: the file, for the message.
+        format: the format, for the message.
+        names: the formats that are read, of an export the services.
+        given: the options that were given.
+    """
+    possible = {option for name in names for option in FORMATS[name]}
+    unknown = next((option for option in given if option not in possible), None)
+    if unknown is None:
+        return
+    is_own = any(unknown in own for own in OWN_OPTIONS.values())
+    others = [other for other, known in FORMATS.items() if unknown in known and (is_own or other not in SERVICES)]
+    others += [] if is_own else ["exports of services"]
+    have = "has" if len(others) == 1 and is_own else "have"
+    what = f"format {format} has no option {unknown!r} (only {', '.join(others)} {have} it)"
+    raise ConfigError(what, path=path, remedy="leave out {option}", option=unknown)
+
+
+def _open_services(
+    paths: Sequence[Path],
+    services: Sequence[str],
+    given: Mapping[str, Any],
+    findings: Findings | None,
+    left_out: Collection[Path],
+    *,
+    detect_others: bool,
+) -> Reader:
+    """Open the exports of services.
+
+    Args:
+        paths: the files.
+        services: the services.
+        given: the options.
+        findings: filled with what is found.
+        left_out: damaged files and archives that are not read.
+        detect_others: whether chats of WhatsApp among the files are read as well.
+    """
+    from everthread.transfer import whatsapp
+    from everthread.transfer.services import lines
+
+    findings = findings or lines.Findings()
+    readers: list[Reader] = [partial(lines.read_lines, paths, services, ReadOptions(**given), findings, left_out)]
+    if detect_others and (chats := [each for each in paths if whatsapp.has_chats(each, left_out)]):
+        shared = {option: value for option, value in given.items() if option in FORMATS["whatsapp"]}
+        shared |= {"skipped": findings.skipped, "findings": findings, "left_out": left_out}
+        readers.append(partial(whatsapp.read, chats, **shared, among_others=True))
+    return lambda: chain.from_iterable(reader() for reader in readers)
 
 
 def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[str]:
