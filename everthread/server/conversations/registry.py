@@ -99,10 +99,10 @@ class ConversationRegistry:
             incognito: whether the caller expects that nothing is stored.
             may_forget: whether the caller may answer no to the question whether to remember the conversation.
             confirm_forget: whether the caller asks again itself after such a no.
-            language: of what no model writes; None: as before.
+            language: the language of texts that no model writes; None: the same as before.
 
         Returns:
-            The stream of the reply.
+            The stream of the reply, or a finished one with the question to confirm.
 
         Raises:
             Problem: if the key belongs to another text, or the conversation can't reply now.
@@ -121,20 +121,12 @@ class ConversationRegistry:
                 self._require_incognito(conversation, incognito)
                 if self._may_forget(conversation.chat, text, confirm_forget):
                     if not may_forget:
-                        raise Problem(
-                            403, "forbidden", "this key can't forget a conversation other than the current one"
-                        )
+                        raise _no_permission_to_forget()
                     if confirm_forget:
                         return confirm_forgetting(conversation.chat.question)
-                stream = self._start(
-                    conversation,
-                    options,
-                    self._reply_act(options, text, key),
-                    echo_user_line=True,
-                    key=key,
-                    user_text=text,
-                )
-        if stream.reply is not None and stream.reply.ending is not None and stream.reply.ending.receipt is not None:
+                act = self._reply_act(options, text, key)
+                stream = self._start(conversation, options, act, echo_user_line=True, key=key, user_text=text)
+        if stream.has_forgotten:
             self.drop_events(memory.bank)
         return stream
 
@@ -461,14 +453,8 @@ class ConversationRegistry:
             raise reply_in_progress()
         with self._lease(conversation):
             if find_next_line(memory, line) is None:  # otherwise another worker has answered in the meantime
-                return self._start(
-                    conversation,
-                    options,
-                    self.answer_act(options),
-                    echo_user_line=True,
-                    key=key,
-                    user_text=text,
-                )
+                act = self.answer_act(options)
+                return self._start(conversation, options, act, echo_user_line=True, key=key, user_text=text)
         return replay_request(line, find_next_line(memory, line))
 
     # ------------------------------------------------------------ one at a time
@@ -533,14 +519,22 @@ class ConversationRegistry:
                 raise problems.incognito_lost()
 
     def _may_forget(self, chat: Chat, text: str, confirm_forget: bool) -> bool:
-        """Return whether a text means "no" to the question whether to remember, or "yes" to the one after
-        that. A caller that confirms a no itself is never asked the second one."""
+        """Return whether a text means that the conversation is to be forgotten.
+
+        That is a "no" to the question whether to remember it, or a "yes" to the second question, whether to forget it.
+        A caller that confirms a no itself is never asked the second one.
+        """
         if parse_answer(text, "remember", chat.character.name) is None:
             return False
         chat.refresh()
         if confirm_forget:
             chat.withdraw_no()
         return chat.next_step(text) in ("confirm", "forget")
+
+
+def _no_permission_to_forget() -> Problem:
+    """Build the error for a key that may not forget the conversation which the answer "no" would forget."""
+    return Problem(403, "forbidden", "this key can't forget a conversation other than the current one")
 
 
 def _read(reply: Reply, on_piece: Callable[[str], object] | None) -> None:

@@ -100,6 +100,12 @@ class ReplyStream:
         """The other banks whose lines the events contain."""
         return [context.bank for context in self.reply.context.others] if self.reply else []
 
+    @property
+    def has_forgotten(self) -> bool:
+        """True if the reply ended the conversation and forgot it."""
+        ending = self.reply.ending if self.reply else None
+        return ending is not None and ending.receipt is not None
+
     def emit(self, name: str, data: Mapping[str, object]) -> None:
         """Emit an event, unless the stream is finished."""
         event = encode_event(name, data)
