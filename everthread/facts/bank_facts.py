@@ -28,7 +28,7 @@ from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import edit_to_json, parse_edits
 from everthread.facts.history import held_at, read_moment, sort_facts, value_key
 from everthread.facts.storage import StatementReader
-from everthread.facts.types import Entity, Fact, Profile, Statement
+from everthread.facts.types import Entity, Fact, Profile, Statement, StoredStatement
 from everthread.stores.base import Store
 from everthread.types import JSONValue, now
 
@@ -291,23 +291,23 @@ class BankFacts:
         """
         for known, before in self._try_change():
             fact = known.find_fact(fact_id)
-            pairs = [*known.statements_of(fact), *(known.endings_of(fact) if superseding else ())]
-            if self._restate(pairs, change, before, superseding=superseding):
-                return self._read_known().find_fact(pairs[0][0].id)
+            stored = [*known.statements_of(fact), *(known.endings_of(fact) if superseding else ())]
+            if self._restate(stored, change, before, superseding=superseding):
+                return self._read_known().find_fact(stored[0].statement.id)
         raise _not_changed(fact_id)
 
     def _restate(
         self,
-        pairs: Sequence[tuple[Statement, int]],
+        stored: Sequence[StoredStatement],
         change: Callable[[Statement], Statement],
         before: JSONValue | None,
         *,
         superseding: bool,
     ) -> bool:
         """Store changed statements as the person's, in the place of the others or beside them; False if that failed."""
-        changed = [change(statement) for statement, _ in pairs]
+        changed = [change(statement) for statement, _ in stored]
         new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
-        superseded = [number for _, number in pairs] if superseding else []
+        superseded = [each.unit_id for each in stored] if superseding else []
         return storage.add_statements(self.store, self.bank, new, before, superseded)
 
     def _try_change(self) -> Iterator[tuple[FactIndex, JSONValue | None]]:
@@ -319,9 +319,9 @@ class BankFacts:
     def _forget_value(self, fact_id: int) -> list[int]:
         """Forget what lines state of a fact's value, and return the numbers of the lines. Raises NotFound."""
         for known, before in self._try_change():
-            pairs = known.statements_of_value(known.find_fact(fact_id))
-            if storage.forget_statements(self.store, self.bank, pairs, before):
-                return _list_seqs(pairs)
+            stored = known.statements_of_value(known.find_fact(fact_id))
+            if storage.forget_statements(self.store, self.bank, stored, before):
+                return _list_seqs(stored)
         raise _not_changed(fact_id)
 
     def _edit_entities(self, edit: EntityEdit) -> Entity:
@@ -360,7 +360,7 @@ def _not_changed(fact_id: int) -> NotFound:
     )
 
 
-def _find_ends(known: FactIndex, fact: Fact) -> list[tuple[Statement, int]]:
+def _find_ends(known: FactIndex, fact: Fact) -> list[StoredStatement]:
     """Return the statements that say that a fact has ended. Raises BadInput if something else ended it."""
     if not fact.can_resume:
         raise BadInput(
@@ -368,7 +368,7 @@ def _find_ends(known: FactIndex, fact: Fact) -> list[tuple[Statement, int]]:
             f"ended{f', but {fact.replaced_by!r} took its place' if fact.replaced_by else ''}; correct or "
             "forget the fact that took its place, or the line that ends it, instead"
         )
-    own = [pair for pair in known.statements_of(fact) if pair[0].ends]
+    own = [each for each in known.statements_of(fact) if each.statement.ends]
     return [*own, *known.endings_of(fact)]
 
 
@@ -390,9 +390,9 @@ def _resume(fact: Fact, stated: Mapping[tuple[int, ...], Statement], end: Statem
     return replace(line, ends=False, value=end.value, id=end.id)
 
 
-def _list_seqs(pairs: Iterable[tuple[Statement, int]]) -> list[int]:
+def _list_seqs(stored: Iterable[StoredStatement]) -> list[int]:
     """Return the numbers of the lines of statements, ascending."""
-    return sorted({seq for statement, _ in pairs for seq in statement.seqs})
+    return sorted({seq for statement, _ in stored for seq in statement.seqs})
 
 
 def _find_entity(entities: Entities, name: str) -> Entity:

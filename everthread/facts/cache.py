@@ -23,7 +23,7 @@ from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import follow_versions, parse_edits
 from everthread.facts.history import build_facts, sort_facts, statement_order, value_key
 from everthread.facts.storage import FACT, ReadingState, StatementReader
-from everthread.facts.types import Fact, Statement
+from everthread.facts.types import Fact, Statement, StoredStatement
 from everthread.stores.base import Store, UnitVersion
 from everthread.text.analyzer import normalize, terms
 from everthread.types import JSONValue
@@ -34,7 +34,7 @@ _Version = tuple[UnitVersion, JSONValue | None, bool]  # of units, the person's 
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
 
-Stored = Mapping[int, tuple[Statement, int]]  # id -> statement, and the id of its unit
+Stored = Mapping[int, StoredStatement]  # by the statement's id
 
 
 def normalize_word(word: str) -> str:
@@ -79,7 +79,7 @@ class FactIndex:
         by_seq: dict[int, list[Fact]] = defaultdict(list)
         for fact in self._facts:
             for number in () if fact.holds else fact.statements:
-                statement, _ = self.stored[number]
+                statement = self.stored[number].statement
                 for seq in () if statement.ends else statement.seqs:
                     by_seq[seq].append(fact)
         return by_seq
@@ -147,19 +147,19 @@ class FactIndex:
             raise NotFound(f"there is no fact {number}; its lines may have been removed. List the facts again")
         return fact
 
-    def statements_of(self, fact: Fact) -> list[tuple[Statement, int]]:
-        """Return the statements of a fact, each with the id of its unit."""
+    def statements_of(self, fact: Fact) -> list[StoredStatement]:
+        """Return the statements of a fact."""
         return [self.stored[number] for number in fact.statements if number in self.stored]
 
-    def endings_of(self, fact: Fact) -> list[tuple[Statement, int]]:
+    def endings_of(self, fact: Fact) -> list[StoredStatement]:
         """Return the statements that a fact has ended: those after it, until its value is stated again."""
         numbers = set(fact.statements)
-        pairs = sorted(self.statements_of_value(fact), key=lambda pair: statement_order(pair[0]))
-        first = next((place for place, (each, _) in enumerate(pairs) if each.id in numbers), len(pairs))
-        own = takewhile(lambda pair: pair[0].ends or pair[0].id in numbers, pairs[first:])
-        return [pair for pair in own if pair[0].ends and pair[0].id not in numbers]
+        stored = sorted(self.statements_of_value(fact), key=lambda each: statement_order(each.statement))
+        first = next((place for place, (each, _) in enumerate(stored) if each.id in numbers), len(stored))
+        own = takewhile(lambda each: each.statement.ends or each.statement.id in numbers, stored[first:])
+        return [each for each in own if each.statement.ends and each.statement.id not in numbers]
 
-    def statements_of_value(self, fact: Fact) -> list[tuple[Statement, int]]:
+    def statements_of_value(self, fact: Fact) -> list[StoredStatement]:
         """Return all statements of a fact's value, also that it ended, or was true before and is again."""
         key = fact.subject, fact.attribute, value_key(fact.value)
         return [

@@ -15,7 +15,7 @@ from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.facts.entities import SUBJECT, VALUE, EntityEdit, Mention
 from everthread.facts.history import value_key
 from everthread.facts.storage import FACT, parse_unit
-from everthread.facts.types import Statement
+from everthread.facts.types import Statement, StoredStatement
 from everthread.stores.base import Store
 from everthread.types import JSONValue
 
@@ -40,7 +40,7 @@ def edit_to_json(edit: EntityEdit) -> JSONValue:
 
 
 def follow_versions(
-    store: Store, bank: str, edits: Sequence[EntityEdit], stored: Mapping[int, tuple[Statement, int]]
+    store: Store, bank: str, edits: Sequence[EntityEdit], stored: Mapping[int, StoredStatement]
 ) -> list[EntityEdit]:
     """Return edits with the mentions in the current versions of lines, for those in versions that were replaced.
 

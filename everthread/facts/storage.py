@@ -29,7 +29,7 @@ from everthread.errors import StoreUnavailable
 from everthread.facts.attributes import FAVOURITE, POSSESSIVE, RELATIONS, STATUSES, are_several, is_known
 from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
-from everthread.facts.types import WRITERS, Statement, Writer
+from everthread.facts.types import WRITERS, Statement, StoredStatement, Writer
 from everthread.stores.base import Store, UnitReplacement
 from everthread.stores.limits import MAX_SEQ
 from everthread.text.analyzer import UNSPACED, detect_language, remove_quotes, terms
@@ -156,13 +156,14 @@ def _parse_confidence(value: JSONValue) -> float:
     return float(value) if isinstance(value, int | float) else 1.0
 
 
-def read_statements(store: Store, bank: str) -> dict[int, tuple[Statement, int]]:
-    """Return the statements of a bank by their ids, each with the id of its current unit.
+def read_statements(store: Store, bank: str) -> dict[int, StoredStatement]:
+    """Return the statements of a bank by their ids.
 
     A statement has the id of its first unit, so that a correction by the person does not change it.
     """
     units = store.units(bank, (FACT,), only_current=True)
-    return {statement.id: (statement, unit.id) for unit in units for statement in [parse_unit(unit)]}
+    stored = [StoredStatement(parse_unit(unit), unit.id) for unit in units]
+    return {each.statement.id: each for each in stored}
 
 
 # --------------------------------------------------------------- catching up
@@ -172,9 +173,9 @@ def catch_up(
     store: Store,
     bank: str,
     reader: StatementReader,
-    given: Mapping[int, tuple[Statement, int]] | None = None,
+    given: Mapping[int, StoredStatement] | None = None,
     limit: int | None = None,
-) -> Mapping[int, tuple[Statement, int]]:
+) -> Mapping[int, StoredStatement]:
     """Read the lines that were not read yet, store what they state, and return all statements by their ids.
 
     Each batch of lines is stored in one transaction. In a bank that can't be written, their statements are returned
@@ -191,16 +192,14 @@ def catch_up(
         As `read_statements` does.
     """
     known = None if given is None else dict(given)
-    read_with: JSONValue | None = None  # the setting with which the statements were read
-    is_given = given is not None
+    as_of: JSONValue | None = None  # the setting with which they were read; None: the given ones count as current
     while True:
         settings = store.settings(bank)
         if remember_policy(settings) is False:
             return {}
         before = settings.get(SETTING_FACTS)
-        if known is None or not (is_given or before == read_with):
-            known, read_with = read_statements(store, bank), before
-        is_given = False
+        if known is None or as_of not in (None, before):
+            known, as_of = read_statements(store, bank), before
         state = ReadingState.parse(before)
         size = BATCH_LINES if limit is None else min(BATCH_LINES, limit)
         lines = list(store.lines(bank, after=state.last_seq, limit=size, include_wordless=True)) if size else []
@@ -215,8 +214,10 @@ def catch_up(
         if first_id is None:
             known = None
         else:
-            known |= {number: (replace(each, id=number), number) for number, each in enumerate(new, first_id)}
-            read_with = after.with_units(first_id, len(new)).to_json()
+            known |= {
+                number: StoredStatement(replace(each, id=number), number) for number, each in enumerate(new, first_id)
+            }
+            as_of = after.with_units(first_id, len(new)).to_json()
 
 
 def _store(
@@ -274,17 +275,17 @@ def _read_unstored(
     store: Store,
     bank: str,
     reader: StatementReader,
-    known: Mapping[int, tuple[Statement, int]],
+    known: Mapping[int, StoredStatement],
     state: ReadingState,
     limit: int | None,
-) -> dict[int, tuple[Statement, int]]:
+) -> dict[int, StoredStatement]:
     """Read the remaining lines without storing anything."""
     statements = dict(known)
     for lines in _read_batches(store, bank, state.last_seq, limit):
         batch = _Batch(store, bank, reader, lines, state)
         new, state = batch.read([statement for statement, _ in statements.values()])
         for number, statement in enumerate(new, max(statements, default=0) + 1):
-            statements[number] = replace(statement, id=number), number
+            statements[number] = StoredStatement(replace(statement, id=number), number)
     return statements
 
 
@@ -528,9 +529,7 @@ def add_statements(
     return _store(store, bank, statements, before, ReadingState.parse(before), supersedes) is not None
 
 
-def forget_statements(
-    store: Store, bank: str, statements: Sequence[tuple[Statement, int]], before: JSONValue | None
-) -> bool:
+def forget_statements(store: Store, bank: str, statements: Sequence[StoredStatement], before: JSONValue | None) -> bool:
     """Forget statements and not their lines, which are never read for facts again.
 
     Discarded versions of the lines, which may be restored, forget what they stated as well.
@@ -538,7 +537,7 @@ def forget_statements(
     Args:
         store: the store of the bank.
         bank: its id.
-        statements: the statements, each with the id of its current unit, which is deleted with all of its versions.
+        statements: the statements; their units are deleted with all of their versions.
         before: the setting as `read_setting` returned it, before the statements were read.
 
     Returns:
@@ -554,7 +553,7 @@ def forget_statements(
     after = replace(state, excluded=state.excluded | seqs, last_id=state.last_id + 1)  # even of excluded lines
     units = store.units(bank, (FACT,), include_retracted=True)
     discarded = {unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)}
-    deleted = discarded | _find_unit_versions(units, {number for _, number in statements})
+    deleted = discarded | _find_unit_versions(units, {each.unit_id for each in statements})
     if _replace(store, bank, before, after, delete_ids=sorted(deleted), forgets=True) is None:
         return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 Writer = Literal["rules", "model", "person"]
 WRITERS: tuple[Writer, ...] = get_args(Writer)
@@ -48,6 +48,13 @@ class Statement:
     is_undated: bool = False
     position: int = 0
     id: int = 0
+
+
+class StoredStatement(NamedTuple):
+    """A statement with the id of its current unit, which differs from its own id once the person has corrected it."""
+
+    statement: Statement
+    unit_id: int
 
 
 @dataclass(frozen=True, slots=True)

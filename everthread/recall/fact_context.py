@@ -98,9 +98,8 @@ def _fill(context: Context, units: Sequence[FoundUnit], limits: ContextLimits) -
 
 def build_unit(fact: Fact, known: FactIndex, question: str) -> FoundUnit:
     """Build the unit of a fact, with the sentence for it in the language of a question."""
-    _, number = known.stored[fact.id]
     unit = Unit(
-        id=number,
+        id=known.stored[fact.id].unit_id,
         kind=FACT,
         text=describe_fact(fact, detect_language(question)),
         first_seq=min(fact.seqs, default=0),

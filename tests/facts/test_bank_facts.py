@@ -27,7 +27,7 @@ from everthread.common.keys import (
 from everthread.facts import rules
 from everthread.facts.cache import FactIndex
 from everthread.facts.sentences import describe_fact
-from everthread.facts.types import Fact, Statement
+from everthread.facts.types import Fact, Statement, StoredStatement
 from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
 from everthread.transfer.exporting import export
@@ -609,7 +609,7 @@ def test_a_fact_changed_while_it_is_forgotten_is_forgotten(
     fact = only(memory, attribute="owns")
     statements_of_value = FactIndex.statements_of_value
 
-    def change_meanwhile(known: FactIndex, found: Fact) -> list[tuple[Statement, int]]:
+    def change_meanwhile(known: FactIndex, found: Fact) -> list[StoredStatement]:
         monkeypatch.undo()
         pairs = statements_of_value(known, found)
         act(memory, fact.id)
