@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from everthread.facts.grammar import find_grammar, load_grammar
+from everthread.facts.mentions import Mentions
 from everthread.facts.quotations import mask_quotations
 from everthread.facts.referents import Names
 from everthread.facts.sentence_reader import SentenceReader
@@ -43,7 +44,7 @@ class _Reader:
 
     def __init__(self, known: Iterable[Statement]) -> None:
         self.names = Names()
-        self.recent: deque[SentenceReader] = deque(maxlen=MAX_RECENT)
+        self.recent: deque[Mentions] = deque(maxlen=MAX_RECENT)
         self.language = DEFAULT_LANGUAGE  # of the last line whose words show it
         for statement in known:
             self.names.add(statement)
@@ -71,19 +72,19 @@ class _Reader:
         if grammar is None:
             return []
         if line.role != "user":
-            self.recent.append(SentenceReader(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, (), self.names, ()))
+            self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, ()))
             return []
         patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
             asking = grammar.asking.match(sentence) if sentence.rstrip().endswith(("?", "？")) else None
             stated = sentence if asking is None else asking["stated"]
-            reading = SentenceReader(f" {stated}", line, grammar, patterns, self.names, tuple(self.recent))
-            for statement in reading.read():
+            mentions = Mentions(f" {stated}", line, grammar, self.names, tuple(self.recent))
+            for statement in SentenceReader(mentions, patterns).read():
                 if not found and grammar.line_block.search(text) is not None:
                     return []
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
                 found.setdefault(key, statement)
                 self.names.add(statement)
-            self.recent.append(reading)
+            self.recent.append(mentions)
         return list(self.names.resolve(found.values()))

@@ -1,0 +1,298 @@
+"""Identifies whom the words of a sentence mean: relations, names, pronouns, and subjects that are left out. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from everthread.facts import clauses
+from everthread.facts.attributes import KIN, POSSESSIVE
+from everthread.facts.grammar import Gender, Grammar
+from everthread.facts.referents import Names, Referent
+from everthread.text.questions import is_question
+from everthread.types import Line
+
+MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
+MAX_TOPIC_LINES = 4  # after which a question that names no one is no longer about what the speaker said last
+
+# Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
+OWNERS = frozenset(("son", "daughter", "sister", "brother", "cousin", "friend", "colleague", "flatmate", "neighbour"))
+
+HUMANS = ("human", "titled", "human_called", "human_subject")  # groups of a mention that show a person
+
+
+@dataclass(slots=True)
+class Mentions:
+    """The mentions of people and pets in a sentence of a line, which has a space before it."""
+
+    text: str
+    line: Line
+    grammar: Grammar
+    names: Names
+    before: Sequence[Mentions]  # of the sentences before it
+    referents: list[Referent] | None = None
+    current: Referent | None = None  # what a clause without a subject is about
+    is_lost: bool = False  # whether such a clause is about one that isn't known
+    last_subject: Referent | None = None  # of its last clause that has one
+
+    def carry_subject(self) -> None:
+        """Begin with the subject of the sentence before in the line, in a language that leaves it out."""
+        if self.grammar.keeps_subject and self.goes_on_in_line():
+            self.current, self.is_lost = self.before[-1].current, self.before[-1].is_lost
+
+    def find_referents(self) -> list[Referent]:
+        """Return those that the sentence mentions by a relation or a name, except speakers."""
+        if self.referents is None:
+            self.referents = []
+            for match in self.grammar.persons.finditer(self.text):
+                referent = self._identify_mention(match)
+                if referent is not None and not referent.is_speaker and not self.names.is_speaker(referent.name):
+                    self.referents.append(referent)
+            if self.grammar.is_unspaced:
+                self.referents += self._find_names()
+        return self.referents
+
+    def _find_names(self) -> Iterator[Referent]:
+        """Yield those that a text without spaces mentions by a known name only."""
+        at = 0
+        while at < len(self.text):
+            end = self.names.find_at(self.text, at)
+            if end and not self.names.is_speaker(self.text[at:end]):
+                yield self.find_named(self.text[at:end], end)
+            at = end or at + 1
+
+    def find_focus(self, gender: Gender = "") -> list[Referent]:
+        """Return those who were mentioned last and may have this gender, in this line or shortly before it."""
+        for each in reversed(self.before):
+            if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
+                break
+            referents = [*each.find_referents(), *self._find_addressed(each)]
+            if fitting := [known for known in referents if not gender or known.gender in (gender, "")]:
+                return fitting
+        return []
+
+    def _find_addressed(self, said: Mentions) -> Iterator[Referent]:
+        """Yield the speaker's relatives that another one has mentioned: "your son"."""
+        if said.line.speaker != self.line.speaker:
+            for match in self.grammar.heads["asked"].finditer(said.text):
+                if match["yours"] and (found := self.identify_relative(match, match.groupdict(), self.speaker())):
+                    yield found
+
+    def _identify_mention(self, match: re.Match[str]) -> Referent | None:
+        groups = match.groupdict()
+        if human := next(filter(None, map(groups.get, HUMANS)), None):
+            return self.find_named(human, match.end())
+        if groups.get("betrothed"):
+            owner = groups["betrothed_name"]
+            found = self.speaker() if owner is None else self.find_named(owner, match.end())
+            return self.identify_relative(match, {"relation": "partner"}, found)
+        name = match["other"] or match["name"]
+        if match["relation"] or (name and self.names.is_known(name)):
+            return self.identify(match)
+        if name and match["name"] and self.grammar.is_unspaced:
+            return replace(self.find_named(name, match.end()), is_certain=False)
+        is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor.", but not "Eggs. He's allergic to eggs."
+        is_alone = is_alone and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
+        is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
+        is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
+        if not name or not (match["other"] or is_name):
+            return None
+        return Referent(name, is_certain=is_alone, end=match.end())
+
+    def find_named(self, name: str, end: int) -> Referent:
+        """Return the one of a name."""
+        if name in self.names.speakers:
+            return Referent(name, is_speaker=name == self.line.speaker, end=end)
+        known = self.names.spelling.get(name.lower(), name)
+        return Referent(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
+
+    def speaker(self) -> Referent:
+        """Return who says it."""
+        return Referent(self.line.speaker, is_speaker=True)
+
+    def identify(self, match: re.Match[str]) -> Referent | None:
+        """Return the one that a match means; None if that isn't certain."""
+        groups = match.groupdict()
+        if groups.get("speaker"):
+            return self.speaker()
+        if groups.get("relation"):
+            return self.identify_relative(match, groups)
+        if pronoun := groups.get("pronoun") or groups.get("pronoun_too"):
+            return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
+        if groups.get("relative"):
+            adjacent = self._find_adjacent(match.start())
+            return adjacent if adjacent and (adjacent.relation or adjacent.name != adjacent.name.lower()) else None
+        if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
+            known = self.names.spelling.get(name.lower(), name)
+            return Referent(known, self.names.genders.get(known, ""), end=match.end())
+        if name := groups.get("named"):  # with an article, as nouns have: "der Günther"
+            return self.find_named(name, match.end()) if self.names.is_known(name) else None
+        if name := groups.get("name"):
+            if not (self.grammar.is_unspaced or name[:1].isupper() or self.names.is_known(name)):
+                return None
+            return self.find_named(name, match.end())
+        if groups.get("nobody"):
+            return None
+        return self._identify_owner(match, groups)
+
+    def _identify_owner(self, match: re.Match[str], groups: Mapping[str, str | None]) -> Referent | None:
+        """Return who "my", "Mia's" or "her" means."""
+        if pronoun := groups.get("possessor_pronoun"):
+            return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
+        if name := groups.get("possessor_name"):
+            if self.grammar.is_unspaced and not self.names.is_known(name):
+                return None
+            return Referent(self.names.spelling.get(name.lower(), name), end=match.end())
+        if self.grammar.keeps_subject and not groups.get("possessor_speaker") and groups.get("relation"):
+            return self._find_unsaid_owner()
+        if groups.get("relation") and not groups.get("possessor_speaker") and self._goes_on_about_other(groups):
+            return None
+        return self.speaker()
+
+    def _goes_on_about_other(self, groups: Mapping[str, str | None]) -> bool:
+        """Return whether a relative without an owner may be that of another: "My friend Joe is 30. Wife's a nurse." """
+        subject = self.before[-1].last_subject if self.goes_on_in_line() else None
+        if subject is None or subject.is_speaker or subject.relation is None or "possessor_speaker" not in groups:
+            return False
+        attribute = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())].attribute
+        return not (attribute in KIN and subject.relation[1] in KIN)
+
+    def _find_unsaid_owner(self) -> Referent | None:
+        """Return whose relative one is that has no owner: the subject's, or the speaker's if it is no other."""
+        current = self.current
+        if current is None or current.is_speaker:
+            return self.speaker()
+        return current if current.relation is None or current.relation[1] in OWNERS else None
+
+    def identify_in(self, head: re.Match[str], match: re.Match[str]) -> Referent | None:
+        """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""
+        groups = head.groupdict() | match.groupdict()
+        return self.identify_relative(match, groups) if groups.get("relation") else self.identify(head)
+
+    def identify_relative(
+        self, match: re.Match[str], groups: Mapping[str, str | None], owner: Referent | None = None
+    ) -> Referent | None:
+        """Return the relative that the groups of a match name; None if it isn't certain whose it is."""
+        owner = owner or self._identify_owner(match, groups)
+        if owner is None:
+            return None
+        relation = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())]
+        given = groups.get("relation_name") or groups.get("relation_small")
+        name = given or self.names.find_relative(owner.name, relation) or f"{owner.name}{POSSESSIVE}{relation.noun}"
+        self.names.genders.setdefault(name, relation.gender)
+        return Referent(name, relation.gender, (owner.name, relation.attribute), end=match.end())
+
+    def _find_antecedent(self, gender: Gender, start: int) -> Referent | None:
+        """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
+        if (adjacent := self._find_adjacent(start)) is not None and adjacent.gender in (gender, ""):
+            return adjacent
+        here = [referent for referent in self.find_referents() if referent.end <= start]
+        found = {
+            referent.name: referent
+            for referent in (here or self.find_focus(gender))
+            if referent.gender in (gender, "") or not gender
+        }
+        if len(found) != 1:
+            return None if here else self._find_last_subject(found)
+        referent = next(iter(found.values()))
+        if not (referent.is_certain or self.names.is_known(referent.name)):
+            return None
+        return replace(referent, name=self.names.aliases.get(referent.name, referent.name))
+
+    def _find_last_subject(self, found: Mapping[str, Referent]) -> Referent | None:
+        """Return the subject of the sentence before in the line, if it is one of those found."""
+        has_strangers = any(not (each.is_certain or self.names.is_known(each.name)) for each in found.values())
+        subject = self.before[-1].last_subject if self.goes_on_in_line() and not has_strangers else None
+        return found.get(subject.name) if subject is not None else None
+
+    def _find_adjacent(self, start: int) -> Referent | None:
+        """Return the one whose mention ends where a relative clause begins."""
+        return next((referent for referent in self.find_referents() if 0 <= start - referent.end <= 2), None)
+
+    # -------------------------------------------------- subjects that are left out
+
+    def find_spoken_of(self) -> Referent | None:
+        """Return the one that a sentence without a subject is about: that of the sentence before in the line."""
+        if not self.goes_on_in_line():
+            return self.speaker()
+        before = self.before[-1]
+        return before.last_subject or (None if before.find_referents() else self.speaker())
+
+    def find_introduced(self) -> Referent | None:
+        """Return the one that a sentence without a verb introduces: "27, from Leeds"."""
+        return self.find_spoken_of() if self.grammar.introduction.match(self.text) else None
+
+    def find_answering(self, start: int) -> Referent | None:
+        """Return the one that the answer to a question is about, if it begins there."""
+        if not clauses.is_first(self.grammar, self.text, start) or self.goes_on_in_line():
+            return None
+        return self.find_asked() if self.is_about_other(start) else self.speaker()
+
+    def find_dropped(self) -> Referent | None:
+        """Return the one that a sentence is about that begins with a verb about another: "Works at Bosch." """
+        if self.grammar.dropped.match(self.text) is None:
+            return None
+        for each in reversed(self.before):
+            subject = each.last_subject
+            if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
+                break
+            if subject and not subject.is_speaker and (subject.relation or self.names.is_known(subject.name)):
+                return replace(subject, name=self.names.aliases.get(subject.name, subject.name))
+            if each.find_referents():
+                break
+        found = {each.name: each for each in self.find_focus()}
+        return next(iter(found.values())) if len(found) == 1 else None
+
+    def goes_on_in_line(self) -> bool:
+        """Return whether the line has a sentence before this one."""
+        return bool(self.before) and self.before[-1].line.seq == self.line.seq
+
+    def find_question(self) -> str:
+        """Return what the line answers, if the one before it asks something; else an empty text."""
+        last = next((each for each in reversed(self.before) if each.line.seq != self.line.seq), None)
+        if last is None or last.line.session != self.line.session:
+            return ""
+        return last.text if is_question(last.text) or self.grammar.asks.search(last.text) else ""
+
+    def find_asked(self) -> Referent | None:
+        """Return the only one that the question which the line answers is about: "What does your brother do?"."""
+        topic = self._find_topic()
+        asked: list[Referent | None] = []
+        question = self.find_question()
+        for match in self.grammar.heads["asked"].finditer(question or self.before[-1].text):
+            if pronoun := match["pronoun"]:
+                gender = self.grammar.pronouns[pronoun]
+                is_topic = topic is not None and not topic.is_speaker and topic.gender in (gender, "")
+                asked.append(topic if is_topic else self._find_antecedent(gender, 0))
+            elif question:
+                asked.append(self.identify_relative(match, match.groupdict(), self.speaker()))
+        if not asked:
+            return topic
+        found = {each.name: each for each in asked if each is not None}
+        return next(iter(found.values())) if len(found) == 1 and None not in asked else None
+
+    def _find_topic(self) -> Referent | None:
+        """Return what the speaker's last words were about; the speaker if no one was mentioned since."""
+        said = next((each for each in reversed(self.before) if each.line.speaker == self.line.speaker), None)
+        if said is not None and (
+            said.line.session != self.line.session or self.line.seq - said.line.seq > MAX_TOPIC_LINES
+        ):
+            return None
+        if said is not None and said.current is not None:
+            return said.current
+        return None if (said is not None and said.is_lost) or self.find_focus() else self.speaker()
+
+    def is_about_other(self, start: int) -> bool:
+        """Return whether a clause without a subject answers what isn't about the speaker."""
+        if (
+            not (self.grammar.keeps_subject and clauses.is_first(self.grammar, self.text, start))
+            or self.goes_on_in_line()
+        ):
+            return False
+        question = self.find_question()
+        if question:
+            return self.grammar.addressed.search(question) is None
+        said = self.before[-1] if self.before else None
+        is_near = said is not None and said.line.session == self.line.session and said.line.speaker != self.line.speaker
+        return said is not None and is_near and self.grammar.about_other.search(said.text) is not None
