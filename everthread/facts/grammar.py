@@ -45,6 +45,7 @@ CLAUSES = (
     "past",
     "present",
     "dropped",
+    "acting",
     "introduction",
     "elided",
     "boundary",
@@ -170,6 +171,7 @@ class Grammar:
         past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
             without a subject, up to one that begins with `present`: "now".
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
+        acting: what follows an unknown name that is someone's, such as a verb: "Marcus is".
         introduction: what a sentence begins with that introduces the speaker: "shay, 27, sous chef".
         elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
         boundary: where a clause with a subject leaves what governs the clause before it.
@@ -218,6 +220,7 @@ class Grammar:
     past: re.Pattern[str]
     present: re.Pattern[str]
     dropped: re.Pattern[str]
+    acting: re.Pattern[str]
     introduction: re.Pattern[str]
     elided: re.Pattern[str]
     boundary: re.Pattern[str]

@@ -35,6 +35,7 @@ class Mentions:
     current: Referent | None = None  # what a clause without a subject is about
     is_lost: bool = False  # whether such a clause is about one that isn't known
     last_subject: Referent | None = None  # of its last clause that has one
+    subject_at: int = 0  # where that clause begins
 
     def carry_subject(self) -> None:
         """Begin with the subject of the sentence before in the line, in a language that leaves it out."""
@@ -68,7 +69,7 @@ class Mentions:
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
                 break
             referents = [*each.find_referents(), *self._find_addressed(each)]
-            if fitting := [known for known in referents if not gender or known.gender in (gender, "")]:
+            if fitting := [known for known in referents if known.may_be(gender)]:
                 return fitting
         return []
 
@@ -184,27 +185,40 @@ class Mentions:
         return Referent(name, relation.gender, (owner.name, relation.attribute), end=match.end())
 
     def _find_antecedent(self, gender: Gender, start: int) -> Referent | None:
-        """Return the only one that a pronoun can mean, in the sentence up to it or else in the one before."""
-        if (adjacent := self._find_adjacent(start)) is not None and adjacent.gender in (gender, ""):
-            return adjacent
-        here = [referent for referent in self.find_referents() if referent.end <= start]
-        found = {
-            referent.name: referent
-            for referent in (here or self.find_focus(gender))
-            if referent.gender in (gender, "") or not gender
-        }
-        if len(found) != 1:
-            return None if here else self._find_last_subject(found)
-        referent = next(iter(found.values()))
-        if not (referent.is_certain or self.names.is_known(referent.name)):
-            return None
-        return replace(referent, name=self.names.aliases.get(referent.name, referent.name))
+        """Return the only one that a pronoun can mean, in the sentence up to it or else in those before."""
+        found = self._find_adjacent(start)
+        if found is None or not found.may_be(gender):
+            found = self._find_meant(gender, start)
+            if found is None or not (found.is_certain or self.names.is_known(found.name)):
+                return None
+        name = self.names.aliases.get(found.name, found.name)
+        if gender and not found.gender:
+            self.names.genders[name] = gender
+        return replace(found, name=name)
 
-    def _find_last_subject(self, found: Mapping[str, Referent]) -> Referent | None:
-        """Return the subject of the sentence before in the line, if it is one of those found."""
-        has_strangers = any(not (each.is_certain or self.names.is_known(each.name)) for each in found.values())
-        subject = self.before[-1].last_subject if self.goes_on_in_line() and not has_strangers else None
-        return found.get(subject.name) if subject is not None else None
+    def _find_meant(self, gender: Gender, start: int) -> Referent | None:
+        if (centre := self._find_centre(gender, start)) is not None:
+            return centre
+        here = [each for each in self.find_referents() if each.end <= start and each.may_be(gender)]
+        if here:
+            return _find_only(here)
+        before = self.before[-1] if self.goes_on_in_line() else None
+        centre = None if before is None else before._find_centre(gender, len(before.text))
+        return centre or _find_only(self.find_focus(gender))
+
+    def _find_centre(self, gender: Gender, start: int) -> Referent | None:
+        """Return the subject of the last clause before a place, unless the sentence has named another since."""
+        centre = self.last_subject
+        if centre is None or centre.is_speaker or not centre.may_be(gender) or not self._is_someone(centre):
+            return None
+        since = [each for each in self.find_referents() if self.subject_at < each.end <= start and each.may_be(gender)]
+        return None if any(each.name != centre.name for each in since) else centre
+
+    def _is_someone(self, subject: Referent) -> bool:
+        """Return whether a subject is known, or a name that acts rather than a noun with a capital letter."""
+        if subject.relation is not None or self.names.is_known(subject.name):
+            return True
+        return self.grammar.acting.match(self.text, subject.end) is not None
 
     def _find_adjacent(self, start: int) -> Referent | None:
         """Return the one whose mention ends where a relative clause begins."""
@@ -296,3 +310,9 @@ class Mentions:
         said = self.before[-1] if self.before else None
         is_near = said is not None and said.line.session == self.line.session and said.line.speaker != self.line.speaker
         return said is not None and is_near and self.grammar.about_other.search(said.text) is not None
+
+
+def _find_only(referents: Sequence[Referent]) -> Referent | None:
+    """Return the one of whom all are mentions, unless they are several."""
+    found = {each.name: each for each in referents}
+    return next(iter(found.values())) if len(found) == 1 else None

@@ -34,6 +34,10 @@ class Referent:
     is_certain: bool = True
     end: int = 0
 
+    def may_be(self, gender: Gender) -> bool:
+        """Return whether a pronoun of a gender may mean it."""
+        return not gender or self.gender in (gender, "")
+
     def fits(self, about: str) -> bool:
         """Return whether a pattern that is only about some is about it."""
         if about == "pets":

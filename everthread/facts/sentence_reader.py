@@ -107,7 +107,7 @@ class SentenceReader:
                 self.was_past and "subject" not in heads and not self.grammar.present.match(self.text, start)
             )
             if "subject" in heads:
-                self.mentions.last_subject = heads["subject"][0]
+                self.mentions.last_subject, self.mentions.subject_at = heads["subject"][0], start
                 self.scope = frames.find_scope(self.grammar, self.text, start)
             current = self.mentions.current if self.grammar.keeps_subject else self.mentions.last_subject
             is_joined = is_joined or (current is not None and clauses.is_first(self.grammar, self.text, start))
