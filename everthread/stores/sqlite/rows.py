@@ -18,20 +18,41 @@ from everthread.stores.base import LINE_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.postings import POSTING_DTYPE
 from everthread.stores.shared_rows import (
+    LINE_COLUMNS,
     SESSION_GAP,
     describe_miscounts,
     new_session_name,
     pack_line,
+    parse_line,
     sum_by_name,
 )
 from everthread.stores.sqlite import column_blocks, dense_index, postings, token_codes
+from everthread.stores.sqlite.filters import LIVE
 from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.text.analyzer import TermCounts, count_terms, remove_quotes_json
-from everthread.types import ROLES, Role, Seqs, Stats, Vectors
+from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 
 MAX_MODEL_NUMBER = (1 << 19) - 1  # above it the ids of vectors would not fit in 63 bits
 
 LINE_FROM = """FROM line JOIN session ON session.number = line.session JOIN speaker ON speaker.number = line.speaker"""
+
+
+def get_lines(db: sqlite3.Connection, seqs: Sequence[int], condition: str = LIVE) -> list[Line]:
+    """Return these lines, ascending by seq, if a condition is true of them: by default those that are not retracted
+    and have words."""
+    rows = db.execute(
+        f"""SELECT {LINE_COLUMNS} {LINE_FROM} WHERE {condition}
+            AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
+        (json.dumps([int(seq) for seq in seqs]),),
+    )
+    return [parse_line(row) for row in rows.fetchall()]
+
+
+def get_by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
+    """Return the lines under these keys, retracted ones too."""
+    query = f"SELECT {LINE_COLUMNS} {LINE_FROM} WHERE line.key IN (SELECT value FROM json_each(?))"
+    lines = map(parse_line, db.execute(query, (json.dumps(keys),)).fetchall())
+    return {line.key: line for line in lines if line.key is not None}
 
 
 def choose_session(db: sqlite3.Connection, at: int) -> str:

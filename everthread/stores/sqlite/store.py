@@ -19,13 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.common.staging import remove_unfinished
-from everthread.common.timestamps import to_micros, utc_offset_s
+from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
 from everthread.stores import units as shared_units
 from everthread.stores.arrays import find_positions, is_member, max_by_id, to_ranges
 from everthread.stores.base import (
     ERASURE_UNFINISHED,
-    LINE_DTYPE,
     CorpusStats,
     PreparedLine,
     Result,
@@ -38,21 +37,17 @@ from everthread.stores.base import (
     UnitVersion,
 )
 from everthread.stores.copying import CopyReader
-from everthread.stores.json_text import canonical_json
 from everthread.stores.look import Expected
-from everthread.stores.postings import Postings, group_by_term
+from everthread.stores.postings import Postings
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
     map_corrections,
-    next_seq,
-    pack_line,
     parse_line,
     read_pages,
-    releases_key,
     unchanged_seqs,
 )
 from everthread.stores.sqlite import (
-    column_blocks,
+    batch_writer,
     copying,
     dense_index,
     evidence,
@@ -172,90 +167,14 @@ class SQLiteStore(Store):
         corrects: Mapping[int, int] | None = None,
     ) -> list[Line]:
         with self._bank(bank).file.write_transaction() as db:
-            current = self._get(db, replaces, "line.retracted_at IS NULL") if replaces else []
+            current = bank_rows.get_lines(db, replaces, "line.retracted_at IS NULL") if replaces else []
             replaced = [line.seq for line in current]
             with line_removal.update_summaries_and_pins(db, replaced) as corrections:
                 if replaced:
                     line_removal.retract_lines_only(db, dict.fromkeys(replaced, to_micros(now())))
-                lines, is_new = self._append(db, entries, model)
+                lines, is_new = batch_writer.write(db, entries, model)
                 corrections.update(map_corrections(bank, corrects, replaced, lines if is_new else []))
         return lines
-
-    def _append(self, db: sqlite3.Connection, entries: Sequence[PreparedLine], model: str) -> tuple[list[Line], bool]:
-        """Write the new lines; return the line of each entry, and whether any is new."""
-        keys = [entry.line.key for entry in entries if entry.line.key]
-        known: dict[str, Line | int] = {**_get_by_key(db, keys)} if keys else {}
-        last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
-        written: list[tuple[int, PreparedLine]] = []
-        packed: list[tuple[int, ...]] = []
-        result: list[Line | int] = []  # a number is replaced by its line once all are written
-        for entry in entries:
-            key = entry.line.key
-            existing = None if key is None else known.get(key)
-            if isinstance(existing, int) or (existing is not None and not releases_key(existing, entry.line)):
-                result.append(existing)
-                continue
-            if entry.follows and written:
-                entry = replace(entry, line=replace(entry.line, parent=written[-1][0]))
-            last = next_seq(entry, last)
-            columns = self._insert(db, last, entry, existing)
-            if entry.line.text:
-                packed.append(columns)
-            written.append((last, entry))
-            result.append(last)
-            if key is not None:
-                known[key] = last
-        if written:
-            db.execute("UPDATE bank SET last_seq = max(last_seq, ?)", (last,))
-        if packed:
-            column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, np.array(packed, LINE_DTYPE))
-            self._index(db, [(seq, entry) for seq, entry in written if entry.line.text], model)
-        retractions = {seq: to_micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
-        if retractions:
-            line_removal.retract_lines_only(db, retractions)
-        lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], "1")}
-        resolved = [lines[item] if isinstance(item, int) else item for item in result]
-        return resolved, bool(lines)
-
-    def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine, key_donor: Line | None) -> tuple[int, ...]:
-        """Write the rows of one line, which may take the key of another; return its packed columns."""
-        new = entry.line
-        at = to_micros(entry.said_at)
-        parent = bank_rows.resolve_parent(db, new.parent, is_copy=entry.seq is not None)
-        session_name = new.session if new.session is not None else bank_rows.choose_session(db, at)
-        terms = entry.terms
-        session_number = db.execute(
-            """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
-               VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET
-               started_at = min(started_at, excluded.started_at), last_at = max(last_at, excluded.last_at),
-               last_seq = excluded.last_seq, lines = lines + excluded.lines, terms = terms + excluded.terms
-               RETURNING number""",
-            (session_name, at, at, seq, seq, bool(new.text), terms.length),
-        ).fetchone()[0]
-        speaker = bank_rows.get_or_create_speaker(db, new.speaker, new.role)
-        offset_s = utc_offset_s(entry.said_at)
-        if key_donor is not None:  # only now, because the line may answer it by its key
-            db.execute("UPDATE line SET key = NULL WHERE seq = ?", (key_donor.seq,))
-        db.execute(
-            "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
-            (seq, session_number, parent, speaker, at, offset_s, new.key, canonical_json(new.metadata), new.text),
-        )
-        return pack_line(seq, at, offset_s, session_number, speaker, terms, entry.flags)
-
-    def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, PreparedLine]], model: str) -> None:
-        postings.add(db, group_by_term((seq, entry.terms) for seq, entry in written))
-        vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
-        bank_rows.put_vectors(db, model, vectors, are_new=True)
-        token_codes.put(db, model, {seq: entry.tokens for seq, entry in written if entry.tokens is not None})
-        counts = [entry.terms for _, entry in written]
-        db.execute(
-            "UPDATE bank SET lines = lines + ?, terms = terms + ?, head_terms = head_terms + ?",
-            (
-                len(written),
-                sum(count.length for count in counts),
-                sum(count.head_length for count in counts),
-            ),
-        )
 
     def reserve_seqs(self, bank: str, last: int) -> None:
         with self._bank(bank).file.write_transaction() as db:
@@ -272,7 +191,7 @@ class SQLiteStore(Store):
         if not self.exists(bank):
             return
         with self._bank(bank).file.write_transaction() as db:
-            unchanged = unchanged_seqs(self._get(db, list(vectors.keys() | tokens.keys())), expected)
+            unchanged = unchanged_seqs(bank_rows.get_lines(db, list(vectors.keys() | tokens.keys())), expected)
             token_codes.put(db, model, {seq: codes for seq, codes in tokens.items() if seq in unchanged})
             bank_rows.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in unchanged})
 
@@ -430,15 +349,7 @@ class SQLiteStore(Store):
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         with self._bank(bank).file.read_once() as db:
-            return self._get(db, seqs)
-
-    def _get(self, db: sqlite3.Connection, seqs: Sequence[int], condition: str = LIVE) -> list[Line]:
-        rows = db.execute(
-            f"""SELECT {_LINE} {_FROM} WHERE {condition}
-                AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
-            (json.dumps([int(seq) for seq in seqs]),),
-        )
-        return [parse_line(row) for row in rows.fetchall()]
+            return bank_rows.get_lines(db, seqs)
 
     def texts(self, bank: str, seqs: Seqs) -> list[tuple[int, str]]:
         # A join looks each line up at once; IN would sort the numbers first.
@@ -450,7 +361,7 @@ class SQLiteStore(Store):
         if not keys:
             return {}
         with self._bank(bank).file.read_once() as db:
-            return _get_by_key(db, keys)
+            return bank_rows.get_by_key(db, keys)
 
     def sessions(self, bank: str) -> list[Session]:
         with self._bank(bank).file.read_once() as db:
@@ -529,7 +440,7 @@ class SQLiteStore(Store):
 
         with self._bank(bank).snapshot(find_pending) as (db, pending):
             first = int(np.searchsorted(pending, after, "right"))
-            return self._get(db, pending[first : first + limit].tolist())
+            return bank_rows.get_lines(db, pending[first : first + limit].tolist())
 
     def texts_with_codes(self, bank: str, model: str, scheme: str, seqs: Seqs) -> list[tuple[int, str, bytes | None]]:
         with self._bank(bank).file.read_once() as db:
@@ -539,7 +450,7 @@ class SQLiteStore(Store):
         self, bank: str, model: str, scheme: str, limit: int, after: int = 0, roles: Collection[Role] = ROLES
     ) -> list[Line]:
         with self._bank(bank).file.read_transaction() as db:
-            return self._get(db, token_codes.find_missing(db, model, scheme, limit, after, roles))
+            return bank_rows.get_lines(db, token_codes.find_missing(db, model, scheme, limit, after, roles))
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         with self._bank(bank).file.read_once() as db:
@@ -672,8 +583,3 @@ class SQLiteStore(Store):
 
 def _read_columns(cache: BankCache, db: sqlite3.Connection) -> LineColumns:
     return cache.line_columns(db)
-
-
-def _get_by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
-    rows = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
-    return {line.key: line for line in map(parse_line, rows.fetchall()) if line.key is not None}
