@@ -22,7 +22,8 @@ from everthread.common.atomic_write import write_atomically
 from everthread.common.installation import upgrade_command
 from everthread.errors import BankDamaged, BankTooNew, NotFound
 from everthread.stores.sqlite import receipts
-from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors, sync_folder
+from everthread.stores.sqlite.bank_file import file_name, folder_lock, sync_folder
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Receipt
 

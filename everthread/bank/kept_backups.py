@@ -17,7 +17,8 @@ from everthread.bank.backup_folder import change_bank, read_manifest
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.errors import BankDamaged, BankTooNew, EverthreadError, NotFound
 from everthread.stores.base import Scope, ScopeName, Store
-from everthread.stores.sqlite.bank_file import folder_lock, map_errors
+from everthread.stores.sqlite.bank_file import folder_lock
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import JSONValue, Receipt
 

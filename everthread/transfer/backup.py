@@ -43,8 +43,9 @@ from everthread.errors import BadInput, BankDamaged, EverthreadError, NotFound, 
 from everthread.stores.base import Store
 from everthread.stores.placed.store import PlacedStore, call_store, list_all_banks, list_stores, main_store
 from everthread.stores.sqlite import receipts
-from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors, sync_folder
+from everthread.stores.sqlite.bank_file import file_name, folder_lock, sync_folder
 from everthread.stores.sqlite.copying import copy_database
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.transfer.bank_contents import copy_contents, summarize
 from everthread.types import Receipt, now

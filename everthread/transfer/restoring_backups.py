@@ -35,7 +35,8 @@ from everthread.stores.base import Store
 from everthread.stores.placed.store import call_store, main_store
 from everthread.stores.shared_rows import select_missing_receipts
 from everthread.stores.sqlite import receipts
-from everthread.stores.sqlite.bank_file import file_name, folder_lock, map_errors
+from everthread.stores.sqlite.bank_file import file_name, folder_lock
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.transfer.backup import SERVER_FILE, read_manifests
 from everthread.transfer.bank_contents import Summary, copy_contents, summarize

@@ -15,7 +15,8 @@ import numpy as np
 
 from everthread.errors import BankDamaged
 from everthread.stores.sqlite import rows as bank_rows
-from everthread.stores.sqlite.bank_file import BankFile, create_private, map_errors
+from everthread.stores.sqlite.bank_file import BankFile, create_private
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.token_codes import SEQ_BITS, find_scheme
 from everthread.types import Vectors
 

@@ -12,7 +12,8 @@ from everthread.stores.base import Store
 from everthread.stores.errors import second_copy_error
 from everthread.stores.shared_rows import select_missing_receipts
 from everthread.stores.sqlite import receipts as receipts_file
-from everthread.stores.sqlite.bank_file import LOG_SUFFIXES, bank_id, file_name, folder_lock, map_errors, sync_folder
+from everthread.stores.sqlite.bank_file import LOG_SUFFIXES, bank_id, file_name, folder_lock, sync_folder
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.moved_file import ARRIVING, find_arrival, is_note, name_arrival, parse_arrival, write_note
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Receipt

@@ -69,10 +69,10 @@ from everthread.stores.sqlite.bank_file import (
     BankFile,
     bank_id,
     file_name,
-    map_errors,
     remove_orphan_logs,
 )
 from everthread.stores.sqlite.cache import BankCache
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.filters import LIVE, build_column_filter, build_condition, needs_rows
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.line_columns import LineColumns

@@ -1,4 +1,3 @@
-import errno
 import multiprocessing
 import sqlite3
 import threading
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Memory
-from everthread.errors import BadBankId, BadInput, BankDamaged, StoreUnavailable
+from everthread.errors import BadBankId, BankDamaged, StoreUnavailable
 from everthread.stores.sqlite import bank_file as files
 from everthread.stores.sqlite.bank_file import (
     BANK_SUFFIX,
@@ -22,7 +21,6 @@ from everthread.stores.sqlite.bank_file import (
     BankFile,
     bank_id,
     file_name,
-    map_errors,
 )
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -127,62 +125,16 @@ def test_a_file_name_that_no_id_produces_belongs_to_no_bank(name: str, tmp_path:
 # ----------------------------------------------------------------- what errors mean
 
 
-def sqlite_error(code: int, message: str = "words that change from version to version") -> sqlite3.Error:
-    error = sqlite3.OperationalError(message)
-    error.sqlite_errorcode = code
-    return error
-
-
-@pytest.mark.parametrize(
-    ("error", "expected", "remedy"),
-    [
-        (sqlite_error(sqlite3.SQLITE_CORRUPT), BankDamaged, "Restore a copy"),
-        (sqlite_error(sqlite3.SQLITE_CORRUPT_INDEX), BankDamaged, "Restore a copy"),
-        (sqlite_error(sqlite3.SQLITE_NOTADB), BankDamaged, r"sqlite3 /banks/x\.bank \.recover"),
-        (sqlite_error(sqlite3.SQLITE_ERROR, "no such table: line"), BankDamaged, "Restore a copy"),
-        (sqlite3.OperationalError("Could not decode to UTF-8 column 'text'"), BankDamaged, "Restore a copy"),
-        (ValueError("Expecting value: line 1 column 1"), BankDamaged, "Restore a copy"),
-        (sqlite_error(sqlite3.SQLITE_FULL), StoreUnavailable, "Free disk space and call again"),
-        (OSError(errno.ENOSPC, "words"), StoreUnavailable, "Free disk space and call again"),
-        (OSError(errno.EFBIG, "words"), StoreUnavailable, "Free disk space and call again"),
-        (sqlite_error(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "its disk is healthy"),
-        (sqlite_error(sqlite3.SQLITE_READONLY_DIRECTORY), StoreUnavailable, "permissions"),
-        (sqlite_error(sqlite3.SQLITE_CANTOPEN), StoreUnavailable, "permissions"),
-        (PermissionError(errno.EACCES, "words"), StoreUnavailable, "permissions"),
-        (OSError(errno.EROFS, "words"), StoreUnavailable, "permissions"),
-        (sqlite_error(sqlite3.SQLITE_BUSY), StoreUnavailable, "try again, or end that process"),
-        (FileExistsError(errno.EEXIST, "words"), StoreUnavailable, "give a folder for the banks"),
-        (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "give a folder for the banks"),
-        (sqlite_error(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
-        (OverflowError("Python int too large to convert to SQLite INTEGER"), BadInput, "numbers that fit in 64 bits"),
-        (OverflowError("Python int too large to convert to C long"), BadInput, "numbers that fit in 64 bits"),
-        (OverflowError("date value out of range"), BankDamaged, "Restore a copy"),
-    ],
-)
-def test_an_error_is_translated_with_its_remedy(error: Exception, expected: type[Exception], remedy: str) -> None:
-    with pytest.raises(expected, match=remedy) as caught, map_errors("x", Path("/banks/x.bank")):
-        raise error
-    assert caught.value.__cause__ is error
-
-
 def test_only_failed_writes_report_that_nothing_was_stored(tmp_path: Path) -> None:
     file = open_file(tmp_path)
     for using, words in ((file.write_transaction, True), (file.read_transaction, False)):
         for code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_FULL):
             with pytest.raises(StoreUnavailable) as caught, using():
-                raise sqlite_error(code)
+                error = sqlite3.OperationalError("words that change from version to version")
+                error.sqlite_errorcode = code
+                raise error
             assert ("Nothing was stored" in str(caught.value)) == words
     file.close()
-
-
-def test_half_a_surrogate_pair_is_an_input_error() -> None:
-    with pytest.raises(BadInput, match="use whole characters"), map_errors("x", Path("/banks/x.bank")):
-        "\ud800".encode()
-
-
-def test_an_error_in_the_callers_code_is_not_translated() -> None:
-    with pytest.raises(KeyError), map_errors("x", Path("/banks/x.bank")):
-        raise KeyError("mine")
 
 
 # -------------------------------------------------------------------- connections

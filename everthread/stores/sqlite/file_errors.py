@@ -1,0 +1,111 @@
+"""Translates errors of SQLite and of the system into `EverthreadError`s."""
+
+from __future__ import annotations
+
+import errno
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from everthread.errors import BadInput, BankDamaged, EverthreadError, StoreUnavailable
+
+LOCK_TIMEOUT_S = 60.0  # for other writers; a write takes milliseconds, so only a stuck process exceeds it
+
+# SQLite's primary result codes and the system's error numbers, by remedy.
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH}
+_NO_ROOM = {sqlite3.SQLITE_FULL}, {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+_FORBIDDEN = (
+    {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH},
+    {errno.EACCES, errno.EPERM, errno.EROFS},
+)
+_HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, {errno.EAGAIN}
+_NO_FOLDER: tuple[set[int], set[int]] = set(), {errno.EEXIST, errno.ENOTDIR}
+
+
+@contextmanager
+def map_errors(bank: str, path: Path, outcome: str = "") -> Iterator[None]:
+    """Translate errors of SQLite and of the system into `EverthreadError`s that name the bank, the file and the remedy.
+
+    Args:
+        bank: the bank's id; empty for an operation on the folder.
+        path: the file or the folder.
+        outcome: a sentence about what a failed write has stored.
+    """
+    try:
+        yield
+    except EverthreadError:
+        raise
+    except (sqlite3.Error, OSError, OverflowError, ValueError) as error:
+        raise _explain(bank, path, error, outcome) from error
+
+
+def _explain(bank: str, path: Path, error: Exception, outcome: str) -> EverthreadError:
+    reason = error_text(error)
+    place = f"bank {bank!r} ({path})" if bank else str(path)
+    if _is_unstorable(error):
+        return BadInput(f"no bank can hold this value: {reason}; use whole characters, and numbers that fit in 64 bits")
+    if _is_damage(error):
+        return BankDamaged(
+            f"{place} is damaged: {reason}. Restore a copy, or recover the lines with: sqlite3 {path} .recover"
+        )
+    if _matches(error, _NO_ROOM) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return StoreUnavailable(f"no space to write {place}: {reason}. {outcome}Free disk space and call again")
+    if _matches(error, _FORBIDDEN):
+        return StoreUnavailable(
+            f"{place} can't be written: {reason}. Check the folder's permissions, or choose another one"
+        )
+    if is_locked(error):
+        return StoreUnavailable(
+            f"{place} was locked by another process for over {LOCK_TIMEOUT_S:.0f} s; try again, or end that process"
+        )
+    if _matches(error, _NO_FOLDER):
+        return StoreUnavailable(f"{place} is a file, not a folder ({reason}); give a folder for the banks")
+    return StoreUnavailable(
+        f"{place} can't be used: {reason}. {outcome}Check that its disk is healthy and has free space"
+    )
+
+
+def error_text(error: Exception) -> str:
+    """Return the error's text without the path that the system adds."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def is_locked(error: Exception) -> bool:
+    """Return whether another connection holds a lock that an operation needs."""
+    return _matches(error, _HELD)
+
+
+def _result_code(error: Exception) -> int | None:
+    """Return SQLite's primary result code; None for an error of Python's module itself."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else int(code) & 0xFF
+
+
+def _matches(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
+    return error.errno in kind[1] if isinstance(error, OSError) else _result_code(error) in kind[0]
+
+
+def _is_unstorable(error: Exception) -> bool:
+    """Return whether the value caused the error: half a surrogate pair, or a number or a text that is too large."""
+    is_large_number = isinstance(error, OverflowError) and not _is_invalid_date(error)  # has no result code
+    return isinstance(error, UnicodeEncodeError) or is_large_number or _result_code(error) == sqlite3.SQLITE_TOOBIG
+
+
+def _is_damage(error: Exception) -> bool:
+    """Return whether the error shows a damaged file.
+
+    Undecodable text and missing tables have no result code of their own.
+    """
+    code = _result_code(error)
+    is_schema_error = code == sqlite3.SQLITE_ERROR and re.match(
+        "no such (table|column|index)|malformed|unsupported", str(error)
+    )
+    is_undecodable = code is None and isinstance(error, ValueError | sqlite3.OperationalError)
+    return bool(code in _DAMAGED or is_schema_error or is_undecodable or _is_invalid_date(error))
+
+
+def _is_invalid_date(error: Exception) -> bool:
+    """Return whether a stored time is outside the calendar. Times are checked before they are written."""
+    return isinstance(error, OverflowError) and "date" in str(error)
