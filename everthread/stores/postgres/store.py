@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.common.timestamps import to_micros
-from everthread.errors import BankMoved, NotFound
+from everthread.errors import NotFound
 from everthread.stores.arrays import to_ranges
 from everthread.stores.base import (
     CorpusStats,
@@ -56,16 +56,15 @@ from everthread.stores.postgres.batch_writer import BatchWriter, was_written
 from everthread.stores.postgres.connections import (
     MAX_CONNECTIONS,
     TIMEOUT_S,
-    CommitUnknown,
     Connection,
     Cursor,
     Database,
 )
 from everthread.stores.postgres.copying import PostgresCopyReader
 from everthread.stores.postgres.filters import build_condition, seq_bitmap
-from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.look import FirstAnswers
 from everthread.stores.postgres.rows import Model
+from everthread.stores.postgres.transactions import Transactions
 from everthread.stores.postgres.vacuum import Vacuum
 from everthread.stores.postings import Postings
 from everthread.stores.shared_rows import map_corrections, read_pages, unchanged_seqs
@@ -93,10 +92,8 @@ from everthread.types import (
 Result = TypeVar("Result")
 Looked = TypeVar("Looked")
 
-MAX_KNOWN_BANKS = 100_000  # banks whose analyser version a process remembers; the set is cleared beyond that
 
-
-class PostgresStore(Store):
+class PostgresStore(Transactions, Store):
     """Stores banks in one database. The tables are created if they do not exist.
 
     Attributes:
@@ -114,83 +111,15 @@ class PostgresStore(Store):
         Raises:
             ConfigError: the URL is malformed.
         """
-        self.database = Database(url, max_connections, timeout_s, schema.VERSION_CHECK, moved_rows.BANK_CHECK)
-        self._timeout_s = timeout_s
-        self._ready = Lazy(lambda: schema.ensure_tables(self.database))
-        self._checked_banks: set[str] = set()  # banks whose postings are known to be of no later analyser
+        super().__init__(
+            Database(url, max_connections, timeout_s, schema.VERSION_CHECK, moved_rows.BANK_CHECK), timeout_s
+        )
         self._vacuum = Vacuum(self.database)
         self._index_builder = vector_index.BackgroundBuilder(self.build_indexes)
 
     @property
     def location(self) -> str:
         return self.database.display_url
-
-    def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
-        """Call a function in a read transaction and return its result; repeat it if the connection breaks."""
-        check_bank_id(bank)
-
-        def attempt() -> Result:
-            with self.database.read_transaction(bank) as db:
-                self._check_analyser(db, bank)
-                return call(db)
-
-        return self._retry(attempt)
-
-    def _write(
-        self,
-        bank: str,
-        call: Callable[[Connection], Result],
-        was_committed: Callable[[Connection, Result], bool] = lambda db, result: False,
-    ) -> Result:
-        """Call a function in a write transaction and return its result; repeat it if the connection breaks.
-
-        Args:
-            bank: the bank.
-            call: writes. Not repeated if `was_committed` reports that it was committed.
-            was_committed: returns whether the previous attempt, whose commit got no answer, was stored. For calls that
-                are not idempotent.
-        """
-        check_bank_id(bank)
-        results: list[Result] = []
-
-        def attempt() -> Result:
-            with self.database.write_transaction(bank) as db:
-                if not results or not was_committed(db, results[-1]):
-                    results.append(call(db))
-                return results[-1]
-
-        try:
-            return self._retry(attempt)
-        except BankMoved as error:
-            if not results:
-                raise
-            raise CommitUnknown(  # the call must not be repeated in the bank's new place
-                f"{self.location} disconnected during the commit, and bank {bank!r} was moved since: the lines may or "
-                "may not be stored. Call again with the same keys; no line is stored twice"
-            ) from error
-
-    def _retry(self, call: Callable[[], Result]) -> Result:
-        """Call a function once the tables exist, and return its result; repeat it if the connection breaks."""
-
-        def attempt() -> Result:
-            with self.database.map_errors():
-                self._ready.get(self._timeout_s)
-            return call()
-
-        return self.database.retry(attempt)
-
-    def _check_analyser(self, db: Connection, bank: str) -> None:
-        """Raise BankTooNew if a later analyser wrote the bank's postings.
-
-        Checked once per bank: every write checks it anyway.
-        """
-        if bank not in self._checked_banks:
-            analyser = bank_rows.analyser_version(db, bank)
-            bank_rows.check_analyser(bank, analyser)
-            if len(self._checked_banks) >= MAX_KNOWN_BANKS:
-                self._checked_banks.clear()
-            if analyser is not None:
-                self._checked_banks.add(bank)
 
     def banks(self) -> list[str]:
         def attempt() -> list[str]:
@@ -277,7 +206,6 @@ class PostgresStore(Store):
         """Build the missing indexes of a large bank; return their number. Blocks writers of the bank."""
 
         def write(db: Connection) -> int:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
             tables = [
                 vector_index.build_index(db, bank, number, dim)
                 for number, dim in vector_index.models_needing_index(db, bank)
@@ -286,7 +214,7 @@ class PostgresStore(Store):
                 schema.grant_on_new_table(db, table)
             return len(tables)
 
-        return self._write(bank, write)
+        return self._write_locked(bank, write)
 
     def reanalyze(self, bank: str, limit: int) -> bool:
         query = f"SELECT 1 FROM everthread.bank WHERE bank_id = %s AND {bank_rows.EARLIER_LAST} > 0"
@@ -296,11 +224,7 @@ class PostgresStore(Store):
         return self._write(bank, lambda db: bank_rows.lock_if_exists(db, bank) and reanalysis.advance(db, bank, limit))
 
     def drop_vectors(self, bank: str, keep: str) -> int:
-        def write(db: Connection) -> int:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
-            return line_removal.drop_models(db, bank, keep)
-
-        return self._write(bank, write)
+        return self._write_locked(bank, lambda db: line_removal.drop_models(db, bank, keep))
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         def write(db: Connection) -> Line:
@@ -331,7 +255,7 @@ class PostgresStore(Store):
             return line_removal.has_receipt(db, bank, result[0], number)
 
         receipt, tables = self._write(bank, write, was_committed)
-        self._checked_banks.discard(bank)
+        self._check_again(bank)
         self._vacuum.schedule(bank, tables, whole_bank=scope == "bank")
         return receipt
 
@@ -347,63 +271,35 @@ class PostgresStore(Store):
         return self._read(bank, lambda db: line_removal.read_receipts(db, bank))
 
     def reserve_seqs(self, bank: str, last: int) -> None:
-        def write(db: Connection) -> None:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
-            db.execute(
-                "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s", (last, bank, last)
-            )
-
-        self._write(bank, write)
+        query = "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s"
+        self._write_locked(bank, lambda db: db.execute(query, (last, bank, last)))
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
-        def write(db: Connection) -> None:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
-            db.execute(
-                """INSERT INTO everthread.buffer (bank_id, session_id, spans) VALUES (%s, %s, %s)
-                   ON CONFLICT (bank_id, session_id) DO UPDATE SET spans = excluded.spans""",
-                (bank, session, json.dumps(list(spans))),
-            )
-
-        self._write(bank, write)
+        query = """INSERT INTO everthread.buffer (bank_id, session_id, spans) VALUES (%s, %s, %s)
+            ON CONFLICT (bank_id, session_id) DO UPDATE SET spans = excluded.spans"""
+        self._write_locked(bank, lambda db: db.execute(query, (bank, session, json.dumps(list(spans)))))
 
     def end_session(self, bank: str, session: str, at: datetime) -> None:
-        def write(db: Connection) -> None:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
-            sessions.end(db, bank, session, to_micros(at, "at"))
-
-        self._write(bank, write)
+        self._write_locked(bank, lambda db: sessions.end(db, bank, session, to_micros(at, "at")))
 
     def set_session(self, bank: str, session: str, title: str | None, metadata: Metadata | None) -> Session:
-        def write(db: Connection) -> Session:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
-            return sessions.set_metadata(db, bank, session, title, metadata)
-
-        return self._write(bank, write)
+        return self._write_locked(bank, lambda db: sessions.set_metadata(db, bank, session, title, metadata))
 
     def set_records(self, bank: str, records: Mapping[int, JSONValue]) -> None:
-        def write(db: Connection) -> None:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
-            evidence.set_records(db, bank, records)
-
-        self._write(bank, write)
+        self._write_locked(bank, lambda db: evidence.set_records(db, bank, records))
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
-        def write(db: Connection) -> None:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
-            units.put_setting(db, bank, name, value)
-
-        self._write(bank, write)
+        self._write_locked(bank, lambda db: units.put_setting(db, bank, name, value))
 
     def update_setting(
         self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
     ) -> JSONValue | None:
         def write(db: Connection) -> JSONValue | None:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
             value = change(units.get_setting(db, bank, name))
             units.put_setting(db, bank, name, value)
             return value
 
-        return self._write(bank, write)
+        return self._write_locked(bank, write)
 
     def put_unit(
         self,
@@ -474,20 +370,15 @@ class PostgresStore(Store):
 
     def enqueue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
             if not db.execute(query, (bank, job.session)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {job.session!r} for a {job.kind} job")
             units.enqueue(db, bank, job)
 
-        self._write(bank, write)
+        self._write_locked(bank, write)
 
     def dequeue(self, bank: str, job: ScribeJob) -> None:
-        def write(db: Connection) -> None:
-            bank_rows.lock_bank(db, bank, to_micros(now()))
-            units.dequeue(db, bank, job)
-
-        self._write(bank, write)
+        self._write_locked(bank, lambda db: units.dequeue(db, bank, job))
 
     # ------------------------------------------------------------------ reading
 

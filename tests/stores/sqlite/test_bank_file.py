@@ -129,9 +129,9 @@ def test_only_failed_writes_report_that_nothing_was_stored(tmp_path: Path) -> No
     file = open_file(tmp_path)
     for using, words in ((file.write_transaction, True), (file.read_transaction, False)):
         for code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_FULL):
+            error = sqlite3.OperationalError("words that change from version to version")
+            error.sqlite_errorcode = code
             with pytest.raises(StoreUnavailable) as caught, using():
-                error = sqlite3.OperationalError("words that change from version to version")
-                error.sqlite_errorcode = code
                 raise error
             assert ("Nothing was stored" in str(caught.value)) == words
     file.close()
