@@ -12,9 +12,10 @@ from datetime import datetime
 from everthread.bank.line_versions import get_recorded
 from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX, META_RECALLED, META_UNDATED
 from everthread.errors import BadInput, NotFound
-from everthread.stores.base import LineStore, Store, UnitStore
+from everthread.stores.base import LineStore, Store
 from everthread.stores.errors import missing_line_error
 from everthread.stores.shared_rows import source_key
+from everthread.stores.unit_store import UnitStore
 from everthread.types import Filter, JSONValue, Line, NewLine, NewUnit, Unit
 
 

@@ -24,7 +24,8 @@ from everthread.facts.entity_edits import follow_versions, parse_edits
 from everthread.facts.history import build_facts, sort_facts, statement_order, value_key
 from everthread.facts.storage import FACT, ReadingState, StatementReader
 from everthread.facts.types import Fact, Statement, StoredStatement
-from everthread.stores.base import Store, UnitVersion
+from everthread.stores.base import Store
+from everthread.stores.unit_store import UnitVersion
 from everthread.text.analyzer import normalize, terms
 from everthread.types import JSONValue
 

@@ -30,8 +30,9 @@ from everthread.facts.attributes import FAVOURITE, POSSESSIVE, RELATIONS, STATUS
 from everthread.facts.history import is_moment, value_key
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, StoredStatement, Writer
-from everthread.stores.base import Store, UnitReplacement
+from everthread.stores.base import Store
 from everthread.stores.limits import MAX_SEQ
+from everthread.stores.unit_store import UnitReplacement
 from everthread.text.analyzer import UNSPACED, detect_language, remove_quotes, terms
 from everthread.types import JSONValue, Line, NewUnit, Unit, now
 

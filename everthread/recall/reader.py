@@ -29,8 +29,9 @@ from everthread.recall.token_match import WeightedTokens
 from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
 from everthread.stores.arrays import is_member, union
-from everthread.stores.base import CorpusStats, Store, UnitKey
+from everthread.stores.base import CorpusStats, Store
 from everthread.stores.look import Expected
+from everthread.stores.unit_store import UnitKey
 from everthread.text import refusal_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 

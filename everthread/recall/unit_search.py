@@ -17,10 +17,10 @@ import numpy as np
 from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query_parsing import ParsedQuery
-from everthread.stores.base import UnitKey
 from everthread.stores.conditions import MISSING, TEXT_FIELDS, TIME_FIELD, evaluate, find_comparisons, get_metadata
 from everthread.stores.filters import allowed_names, check_filter
 from everthread.stores.json_text import canonical_json
+from everthread.stores.unit_store import UnitKey
 from everthread.text.analyzer import count_terms
 from everthread.text.bm25 import idf
 from everthread.types import Comparison, Filter, Unit

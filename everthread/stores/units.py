@@ -17,8 +17,8 @@ import numpy as np
 
 from everthread.common.timestamps import from_micros, to_micros, utc_offset_s
 from everthread.errors import NotFound
-from everthread.stores.base import UnitKey, UnitReplacement
 from everthread.stores.json_text import canonical_json
+from everthread.stores.unit_store import UnitKey, UnitReplacement
 from everthread.types import NewUnit, ScribeJob, Unit, Vectors
 
 UNIT_COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance,

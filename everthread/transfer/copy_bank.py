@@ -22,8 +22,9 @@ from everthread.facts.storage import FACT, ReadingState, parse_unit
 from everthread.facts.types import Statement
 from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
-from everthread.stores.base import Scope, ScopeName, UnitKey, UnitReplacement
+from everthread.stores.base import Scope, ScopeName
 from everthread.stores.shared_rows import to_new_line
+from everthread.stores.unit_store import UnitKey, UnitReplacement
 from everthread.transfer.bank_contents import copy_lines
 from everthread.types import Line, Session, Unit, now
 

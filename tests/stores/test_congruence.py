@@ -22,9 +22,10 @@ from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.common.keys import META_ECHO, META_UNDATED
 from everthread.errors import BadLine, BadQuery, EverthreadError, NotFound
 from everthread.recipes.default import Default
-from everthread.stores.base import Store, UnitReplacement
+from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
+from everthread.stores.unit_store import UnitReplacement
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import count_terms as analysed
 from everthread.types import ROLES, NewUnit, Role, ScribeJob, Seqs, Vectors

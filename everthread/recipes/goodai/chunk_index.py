@@ -30,7 +30,8 @@ from everthread.recipes.goodai.token_stream import (
     tokenize_line,
 )
 from everthread.recipes.goodai.tokenizers import Tokenizer
-from everthread.stores.base import CorpusStats, Store, UnitReplacement
+from everthread.stores.base import CorpusStats, Store
+from everthread.stores.unit_store import UnitReplacement
 from everthread.types import Filter, JSONValue, Line, NewUnit, Session, Unit, now
 
 log = logging.getLogger("everthread")

@@ -29,7 +29,7 @@ from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.reply_index import META_RESPONSE
 from everthread.server.workers.bank_locks import BankLocks
 from everthread.server.workers.table_locks import TableLocks
-from everthread.stores.base import UnitVersion
+from everthread.stores.unit_store import UnitVersion
 from everthread.types import JSONValue, Metadata
 
 DEFAULT_BUDGET_TOKENS = 1000  # of a block

@@ -24,7 +24,6 @@ from everthread.stores.base import (
     SettingStore,
     Store,
     TermIndex,
-    UnitStore,
     VectorStore,
 )
 from everthread.stores.copying import CopyReader
@@ -33,6 +32,7 @@ from everthread.stores.placed.place import Place
 from everthread.stores.placed.places_file import PlacesFile
 from everthread.stores.postgres import dsn
 from everthread.stores.token_store import TokenStore
+from everthread.stores.unit_store import UnitStore
 from everthread.types import Filter, Line, Receipt
 
 Result = TypeVar("Result")

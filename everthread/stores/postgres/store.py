@@ -30,9 +30,6 @@ from everthread.stores.base import (
     ScopeName,
     ScoringRows,
     Store,
-    UnitCosines,
-    UnitReplacement,
-    UnitVersion,
 )
 from everthread.stores.copying import CopyReader
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
@@ -68,6 +65,7 @@ from everthread.stores.postgres.transactions import Transactions
 from everthread.stores.postgres.vacuum import Vacuum
 from everthread.stores.postings import Postings
 from everthread.stores.shared_rows import map_corrections, read_pages, unchanged_seqs
+from everthread.stores.unit_store import UnitCosines, UnitReplacement, UnitVersion
 from everthread.stores.units import JOB_COLUMNS, parse_job
 from everthread.types import (
     ROLES,

@@ -10,12 +10,12 @@ import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import to_micros
-from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement, UnitVersion
 from everthread.stores.json_text import canonical_json
 from everthread.stores.postgres import evidence
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
+from everthread.stores.unit_store import UnitCosines, UnitKey, UnitReplacement, UnitVersion
 from everthread.stores.units import (
     JOB_COLUMNS,
     SINGLE_KINDS,

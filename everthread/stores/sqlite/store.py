@@ -32,9 +32,6 @@ from everthread.stores.base import (
     ScopeName,
     ScoringRows,
     Store,
-    UnitCosines,
-    UnitReplacement,
-    UnitVersion,
 )
 from everthread.stores.copying import CopyReader
 from everthread.stores.look import Expected
@@ -79,6 +76,7 @@ from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.stores.sqlite.look import BankLook, CacheView
 from everthread.stores.sqlite.open_bank import OpenBank
 from everthread.stores.sqlite.unit_vectors import UnitVectors
+from everthread.stores.unit_store import UnitCosines, UnitReplacement, UnitVersion
 from everthread.types import (
     ROLES,
     Filter,

@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from everthread.stores.base import UnitReplacement
 from everthread.stores.json_text import canonical_json
 from everthread.stores.sqlite import evidence, unit_vectors
+from everthread.stores.unit_store import UnitReplacement
 from everthread.stores.units import (
     JOB_COLUMNS,
     SINGLE_KINDS,

@@ -22,10 +22,10 @@ from hardship.proxy import Pooler, Proxy
 
 from everthread import Memory, NewLine
 from everthread.errors import BadLine, NotFound, StoreUnavailable
-from everthread.stores.base import UnitReplacement
 from everthread.stores.postgres import line_removal, schema
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.unit_store import UnitReplacement
 from everthread.testing import HashEmbedder
 from everthread.types import NewUnit, ScribeJob
 

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
-from everthread.stores.base import UnitCosines, UnitReplacement
 from everthread.stores.sqlite import dense_index
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.stores.sqlite.unit_vectors import UnitVectors
+from everthread.stores.unit_store import UnitCosines, UnitReplacement
 from everthread.testing import HashEmbedder
 from everthread.types import NewUnit, Vectors
 
