@@ -102,9 +102,8 @@ class EmbeddingBacklog:
     def embed_missing(self, progress: Callable[[int], None] | None = None) -> None:
         """Embed all lines of the bank without a vector, then those without codes of words, in batches.
 
-        The words of lines of earlier versions are analysed before. If no embedder answers, the others stay without.
-
-        Concurrent callers take turns, and embed each line once.
+        Before that, the words of lines of earlier versions are analysed. If no embedder answers, the other lines stay
+        without a vector. Concurrent callers take turns, and embed each line once.
 
         Args:
             progress: called with the number of lines of each batch.
@@ -112,10 +111,9 @@ class EmbeddingBacklog:
         while self.update_words():
             if progress is not None:
                 progress(0)
-        probe = self._encoder.try_embed(["hello"])
-        if not probe:
+        dim, model = self._find_dim(), self._encoder.name
+        if not dim:
             return
-        dim, model = int(probe[0].vectors.shape[1]), self._encoder.name
 
         def read_without_vector(last: int) -> list[Line]:
             return self._store.lines_without_vectors(self._bank, model, dim, BATCH_LINES, last, self._roles)
@@ -178,8 +176,7 @@ class EmbeddingBacklog:
         model = self._encoder.name
         if self._store.stats(self._bank, model, self._roles).pending <= len(self._seqs):
             return []
-        probe = self._encoder.try_embed(["hello"])
-        dim = int(probe[0].vectors.shape[1]) if probe else 0
+        dim = self._find_dim()
         while dim and (lines := self._store.lines_without_vectors(self._bank, model, dim, limit, after, self._roles)):
             if glossed := [line for line in lines if is_glossed(line.text)]:
                 return glossed
@@ -197,6 +194,11 @@ class EmbeddingBacklog:
                 is_done, last = not self._embed_and_store(lines, have_vectors), lines[-1].seq if lines else last
             if not is_done and progress is not None:
                 progress(len(lines))
+
+    def _find_dim(self) -> int:
+        """Return the dimension of the model's vectors; 0 if no embedder answers."""
+        probe = self._encoder.try_embed(["hello"])
+        return int(probe[0].vectors.shape[1]) if probe else 0
 
     def _embed_and_store(self, lines: list[Line], have_vectors: bool = False) -> int:
         """Embed lines and store their vectors; return the dimension, or 0 if there are no vectors."""
@@ -260,7 +262,7 @@ def reindex(
 ) -> int:
     """Embed units and lines without a vector, or codes of words, of this model; delete the vectors of other models.
 
-    The words of lines of earlier versions are analysed before.
+    Before that, the words of lines of earlier versions are analysed.
 
     Args:
         store: the store of the bank.
@@ -300,10 +302,15 @@ def reindex(
             ),
             True,
         )
+    _embed_units(store, bank, encoder, batch_size, dim)
+    store.drop_vectors(bank, keep=encoder.name)
+    return total
+
+
+def _embed_units(store: Store, bank: str, encoder: Encoder, batch_size: int, dim: int) -> None:
+    """Embed the units without a vector of this model. Raises ModelError; finished batches stay stored."""
     missing = iter(store.units_without_vectors(bank, encoder.name, dim))
     while units := list(islice(missing, batch_size)):
         embedded = encoder.embed([embedding_text(unit) for unit in units])
         by_unit = {(unit.kind, unit.id): text.vectors for unit, text in zip(units, embedded, strict=True)}
         store.put_unit_vectors(bank, encoder.name, by_unit)
-    store.drop_vectors(bank, keep=encoder.name)
-    return total

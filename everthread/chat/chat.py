@@ -93,7 +93,8 @@ class Chat:
             scribe_worker: a worker that several conversations of the bank share. The caller closes it.
             budget: tokens of recalled memories in a prompt; default: the recipe's.
             banks: further banks of the store that replies may draw on; default: those of the setting `recall_from`.
-            language: of what no model writes, such as the question at the end: "en", "de", "fr", "es", "zh" or "ja".
+            language: the language of texts that no model writes, such as the question at the end: "en", "de", "fr",
+                "es", "zh" or "ja".
 
         Raises:
             NotFound: `banks` names a bank that doesn't exist, or `character` an unknown character.
@@ -387,7 +388,7 @@ class Chat:
 
     @property
     def words(self) -> Wording:
-        """The words of the language of what no model writes."""
+        """The words of texts that no model writes, in the language of the chat."""
         return self.responder.words
 
     @property

@@ -59,7 +59,7 @@ class Responder:
     budget: int | None  # tokens of recalled memories in a prompt; None: the recipe's
     banks: Collection[str] | None  # further banks of the store to recall from; None: those of the bank's settings
     participants: Collection[str]  # other speakers, whose lines the character must not write
-    words: Wording  # of what no model writes
+    words: Wording  # of texts that no model writes
     last_reply: Reply | None
 
     def __init__(
@@ -81,7 +81,7 @@ class Responder:
         Args:
             now: returns the time.
             recalls_as_of_now: recall as of `now()`, for a clock other than this machine's.
-            words: the words of the language of what no model writes.
+            words: the words of texts that no model writes, in the language of the chat.
         """
         self.llm, self.budget, self.participants, self.last_reply = llm, budget, (), None
         self.sampling, self.words = sampling or Sampling(), words

@@ -113,7 +113,7 @@ class ScribeWorker:
     def start(self) -> None:
         """Start the thread if any job is due."""
         with self._done:
-            if self._running or self._closed or not (self._has_unread() or self._find_due_job()):
+            if self._running or self._closed or not (self._has_unprocessed_lines() or self._find_due_job()):
                 return
             self._running = True
         threading.Thread(target=self._run, name="everthread scribe", daemon=True).start()
@@ -162,7 +162,7 @@ class ScribeWorker:
         with self._done:
             if not self._closed and self.memory.backlog:
                 return self._embed_pending
-            if not self._closed and self._count_factless():
+            if not self._closed and self._count_unread_lines():
                 return self._read_facts
             job = None if self._closing or self._closed else self._find_due_job()
             if job is None:
@@ -177,11 +177,11 @@ class ScribeWorker:
                 self.memory.backlog.embed_pending()
                 self.memory.backlog.embed_earlier()
 
-    def _has_unread(self) -> bool:
+    def _has_unprocessed_lines(self) -> bool:
         """Return whether lines have no vectors yet, or were not read for facts."""
-        return bool(self.memory.backlog) or self._count_factless() > 0
+        return bool(self.memory.backlog) or self._count_unread_lines() > 0
 
-    def _count_factless(self) -> int:
+    def _count_unread_lines(self) -> int:
         """Count the lines that were not read for facts yet, if the recipe uses facts; others read them when asked."""
         recipe = self.memory.recipe
         return self.memory.fact_cache.count_unread() if recipe.facts or recipe.profile else 0
@@ -324,12 +324,12 @@ class ScribeWorker:
         if not lines or self.last_noted_seq(list(self.memory.lines(Filter(session=job.session)))) >= lines[-1].seq:
             return None
         written = self.scribe.update_notes(old.text if old else "", background, lines)
-        text = self._drop_quotes(written, [line.text for line in lines] + ([old.text] if old else []))
+        own_texts = [line.text for line in lines] + ([old.text] if old else [])
+        text = self._drop_quotes(written, own_texts)
         redacted = self._redact(text)
         if redacted is None and old is None:
             return None
         last = lines[-1]
-        own_texts = [line.text for line in lines] + ([old.text] if old else [])
         used = _find_used(redacted or "", own_texts, background)
         spans = [(lines[0].seq, last.seq, last.said_at)] + ([(old.first_seq, old.last_seq, old.said_at)] if old else [])
         spans += [(*_find_span(source), last.said_at) for source in used]
@@ -376,9 +376,14 @@ class ScribeWorker:
 
 
 def _find_used(text: str, own_texts: Sequence[str], background: Sequence[Line | FoundUnit]) -> list[Line | FoundUnit]:
-    """Return the recalled sources with words that a text has, and that no text has of which it was to be written.
+    """Return the recalled sources that a text has taken words from, which its own material doesn't contain.
 
     A model may copy what it was shown as background. The text then derives from this as well.
+
+    Args:
+        text: what the model has written.
+        own_texts: the texts that it was to be written about.
+        background: the recalled sources.
     """
     foreign = set(terms(text)).difference(*map(terms, own_texts))
     return [source for source in background if _last_seq(source) and not foreign.isdisjoint(terms(source.text))]

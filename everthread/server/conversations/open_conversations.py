@@ -39,7 +39,7 @@ class OpenConversation:
         return (stream := self.stream) is not None and not stream.is_finished
 
     def use_language(self, language: str | None) -> None:
-        """Use a language for what no model writes; None: the same as before."""
+        """Use a language for texts that no model writes; None: the same as before."""
         if language is not None:
             self.chat.responder.words = load_wording(language)
 
@@ -58,7 +58,7 @@ class OpenConversations:
         self._services, self._leases, self._workers = services, leases, workers
         self._open: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
         self._current: dict[str, str] = {}  # by bank: the current session, which may not have a line yet
-        self._detached: list[OpenConversation] = []  # opened by SMS, while they reply
+        self._detached: list[OpenConversation] = []  # opened for a channel of messages, while they reply
         self._evicted = 0  # conversations since the last garbage collection
         self._lock = lock
 

@@ -71,7 +71,7 @@ class MessageGroup:
             message: the message.
             key: the key of its line. If a bank has that already, its answer is returned, or given now.
             clock: returns the time.
-            language: of what no model writes.
+            language: the language of texts that no model writes.
 
         Returns:
             The bank of the character that answers; and its reply, or the line of the one that it has given.
