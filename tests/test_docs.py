@@ -142,6 +142,20 @@ def test_the_reference_names_what_exists(page: Path) -> None:
         assert hasattr(import_module(module), last) or import_module(name)
 
 
+@pytest.mark.parametrize(
+    ("page", "documented"), [("memory", Memory), ("client", everthread.Client)], ids=["memory", "client"]
+)
+def test_the_reference_includes_methods_that_a_class_inherits(page: str, documented: type) -> None:
+    inherited = {
+        name
+        for base in documented.__mro__[1:]
+        for name in vars(base)
+        if not name.startswith("_") and callable(getattr(base, name, None))
+    }
+    has_option = "inherited_members: true" in text_of(f"docs/reference/{page}.md")
+    assert has_option or not inherited
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     for name in re.findall(r"`((?![\w/]*NAME)[\w./]+\.py)`", page.read_text(encoding="utf-8")):
