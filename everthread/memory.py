@@ -45,7 +45,8 @@ from pathlib import Path
 from typing import Self
 
 from everthread import factory
-from everthread.bank import corrections, damage, deletion, evidence, kept_backups, validation
+from everthread.bank import damage, deletion, evidence, validation
+from everthread.bank.bank_units import BankUnits
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
 from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
@@ -79,10 +80,8 @@ from everthread.types import (
     Line,
     Metadata,
     NewLine,
-    NewUnit,
     Receipt,
     Role,
-    ScribeJob,
     Session,
     Stats,
     Unit,
@@ -95,7 +94,7 @@ Progress = Callable[[int], None]
 
 
 @damage.raises_bank_damaged
-class Memory(TextSearch, BankFacts):
+class Memory(TextSearch, BankUnits, BankFacts):
     """One open bank; a context manager. Thread-safe, also in processes that are forked while it is open.
 
         with Memory.open("alice") as memory:
@@ -520,77 +519,7 @@ class Memory(TextSearch, BankFacts):
             self._writer.update_units(self.recipe)
         return receipt
 
-    # ------------------------------------------------- units, jobs and settings
-
-    def add_unit(self, unit: NewUnit, *, supersedes: int | None = None, finished_job: ScribeJob | None = None) -> Unit:
-        """Store a unit: a text that derives from lines.
-
-        Args:
-            unit: the unit.
-            supersedes: the id of the current unit of its kind that it replaces.
-            finished_job: the job that wrote it; it is removed from the queue in the same transaction.
-
-        Raises:
-            BadInput: an argument is invalid.
-            NotFound: one of its sources was retracted or forgotten, or the superseded unit is no longer current;
-                nothing is stored, and the job stays queued.
-            StoreUnavailable: the bank can't be written.
-        """
-        unit = validation.check_unit(unit)
-        validation.check_superseded(supersedes)
-        finished_job = finished_job and validation.check_job(finished_job)
-        vectors = self._encoder.try_embed_vectors([unit.text])
-        vector = vectors[0] if vectors else None
-        return self.store.put_unit(
-            self.bank, unit, vector, self.embedder.name, now(), supersedes=supersedes, finished_job=finished_job
-        )
-
-    def edit_unit(self, kind: str, number: int, text: str) -> Unit:
-        """Store a unit with a new text that supersedes a current one. Raises the same errors as `add_unit`."""
-        new = corrections.build_edit(self.store, self.bank, validation.check_name(kind, "kind"), number, text)
-        return self.add_unit(new, supersedes=number)
-
-    def set_notes(self, text: str) -> Unit:
-        """Store notes written by hand, which supersede the current ones. Raises the same errors as `add_unit`."""
-        new, superseded = corrections.build_note(self.store, self.bank, text)
-        return self.add_unit(new, supersedes=superseded)
-
-    def forget_unit(self, kind: str, number: int) -> list[int]:
-        """Delete a unit and those that it superseded, and return their ids; its lines stay.
-
-        Raises BadInput and NotFound; StoreUnavailable as in `forget`.
-        """
-        kind, number = validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
-        deleted = self.store.forget_unit(self.bank, kind, number)
-        kept_backups.change_backups(self.store, self.bank, lambda copy: copy.forget_unit(self.bank, kind, number))
-        return deleted
-
-    def units(self, kind: str | None = None, *, only_current: bool = False, category: str | None = None) -> list[Unit]:
-        """Return the units that are not retracted, by kind and id.
-
-        Args:
-            kind: only units of this kind.
-            only_current: leave out superseded units.
-            category: only units of this category.
-
-        Raises:
-            BadInput: the kind is invalid.
-        """
-        kinds = () if kind is None else (validation.check_name(kind, "kind"),)
-        units = self.store.units(self.bank, kinds, only_current=only_current)
-        return [unit for unit in units if category in (None, unit.category)]
-
-    def enqueue(self, job: ScribeJob) -> None:
-        """Queue a job for a scribe, or update a queued one. Raises BadInput; NotFound if its session doesn't exist."""
-        self.store.enqueue(self.bank, validation.check_job(job))
-
-    def jobs(self) -> list[ScribeJob]:
-        """Return the queued jobs, oldest first."""
-        return self.store.jobs(self.bank)
-
-    def dequeue(self, job: ScribeJob) -> None:
-        """Remove a job from the queue, if it is queued. Raises BadInput."""
-        self.store.dequeue(self.bank, validation.check_job(job))
+    # ----------------------------------------------------------------- settings
 
     def settings(self) -> dict[str, JSONValue]:
         """Return the bank's settings by name."""
