@@ -1,4 +1,4 @@
-"""The methods of `Memory` about units: writing, editing and forgetting them, and the jobs of scribes that write them."""
+"""The methods of `Memory` about units: to write, edit and forget them, and to queue the jobs of scribes."""
 
 from __future__ import annotations
 
