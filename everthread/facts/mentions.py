@@ -1,4 +1,4 @@
-"""Identifies whom the words of a sentence mean: relations, names, pronouns, and subjects that are left out. Pure."""
+"""Identifies who is meant by the words of a sentence: relations, names, pronouns, and omitted subjects. Pure."""
 
 from __future__ import annotations
 
@@ -313,6 +313,6 @@ class Mentions:
 
 
 def _find_only(referents: Sequence[Referent]) -> Referent | None:
-    """Return the one of whom all are mentions, unless they are several."""
+    """Return the one entity that all of these mentions mean; None if they mean several."""
     found = {each.name: each for each in referents}
     return next(iter(found.values())) if len(found) == 1 else None
