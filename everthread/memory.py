@@ -369,7 +369,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
         spec = self.recipe.rerank if rerank is None else rerank
         reranker = None if spec in NO_RERANKING else reader.call_model(partial(self._rerankers.open, spec), None)
         wants_facts = self.recipe.facts if facts is None else facts
-        limit = 0 if deadline_s is not None else MAX_LINES_READ
+        limit = 0 if deadline_s is not None else MAX_LINES_READ  # reading lines for facts takes long
         read_facts = partial(self._read_facts, limit) if wants_facts else None
         return dispatch.build_context(self.recipe, reader, bank_query, limits, banks, reranker, read_facts)
 

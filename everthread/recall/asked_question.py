@@ -86,7 +86,7 @@ class AskedQuestion:
             self._embedded[text] = self._encoder.try_embed_question(text)
         return self._embedded[text]
 
-    def recollect(self, parsed: ParsedQuery) -> EmbeddedQuestion | None:
+    def get_embedded(self, parsed: ParsedQuery) -> EmbeddedQuestion | None:
         """Return the question as it was embedded. Raises NotEmbedded."""
         if parsed.embedding_text not in self._embedded:
             raise NotEmbedded(parsed)

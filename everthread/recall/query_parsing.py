@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from everthread.recall.nicknames import find_nicknames
 from everthread.recall.standing_facts import Request, find_request
@@ -129,15 +130,9 @@ def parse_query(
     folded = normalize(question)
     mentioned = find_mentioned_speakers(folded, speakers)
     language = detect_language("\n".join(messages))
-    times, timeless = find_absolute_times(folded)  # `timeless`: the question without its times
-    about_past = language != ENGLISH or is_about_past(folded)
-    if not times and language != ENGLISH:
-        times, timeless = lexicon_times.find_months(folded, language)
-    if not times:
-        times, timeless = _find_past_times(folded, language, now)
-        about_past = True  # relative times are looked for in the past
-        question = timeless if times else question
-    no_times = set(split_words(timeless))  # May is not Maya
+    named = _find_times(folded, language, now)
+    question = named.timeless if named.is_relative else question
+    no_times = set(split_words(named.timeless))  # May is not Maya
     nicknames = find_nicknames((word for word in find_names(question) if normalize(word) in no_times), speakers)
     nicknames |= {word: name for word, name in learned.items() if word in no_times}
     mentioned |= frozenset(nicknames.values())
@@ -151,14 +146,14 @@ def parse_query(
         terms=tuple(dict.fromkeys(found)),
         english_terms=english_terms,
         mentioned_speakers=mentioned,
-        times=times,
+        times=named.times,
         asks_for_time=_asks_for_time(folded, language),
         asks_what_happened=_PAST_VERB.search(folded) is not None,
         name_terms=tuple(filter(None, (tuple(terms(name)) for name in find_names(dialogue)))),
         speaker_terms=frozenset(term for name in names for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
-        asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned, language),
-        quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, timeless)),
+        asks_for_overview=bool(named.times) and named.about_past and is_topicless(named.timeless, mentioned, language),
+        quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, named.timeless)),
         request=find_request(question) if language == ENGLISH else Request.NONE,
         is_broad=language == ENGLISH and _BROAD.search(folded) is not None,
     )
@@ -167,6 +162,33 @@ def parse_query(
 def find_names(text: str) -> list[str]:
     """Return the capitalised words inside the sentences of a text."""
     return _NAME.findall(text)
+
+
+class _NamedTimes(NamedTuple):
+    """The times that a question names.
+
+    Attributes:
+        times: the times.
+        timeless: the folded question without them.
+        about_past: whether the question asks about the past; relative times are only looked for there.
+        is_relative: whether they are relative, such as "last week".
+    """
+
+    times: tuple[Time, ...]
+    timeless: str
+    about_past: bool
+    is_relative: bool = False
+
+
+def _find_times(folded: str, language: str, now: datetime) -> _NamedTimes:
+    """Return the dates in a folded question; without any, its relative times."""
+    times, timeless = find_absolute_times(folded)
+    if not times and language != ENGLISH:
+        times, timeless = lexicon_times.find_months(folded, language)
+    if times:
+        return _NamedTimes(times, timeless, language != ENGLISH or is_about_past(folded))
+    times, timeless = _find_past_times(folded, language, now)
+    return _NamedTimes(times, timeless, about_past=True, is_relative=bool(times))
 
 
 def _find_past_times(folded: str, language: str, now: datetime) -> tuple[tuple[Time, ...], str]:

@@ -70,7 +70,8 @@ class BankReader:
         self.encoder = encoder if deadline is None else encoder.within(deadline)
         self._source = store  # in a look, the store as it is at one moment
         self._asked: AskedQuestion | None = None  # in a look, its question
-        self._last_names: list[tuple[str, ...]] = []  # of the speakers, as they were read last; empty before
+        # The names of the speakers that were read last, or none: a list, because the reader's copies share it.
+        self._last_names: list[tuple[str, ...]] = []
 
     def for_bank(self, bank: str, encoder: Encoder) -> BankReader:
         """Return a reader of this bank, or of another one in the same store, with another encoder.
@@ -209,7 +210,7 @@ class BankReader:
         parsed = asked.parse(corpus.names, asked.find_owners(store, self.bank, corpus, visible))
         if visible is None:
             self._last_names[:] = [corpus.names]
-        embed = partial(asked.embed if self._asked is None else asked.recollect, parsed)
+        embed = partial(asked.embed if self._asked is None else asked.get_embedded, parsed)
         if self._asked is not None:
             embed()  # before anything else is read
         in_times = (

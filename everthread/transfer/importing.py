@@ -126,8 +126,17 @@ def _check_files(
         _check_names(contents, findings, first, options)
     if not counter.lines and head is None and not findings.units:
         raise BadFile(f"the file contains no messages{_format_reasons(contents)}; nothing was imported", path=first)
-    found = dict(places), dict(sessions), contents, head, tuple(findings.units)
-    return CheckedFile(first, reader, counter.lines, contents.skipped, *found)
+    return CheckedFile(
+        path=first,
+        read=reader,
+        line_count=counter.lines,
+        skipped=contents.skipped,
+        places=dict(places),
+        sessions=dict(sessions),
+        contents=contents,
+        head=head,
+        units=tuple(findings.units),
+    )
 
 
 def _check_names(contents: FileContents, findings: Findings, path: Path, options: Mapping[str, Any]) -> None:
