@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from everthread.chat.scribe_material import mark_undated, read_lines
 from everthread.common.keys import META_NEEDS_CONSENT, SESSION_FACTS_TO
 from everthread.errors import NotFound
-from everthread.facts import storage
+from everthread.facts import line_words, storage
 from everthread.facts.attributes import is_known, is_single
 from everthread.facts.entities import Entities
 from everthread.facts.history import is_moment, value_key
@@ -140,7 +140,7 @@ class SessionFacts:
             is_undated=last.is_undated,
             position=last.position,
         )
-        kept = storage.keep_to_lines(statement, said, storage.KnownKinds(known))
+        kept = line_words.keep_to_lines(statement, said, line_words.KnownKinds(known))
         self.dropped[NOT_SAID] += kept is None
         return kept
 

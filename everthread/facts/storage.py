@@ -7,8 +7,6 @@ two read at once. Units of that kind without an attribute are sentences that a l
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -26,17 +24,17 @@ from everthread.common.keys import (
     SETTING_FACTS,
 )
 from everthread.errors import StoreUnavailable
-from everthread.facts.attributes import FAVOURITE, POSSESSIVE, RELATIONS, STATUSES, are_several, is_known
+from everthread.facts.attributes import is_known
 from everthread.facts.history import is_moment, value_key
+from everthread.facts.line_words import KnownKinds, keep_to_lines
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, StoredStatement, Writer
 from everthread.stores.base import Store
 from everthread.stores.limits import MAX_SEQ
 from everthread.stores.unit_store import UnitReplacement
-from everthread.text.analyzer import UNSPACED, detect_language, remove_quotes, terms
+from everthread.text.analyzer import detect_language, remove_quotes
 from everthread.types import JSONValue, Line, NewUnit, Unit, now
 
-UNSPACED_LETTER = re.compile(rf"[{UNSPACED}]")
 FACT = "fact"  # the kind of the units
 BATCH_LINES = 512  # read and written together
 CONTEXT_LINES = 4  # before a batch that are read again, for what pronouns in its first lines mean
@@ -260,8 +258,18 @@ def _replace(
         first_ids.append(first_id)
         return after.with_units(first_id, len(units)).to_json()
 
-    basis = SETTING_FACTS, before
-    change = UnitReplacement(FACT, delete_ids, units, (), after.last_id, *basis, make_value, supersedes, forgets)
+    change = UnitReplacement(
+        kind=FACT,
+        delete_ids=delete_ids,
+        units=units,
+        vectors=(),
+        min_id=after.last_id,
+        setting=SETTING_FACTS,
+        expected_value=before,
+        make_value=make_value,
+        supersedes=supersedes,
+        forgets=forgets,
+    )
     return first_ids[-1] if store.replace_units(bank, change, NO_VECTORS, now()) else None
 
 
@@ -392,74 +400,6 @@ def is_readable(line: Line) -> bool:
     """Return whether a line may state facts: it is a person's, was not heard by the way, and waits for no consent."""
     marks = (META_NEEDS_CONSENT, META_HEARD, META_GREETING)
     return line.role == "user" and bool(line.text) and not any(line.metadata.get(mark) for mark in marks)
-
-
-class KnownKinds:
-    """The kinds and the relations of those that statements name, by name."""
-
-    def __init__(self, statements: Iterable[Statement]) -> None:
-        self.kinds: dict[str, list[str]] = defaultdict(list)
-        self.relations: dict[str, list[tuple[str, str]]] = defaultdict(list)  # owners, and what it is of each
-        for statement in statements:
-            if statement.attribute == "kind":
-                self.kinds[statement.subject].append(statement.value)
-            elif statement.attribute in RELATIONS and not statement.ends:
-                self.relations[statement.value].append((statement.subject, statement.attribute))
-
-    def describe(self, name: str) -> Iterator[str]:
-        """Yield what someone is called by a relation: "Nora's sister", or of a pet also "Nora's cat".
-
-        Nothing if several have the name: by "she", any of them could be meant.
-        """
-        if are_several(self.relations.get(name, ())):
-            return
-        for owner, relation in reversed(self.relations.get(name, ())):
-            words = [*self.kinds.get(name, ()), relation] if relation == "pet" else [relation]
-            yield from (f"{owner}{POSSESSIVE}{word}" for word in words)
-
-
-def keep_to_lines(statement: Statement, lines: Sequence[Line], known: KnownKinds) -> Statement | None:
-    """Return a statement in the words of its lines alone; None if it isn't theirs.
-
-    Otherwise a name in a forgotten line would remain in what others state. Of a line that says only "my sister" the
-    statement says no more, although the reader knows that this is Mia. `facts.entities` finds the name when facts are
-    read.
-    """
-    text = " ".join(f"{line.speaker} {line.text}" for line in lines)
-    if not _contains(text, statement.attribute.removeprefix(FAVOURITE)) and statement.attribute.startswith(FAVOURITE):
-        return None
-    is_given = statement.attribute == "status" and (statement.writer == "rules" or statement.value in STATUSES)
-    if statement.value and not is_given and not _contains(text, statement.value):
-        said = next((kind for kind in known.kinds.get(statement.value, ()) if _contains(text, kind)), None)
-        if said is None or not statement.ends:
-            return None
-        statement = replace(statement, value=said)
-    if _names(text, statement.subject):
-        return statement
-    for name in known.describe(statement.subject):
-        if _names(text, name):
-            return replace(statement, subject=name)
-    return None
-
-
-def _names(text: str, subject: str) -> bool:
-    """Return whether a text has a name; of "Nora's sister" the owner's, and whatever else is no relation."""
-    owner, *relations = subject.split(POSSESSIVE)
-    return _has_words(text, owner) and all(word in RELATIONS or _has_words(text, word) for word in relations)
-
-
-def _has_words(text: str, words: str) -> bool:
-    """Return whether a text has some words, one after the other: "Ann" is not in "Hannover"."""
-    found = text.casefold().find(words.casefold()) if words else -1
-    if found < 0 or UNSPACED_LETTER.search(words):
-        return found >= 0
-    return re.search(rf"(?<!\w){re.escape(words.casefold())}(?!\w)", text.casefold()) is not None
-
-
-def _contains(text: str, value: str) -> bool:
-    """Return whether a text has all words of a value, in any form."""
-    value_terms = set(terms(value))
-    return value_terms <= set(terms(text)) if value_terms else value.casefold() in text.casefold()
 
 
 def _content(statement: Statement) -> tuple[object, ...]:

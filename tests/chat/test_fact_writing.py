@@ -13,7 +13,7 @@ from everthread.chat.scribe_worker import ScribeWorker
 from everthread.chat.session_facts import list_session_facts
 from everthread.common.keys import META_NEEDS_CONSENT
 from everthread.errors import BadInput, LLMUnavailable, NotFound, ScribeFailed
-from everthread.facts import storage
+from everthread.facts import line_words
 from everthread.facts.types import Statement
 from everthread.memory import Memory
 from everthread.recipes.default import Default
@@ -274,14 +274,14 @@ def test_of_two_workers_that_read_a_session_at_once_one_stores_its_facts(
     item = answer(stated("Nora lives in York.", 3, "Nora", "home", "York"))
     first, second = (list_session_facts(talk, LLMScribe(ScriptedLLM([item])), session) for _ in range(2))
     count_before = len(talk.units("fact"))
-    keep_to_lines = storage.keep_to_lines
+    keep_to_lines = line_words.keep_to_lines
 
     def store_meanwhile(*args: Any) -> Statement | None:
         monkeypatch.undo()
         assert second.store() == 1
         return keep_to_lines(*args)
 
-    monkeypatch.setattr(storage, "keep_to_lines", store_meanwhile)
+    monkeypatch.setattr(line_words, "keep_to_lines", store_meanwhile)
     with pytest.raises(NotFound, match="other facts were written"):
         first.store()
     assert len(talk.units("fact")) == count_before + 1

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread.facts.storage import KnownKinds, keep_to_lines
+from everthread.facts.line_words import KnownKinds, keep_to_lines
 from everthread.facts.types import Statement
 from everthread.types import Line
 
