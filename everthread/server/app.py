@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.errors import ServerErrorMiddleware
@@ -31,7 +31,7 @@ from everthread.server.keys import KeyStore
 from everthread.server.logs import AccessLogMiddleware
 from everthread.server.mcp_endpoint import MCPEndpoint
 from everthread.server.metrics import Metrics
-from everthread.server.path_segments import API_PREFIX, EncodedSlashMiddleware
+from everthread.server.path_segments import EncodedSlashMiddleware
 from everthread.server.people.directory import PeopleDirectory
 from everthread.server.people.trusted_header import ProxiedClientMiddleware, TrustedHeader
 from everthread.server.proxy.conversation_memory import ConversationMemory
@@ -61,6 +61,7 @@ from everthread.server.routes import (
     transfer,
     units,
 )
+from everthread.server.routes.api_router import get_operation_id
 from everthread.server.server_db import open_database
 from everthread.server.services import Services
 from everthread.server.settings import Settings
@@ -109,7 +110,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # a redirect would contain SLASH_PLACEHOLDER
-        generate_unique_id_function=openapi.get_operation_id,
+        generate_unique_id_function=get_operation_id,
         lifespan=lifespan,
         telemetry=TELEMETRY_OFF,
     )
@@ -156,8 +157,8 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     if settings.serves_mem0:  # first, because the page has the other paths at the root
-        app.include_router(mem0_self_hosted.router)
-    app.router.routes += _build_routes(settings.key_required)
+        app.router.routes += mem0_self_hosted.router.routes
+    app.router.routes += _list_routes(settings.key_required)
     if app.state.mcp is not None:
         app.router.routes.append(Route(mcp_endpoint.PATH, app.state.mcp))
 
@@ -176,42 +177,35 @@ def _add_openid(app: FastAPI, settings: Settings) -> OpenIDSignIn | None:
 
 
 @cache
-def _build_routes(key_required: bool) -> list[BaseRoute]:
-    """Build the routes that the apps of a process share, because it takes 0.1 s."""
-    api = APIRouter(prefix=API_PREFIX)
-    busiest_first = (
-        chat,
-        line_copies,
-        lines,
-        recall,
-        sessions,
-        banks,
-        units,
-        facts,
-        pins,
-        characters,
-        character_banks,
-        recipes,
-        transfer,
-        imports,
-        about,
-        account,
-        accounts,
-        model,
-        sample,
-    )
-    for module in busiest_first:
-        api.include_router(module.router)
-    root = APIRouter(generate_unique_id_function=openapi.get_operation_id)
-    for router in (
+def _list_routes(key_required: bool) -> list[BaseRoute]:
+    """List the routes that the apps of a process share: replies wait for the proxy, and the busiest come first."""
+    page = static_files.build_router(is_shared=key_required)
+    routers = (
         mem0.router,
         proxy.router,
-        api,
+        chat.router,
+        line_copies.router,
+        lines.router,
+        recall.router,
+        sessions.router,
+        banks.router,
+        units.router,
+        facts.router,
+        pins.router,
+        characters.router,
+        character_banks.router,
+        recipes.router,
+        transfer.router,
+        imports.router,
+        about.router,
+        account.router,
+        accounts.router,
+        model.router,
+        sample.router,
         about.health,
-        static_files.build_router(is_shared=key_required),
-    ):  # replies wait for the proxy
-        root.include_router(router)
-    return root.routes
+        page,
+    )
+    return [route for router in routers for route in router.routes]
 
 
 def _add_middleware(app: FastAPI, settings: Settings) -> None:

@@ -78,10 +78,4 @@ class AccessLogMiddleware:
 
 def route_template(scope: Scope) -> str:
     """Return the route of a request as it is declared: /api/v1/banks/{bank}/lines."""
-    route = str(getattr(scope.get("route"), "path", UNKNOWN_ROUTE))
-    lacks_prefix = (  # recent versions of FastAPI leave out the outer prefix
-        scope["path"].startswith(f"{path_segments.API_PREFIX}/")
-        and route.startswith("/")
-        and not route.startswith(path_segments.API_PREFIX)
-    )
-    return path_segments.API_PREFIX + route if lacks_prefix else route
+    return str(getattr(scope.get("route"), "path", UNKNOWN_ROUTE))

@@ -8,7 +8,6 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 
 from everthread.server.path_segments import API_PREFIX
 from everthread.server.problems import MEDIA_TYPE
@@ -31,11 +30,6 @@ WRITE_ERRORS = {  # of routes that write
 }
 WRITE_METHODS = {"post", "put", "patch", "delete"}
 REMOVED_SCHEMAS = ("HTTPValidationError", "ValidationError")  # FastAPI's, which we don't use
-
-
-def get_operation_id(route: APIRoute) -> str:
-    """Return the operation's id: the name of its function, which is that of the library's method if there is one."""
-    return route.name
 
 
 def install(app: FastAPI) -> None:

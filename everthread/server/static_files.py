@@ -1,4 +1,4 @@
-"""The page's files: read once, when the server starts, compressed once, and served from memory.
+"""The page's files: read once, translated and compressed once, and served from memory.
 
 Files are looked up by name in a table, so no path of a request reaches the file system. `StaticFiles` of the framework
 would need a worker thread for every request, compress each response again, ignore `gzip;q=0`, and derive ETags from
@@ -11,7 +11,7 @@ import gzip
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -146,8 +146,11 @@ def build_router(folder: Path = FOLDER, *, is_shared: bool = False) -> APIRouter
         is_shared: whether the page names the server wherever it is opened, not only on another machine.
     """
     files, router = load_files(folder), APIRouter(include_in_schema=False)
-    localized = localize(files, is_shared=is_shared)
-    codes = {code: None for code, _ in localized}
+
+    @cache
+    def localize_once() -> dict[tuple[str, str], StaticFile]:
+        """Build the files at the first request: to read the languages takes 0.1 s, and a server would start later."""
+        return localize(files, is_shared=is_shared)
 
     @router.api_route("/", methods=["GET", "HEAD"])
     async def index(request: Request) -> Response:
@@ -162,7 +165,9 @@ def build_router(folder: Path = FOLDER, *, is_shared: bool = False) -> APIRouter
         return respond(name, request)
 
     def respond(name: str, request: Request) -> Response:
-        file = localized.get((choose_language(request, codes), name)) or files.get(name)
+        localized = localize_once()
+        code = choose_language(request, {code: None for code, _ in localized})
+        file = localized.get((code, name)) or files.get(name)
         if file is None:
             raise Problem(404, "not-found", "there is no such file")
         return file.response(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from fastapi import APIRouter, Request
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, Response
 
@@ -15,8 +16,9 @@ from everthread.server.people.accounts import Account
 from everthread.server.permissions import ReadAllServices, SharedServices, get_caller
 from everthread.server.problems import Problem
 from everthread.server.routes.account import AccountView, build_view, get_people
+from everthread.server.routes.api_router import create_router
 
-router = APIRouter(tags=["about"])  # of the API
+router = create_router("about", route_class=APIRoute)  # of the API
 health = APIRouter(include_in_schema=False)  # at the root, where monitors expect it
 
 METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

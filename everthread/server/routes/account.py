@@ -7,7 +7,7 @@ from typing import Annotated
 
 import anyio
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import Field, SecretStr
 from starlette.concurrency import run_in_threadpool
 
@@ -18,10 +18,10 @@ from everthread.server.people.passwords import MAX_CHARS
 from everthread.server.permissions import PermissionCheck, forbidden, get_caller
 from everthread.server.problems import Problem
 from everthread.server.rate_limit import client_address
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import RequestBody, View
 
-router = APIRouter(tags=["account"], route_class=AuthFirstRoute)
+router = create_router("account")
 
 MAX_NAME_CHARS = 200  # of a name that is typed; those of accounts are shorter
 HASHING = anyio.CapacityLimiter(2)  # passwords at a time, which take 64 MiB each; others wait without a thread

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Annotated, Any, Literal
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from pydantic import Field
 
 from everthread.errors import NotFound
@@ -18,13 +18,13 @@ from everthread.server.people.directory import PeopleDirectory
 from everthread.server.permissions import AdministrationServices, Conversations, get_caller
 from everthread.server.problems import Problem
 from everthread.server.proxy.message_text import drop_cached_texts
-from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.account import HASHING, Password, People
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import ItemList, RequestBody, View
 from everthread.stores.base import Store
 from everthread.stores.limits import MAX_BANK_ID_CHARS
 
-router = APIRouter(prefix="/accounts", tags=["accounts"], route_class=AuthFirstRoute)
+router = create_router("accounts", "/accounts")
 
 Name = Annotated[path_segments.PathSegment, Path(description="The name of an account.")]
 GivenBanks = Annotated[list[Annotated[str, Field(max_length=MAX_BANK_ID_CHARS)]], Field(max_length=100)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 
 from everthread.bank import stats as timeline
 from everthread.chat import character_banks
@@ -36,7 +36,7 @@ from everthread.server.permissions import (
     permitted_banks,
     require,
 )
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import (
     BankView,
@@ -55,7 +55,7 @@ from everthread.server.services import Services
 from everthread.types import JSONValue, Receipt, Stats
 
 log = logging.getLogger("everthread.server")
-router = APIRouter(prefix="/banks", tags=["banks"], route_class=AuthFirstRoute)
+router = create_router("banks", "/banks")
 
 Settings = Mapping[str, JSONValue]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 
 from everthread.chat import character_banks
 from everthread.chat.character_banks import is_untouched
@@ -20,13 +20,13 @@ from everthread.server.permissions import (
     permitted_banks,
     require,
 )
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.routes.banks import summarize_banks
 from everthread.server.routes.characters import Name
 from everthread.server.schemas import BankView, ItemList
 from everthread.server.services import Services
 
-router = APIRouter(prefix="/banks/{bank}/characters", tags=["banks"], route_class=AuthFirstRoute)
+router = create_router("banks", "/banks/{bank}/characters")
 
 
 @router.get("", response_model=ItemList[BankView])

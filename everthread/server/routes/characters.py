@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from fastapi import Path as InPath
 
 from everthread.chat import card, character_library
@@ -20,11 +20,11 @@ from everthread.server.idempotency import Idempotency, StreamedIdempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import ForgetGallery, VisibleGallery, WriteGallery
 from everthread.server.problems import Problem
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 
-router = APIRouter(prefix="/characters", tags=["characters"], route_class=AuthFirstRoute)
+router = create_router("characters", "/characters")
 
 MAX_DESCRIPTION_CHARS = 200  # in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}

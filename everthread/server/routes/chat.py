@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Depends, Path, Query, Request
 from starlette.responses import StreamingResponse
 
 from everthread.bank.settings import recall_from
@@ -38,11 +38,11 @@ from everthread.server.permissions import (
     permitted_banks,
     require,
 )
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.stores.base import Store
 from everthread.stores.limits import MAX_SEQ
 
-router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"], route_class=AuthFirstRoute)
+router = create_router("chat", "/banks/{bank}/chat/{session}")
 
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {

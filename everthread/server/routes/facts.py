@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from everthread.errors import NotFound
 from everthread.facts.history import find_positions
@@ -26,12 +26,12 @@ from everthread.server.fact_schemas import (
 from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import Conversations, ForgetMemory, ReadMemory, WriteMemory
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import ItemList, Page
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import now
 
-router = APIRouter(prefix="/banks/{bank}", tags=["facts"], route_class=AuthFirstRoute)
+router = create_router("facts", "/banks/{bank}")
 
 Id = Annotated[int, Path(ge=1, le=MAX_SEQ, description="The number of a fact, or of one of its statements.")]
 Ended = Annotated[bool, Query(description="Facts that have ended or were replaced, too.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
@@ -15,13 +15,13 @@ from everthread.server.import_runs import ImportRun
 from everthread.server.kept_uploads import UploadName
 from everthread.server.people.accounts import Account
 from everthread.server.permissions import WriteLazyMemory, build_check, get_caller
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.uploads import name_in_errors
 from everthread.transfer import importing
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.selection import select
 
-router = APIRouter(prefix="/banks/{bank}/import", tags=["transfer"], route_class=AuthFirstRoute)
+router = create_router("transfer", "/banks/{bank}/import")
 
 UPLOAD_PATTERN = "^[0-9a-f]{32}$"
 UploadId = Annotated[str, Path(pattern=UPLOAD_PATTERN, description="The `keep` of its preview.")]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from everthread.bank.line_versions import get_recorded
 from everthread.chat.line_copies import list_copies
 from everthread.errors import NotFound
 from everthread.server.permissions import ReadMemory, permitted_banks
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import ItemList, LineView, PathSeq, View
 
-router = APIRouter(prefix="/banks/{bank}/lines/{seq}/copies", tags=["lines"], route_class=AuthFirstRoute)
+router = create_router("lines", "/banks/{bank}/lines/{seq}/copies")
 
 
 class LineCopyView(View):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 
 from everthread.bank.line_keys import check_source_key
 from everthread.bank.line_validation import clean_line, replace_unstorable
@@ -29,7 +29,7 @@ from everthread.server.permissions import (
     permitted_banks,
 )
 from everthread.server.recall_schemas import EvidenceView
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import (
     ItemList,
@@ -48,7 +48,7 @@ from everthread.stores.errors import unknown_parent_error
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import Evidence, Filter, Line, NewLine, Role, now
 
-router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=AuthFirstRoute)
+router = create_router("lines", "/banks/{bank}/lines")
 
 Name = TypeVar("Name", bound=str)
 

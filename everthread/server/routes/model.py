@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field, SecretStr
 from starlette.responses import StreamingResponse
 
@@ -20,10 +19,10 @@ from everthread.server.conversations.reply_stream import encode_event
 from everthread.server.models import ollama, probe
 from everthread.server.permissions import AdministrationServices
 from everthread.server.problems import Problem
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.services import Services
 
-router = APIRouter(prefix="/model", tags=["model"], route_class=AuthFirstRoute)
+router = create_router("model", "/model")
 
 MAX_KEY_CHARS = 4096
 MAX_URL_CHARS = 2000

@@ -34,7 +34,7 @@ def install(app: FastAPI, settings: Settings) -> OpenIDSignIn:
     Raises:
         ConfigError: for an invalid provider.
     """
-    app.include_router(router)
+    app.router.routes += router.routes
     services = app.state.services
     return OpenIDSignIn(settings, app.state.authenticator.people, services.store.banks, services.location)
 

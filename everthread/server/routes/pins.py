@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fastapi import APIRouter
-
 from everthread.bank import validation
 from everthread.chat import pins
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.permissions import ReadMemory, WriteMemory
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import ItemList, LineView
 from everthread.types import Line
 
-router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"], route_class=AuthFirstRoute)
+router = create_router("pins", "/banks/{bank}/pins")
 
 
 @router.get("", response_model=ItemList[LineView])

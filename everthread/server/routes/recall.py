@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from everthread.server.metrics import RequestMetrics
 from everthread.server.permissions import ReadMemory, require
@@ -17,11 +17,11 @@ from everthread.server.recall_schemas import (
     SearchBody,
     UnitHitView,
 )
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import ItemList
 from everthread.types import Context
 
-router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=AuthFirstRoute)
+router = create_router("recall", "/banks/{bank}")
 
 
 @router.post("/recall", response_model=ItemList[HitView | UnitHitView])

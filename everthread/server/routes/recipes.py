@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 from pydantic import BaseModel, Field
 
 from everthread import factory
@@ -15,11 +15,11 @@ from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.page_languages import ResponseLanguage
 from everthread.server.permissions import BankId, ReadAnyServices, RequireBankPermission
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import ItemList, RequestBody
 from everthread.server.services import Services
 
-router = APIRouter(tags=["recipes"], route_class=AuthFirstRoute)
+router = create_router("recipes")
 
 MAX_OPTIONS = 100  # in a request
 

@@ -6,7 +6,7 @@ import threading
 from datetime import datetime
 from typing import Literal
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from everthread.demo.bank import fill_bank, find_sample
 from everthread.demo.sample import Sample
@@ -14,10 +14,10 @@ from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency
 from everthread.server.permissions import Conversations, ReadMemory, WriteLazyMemory, require
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import RequestBody, View
 
-router = APIRouter(prefix="/banks/{bank}/sample", tags=["banks"], route_class=AuthFirstRoute)
+router = create_router("banks", "/banks/{bank}/sample")
 
 _filling = threading.Lock()  # of two fills at once, one would see a part of the other's lines, and remove them
 

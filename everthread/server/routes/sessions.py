@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import AwareDatetime
 
 from everthread.bank.corrections import sort_by_position
@@ -19,12 +19,12 @@ from everthread.server import path_segments
 from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import Conversations, ForgetMemory, ReadMemory, WriteMemory
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import BufferBody, ItemList, Page, PassageView, ReceiptView, SessionChanges, SessionView
 from everthread.types import Filter, Metadata, Session
 
-router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=AuthFirstRoute)
+router = create_router("sessions", "/banks/{bank}/sessions")
 
 MAX_OPENING_CHARS = 120
 Name = Annotated[path_segments.PathSegment, Path(description="A session's name; a / in it is written %2F.")]

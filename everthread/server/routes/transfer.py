@@ -10,7 +10,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Any
 
 from anyio import from_thread
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
@@ -19,7 +19,7 @@ from everthread.memory import Memory
 from everthread.server import kept_uploads
 from everthread.server.idempotency import StreamedIdempotency
 from everthread.server.permissions import ReadMemory, WriteLazyMemory
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.routes.imports import UPLOAD_PATTERN, get_upload_name
 from everthread.server.transfer_schemas import FileContentsView, ImportView
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
@@ -29,7 +29,7 @@ from everthread.transfer.exporting import EXPORT_FORMATS, find_format
 from everthread.transfer.formats import FORMATS
 from everthread.types import FileContents
 
-router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=AuthFirstRoute)
+router = create_router("transfer", "/banks/{bank}")
 
 NDJSON = "application/x-ndjson"
 CHUNK_LINES = 200  # of an export

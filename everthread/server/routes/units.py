@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 
 from everthread.errors import NotFound
 from everthread.memory import Memory
@@ -13,12 +13,12 @@ from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import Conversations, ForgetMemory, ReadMemory, WriteMemory, require
-from everthread.server.request_body import AuthFirstRoute
+from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceiptView, UnitView
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import Unit, now
 
-router = APIRouter(prefix="/banks/{bank}", tags=["units"], route_class=AuthFirstRoute)
+router = create_router("units", "/banks/{bank}")
 
 Kind = Annotated[path_segments.PathSegment, Path(description="The kind of the unit: note, summary, fact, …")]
 Id = Annotated[int, Path(ge=1, le=MAX_SEQ, description="The unit's number among those of its kind.")]

@@ -229,5 +229,5 @@ def install(app: FastAPI, conversations: ConversationRegistry, settings: Setting
     """
     if not settings.sms_token:
         return None
-    app.include_router(router)
+    app.router.routes += router.routes
     return SmsService(conversations, settings, conversations.services.location)
