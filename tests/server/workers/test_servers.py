@@ -232,7 +232,8 @@ def test_after_a_server_is_killed_the_other_takes_over_and_no_line_is_lost_or_do
             return again.status == 200
 
         wait_until(is_answered)
-        assert set(statuses[:-1]) == {409}, "as long as the first one may be alive, its bank is left to it"
+        refusals = set(statuses[:-1]) - {502}  # nginx's own, for a request that had reached the server that was killed
+        assert refusals == {409}, "as long as the first one may be alive, its bank is left to it"
         survivor = (two.other, two.one)[owner]
         wait_until(lambda: two.texts(survivor)[-1] == "Here again.")
         assert two.texts(client) == [*kept, SAID, "Here again."]
