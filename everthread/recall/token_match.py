@@ -5,7 +5,7 @@ weighted by their idf (MaxSim: Khattab and Zaharia 2020, "ColBERT"). A line that
 question about a pet although the line as a whole is about something else.
 
 Only the best candidates by the other signals are compared. The signal is what the comparison adds to what cosine and
-share of words let expect. So it is 0, no evidence for or against a line, if the line was not compared, or has no codes
+share of words suggest. So it is 0, no evidence for or against a line, if the line was not compared, or has no codes
 because an earlier version stored it.
 """
 
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float32]
 
 SIGNAL = "token_match"  # the name of the signal
 
-# The value that the other signals let expect, by least squares on the lines of conversations among friends.
+# The value that the other signals suggest, by least squares on the lines of conversations among friends.
 EXPECTED = {"cosine": 0.548, "share": 0.3875}
 EXPECTED_BIAS = 0.1796
 MAX_TOKENS = 32  # of a question; a longer one is talk, some word of which is near to a word of any line
@@ -57,7 +57,7 @@ class WordComparison:
 
     Attributes:
         match: (C,) the mean cosine of the question's words to the nearest word of each candidate, less what its other
-            signals let expect; 0 for a candidate that was not compared.
+            signals suggest; 0 for a candidate that was not compared.
         unmatched: the share of the question's words, by idf, to which no word of these lines is near.
     """
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from everthread.recall import features, relevance, statements, time_overview
 from everthread.recall.candidates import Candidates
@@ -295,45 +297,65 @@ class Default(Recipe):
         return reader.search(query, self.neighbours, lambda look: self._rank(look, query, k))
 
     def _rank(self, reader: BankReader, query: Query, k: int) -> RankedLines:
+        """Measure and score the candidates for a query, and return the best k."""
         candidates, signals = reader.measure_candidates(query, k)
         profile = self.choose_profile(candidates, reader.encoder.embedder.multilingual)
         if candidates.parsed.asks_for_overview:
-            scores = time_overview.compute_scores(candidates, signals)
-            query_relevance = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
-            hit_relevances = np.full(len(scores), query_relevance)
+            scored = _score_overview(candidates, signals)
         else:
-            weights = profile.weigh(candidates.parsed)
-            signals, unmatched = reader.measure_best(candidates, signals, weights)
-            weights_for_evidence = relevance.evidence_weights(candidates.parsed, profile.weights, profile.order_only)
-            scores, evidence_scores = features.weighted_sums(signals, weights, weights_for_evidence)
-            query_relevance = (
-                0.0
-                if candidates.parsed.is_small_talk
-                else profile.query_model.predict(
-                    relevance.collect_evidence(candidates, signals, evidence_scores, unmatched)
-                )
-            )
-            if "standing" in signals and (signals["standing"] == statements.DIET).any():
-                query_relevance = max(query_relevance, DIET_RELEVANCE)
-            if candidates.parsed.is_broad and profile.session_penalty:
-                sessions = candidates.rows.lines["session"][candidates.row_indexes]
-                scores = penalize_repeats(scores, sessions, profile.session_penalty)
-            hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
-        best = find_greatest(scores, k)
-        of_best = zip(*(values[best].tolist() for values in signals.values()), strict=True)  # a row of signals each
-        rows = zip(
-            candidates.seqs[best].tolist(), scores[best].tolist(), hit_relevances[best].tolist(), of_best, strict=True
-        )
-        ranked = [
-            ScoredLine(seq, score, relevance_of_line, dict(zip(signals, row, strict=True)))
-            for seq, score, relevance_of_line, row in rows
-        ]
+            scored = _score(reader, profile, candidates, signals)
         result = SearchResult(
             [],
-            query_relevance,
-            query_relevance >= profile.threshold,
+            scored.query_relevance,
+            scored.query_relevance >= profile.threshold,
             candidates.parsed.terms,
             candidates.allowed,
             calibrated=not candidates.parsed.asks_for_overview,
         )
-        return RankedLines(ranked, result)
+        return RankedLines(_select_best(candidates, scored, k), result)
+
+
+class _Scored(NamedTuple):
+    """The scores of C candidates, and the query relevance."""
+
+    signals: features.Signals
+    scores: npt.NDArray[np.floating]  # (C,)
+    hit_relevances: npt.NDArray[np.floating]  # (C,)
+    query_relevance: float
+
+
+def _score_overview(candidates: Candidates, signals: features.Signals) -> _Scored:
+    """Score candidates for a question that only asks what was said at a time."""
+    scores = time_overview.compute_scores(candidates, signals)
+    query_relevance = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
+    return _Scored(signals, scores, np.full(len(scores), query_relevance), query_relevance)
+
+
+def _score(reader: BankReader, profile: ScoringProfile, candidates: Candidates, signals: features.Signals) -> _Scored:
+    """Score candidates by a profile."""
+    parsed, weights = candidates.parsed, profile.weigh(candidates.parsed)
+    signals, unmatched = reader.measure_best(candidates, signals, weights)
+    weights_for_evidence = relevance.evidence_weights(parsed, profile.weights, profile.order_only)
+    scores, evidence_scores = features.weighted_sums(signals, weights, weights_for_evidence)
+    query_relevance = 0.0
+    if not parsed.is_small_talk:
+        evidence = relevance.collect_evidence(candidates, signals, evidence_scores, unmatched)
+        query_relevance = profile.query_model.predict(evidence)
+    if "standing" in signals and (signals["standing"] == statements.DIET).any():
+        query_relevance = max(query_relevance, DIET_RELEVANCE)
+    if parsed.is_broad and profile.session_penalty:
+        sessions = candidates.rows.lines["session"][candidates.row_indexes]
+        scores = penalize_repeats(scores, sessions, profile.session_penalty)
+    hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
+    return _Scored(signals, scores, hit_relevances, query_relevance)
+
+
+def _select_best(candidates: Candidates, scored: _Scored, k: int) -> list[ScoredLine]:
+    """Return the k lines of the greatest scores, best first."""
+    best = find_greatest(scored.scores, k)
+    numbers = candidates.seqs[best].tolist(), scored.scores[best].tolist(), scored.hit_relevances[best].tolist()
+    of_best = zip(*(values[best].tolist() for values in scored.signals.values()), strict=True)  # a row of signals each
+    return [
+        ScoredLine(seq, score, relevance_of_line, dict(zip(scored.signals, row, strict=True)))
+        for seq, score, relevance_of_line, row in zip(*numbers, of_best, strict=True)
+    ]
