@@ -196,30 +196,23 @@ class Responder:
     def _respond(
         self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
     ) -> Reply:
-        hidden, character, recipe = self._conversation.hidden_seqs, self._character, self._memory.recipe
+        """Recall, build the prompt, and return the reply, which asks the model when it is read.
+
+        Args:
+            llm: the model.
+            newest: the line to answer; None at the beginning.
+            window: the lines before it that are in the prompt.
+            notes: the current notes.
+            replaces: the reply in whose place the new one is saved.
+        """
+        hidden, character = self._conversation.hidden_seqs, self._character
         pinned = [line for line in pins.list_pins(self._memory, self._settings) if line.seq not in hidden]
         seen = [*window, *pinned, *([replaces] if replaces else [])]
         heard, known = (newest.text, [*seen, newest]) if newest else ("", seen)
         context = self._recall(heard, known, notes, self._tokens.memories)
         sample = self.find_sample(replaces)
         reminder_seq, reminder = self._find_reminder(context, replaces)
-        parts = PromptParts(
-            window=window,
-            newest=newest,
-            now=self._now(),
-            notes=notes.text if notes else "",
-            lore=self._find_lore([*window, *([newest] if newest else [])]),
-            context=context,
-            reminder=reminder,
-            sample=sample,
-            render_memories=recipe.render,
-            memories_last=recipe.memories_last,
-            pinned=pins.render(pinned, self._count),
-            profile=self._build_profile(window, newest),
-            rules=recipe.rules,
-            format_line=self._line_formatter.format,
-            former_names=sorted(self.person_names - {character.person, DEFAULT_CHARACTER.person}),
-        )
+        parts = self._collect_parts(newest, window, notes, pinned, context, reminder, sample)
         prompt, sampling = build_prompt(character, parts, self._tokens.prompt, self._count), self._sampling
         recalled = evidence.build_metadata(context, prompt=prompt_record.build_record(prompt, pinned, notes))
         reader = self._memory.reader
@@ -241,7 +234,38 @@ class Responder:
         reply.reminder, reply.notes = parts.reminder, parts.notes
         return reply
 
+    def _collect_parts(
+        self,
+        newest: Line | None,
+        window: list[Line],
+        notes: Unit | None,
+        pinned: list[Line],
+        context: Context,
+        reminder: str,
+        sample: str,
+    ) -> PromptParts:
+        """Return the parts of a prompt."""
+        character, recipe = self._character, self._memory.recipe
+        return PromptParts(
+            window=window,
+            newest=newest,
+            now=self._now(),
+            notes=notes.text if notes else "",
+            lore=self._find_lore([*window, *([newest] if newest else [])]),
+            context=context,
+            reminder=reminder,
+            sample=sample,
+            render_memories=recipe.render,
+            memories_last=recipe.memories_last,
+            pinned=pins.render(pinned, self._count),
+            profile=self._build_profile(window, newest),
+            rules=recipe.rules,
+            format_line=self._line_formatter.format,
+            former_names=sorted(self.person_names - {character.person, DEFAULT_CHARACTER.person}),
+        )
+
     def _respond_offline(self, newest: Line | None) -> Reply:
+        """Return the reply without a model: what is known or remembered, recorded with the newest line."""
         recalled, answer = self._list_known(newest) or self._quote_memory(newest)
         if newest is not None and newest.role == "user":
             more = answer.known.has_more
