@@ -47,6 +47,7 @@ CLAUSES = (
     "dropped",
     "acting",
     "introduction",
+    "subjectless",
     "elided",
     "boundary",
     "about_other",
@@ -119,11 +120,14 @@ class Pattern:
         joins: whether they may go on with the subject of the clause before: "and love hiking".
         reported: whether what is around them in the sentence takes nothing away: "she says it's asthma".
         of_known: whether they only end what is known to hold.
+        among: the attributes of the known value that they end or replace, in the group `known`; if empty, any that
+            people give up (`attributes.ENDABLE`).
         presupposed: whether they hold in questions and conditions too: "if my sister Mia comes".
         answers: what the question must have that the line answers; such a pattern needs no subject.
         replaces: whether they only state a new value of an attribute that has one: "switched to geology".
         context: what must be somewhere in the line, if not nothing.
         attribute: an attribute any value of which ends, whatever it is: "we broke up".
+        value: the value of `attribute` that they state or end: "divorced" in "the divorce came through".
         is_gone: whether the subject is a pet or a partner that is no longer there.
         confidence: how sure such a statement is.
     """
@@ -139,11 +143,13 @@ class Pattern:
     joins: bool = True
     reported: bool = False
     of_known: bool = False
+    among: tuple[str, ...] = ()
     presupposed: bool = False
     answers: re.Pattern[str] | None = None
     replaces: bool = False
     context: re.Pattern[str] | None = None
     attribute: str = ""
+    value: str = ""
     is_gone: bool = False
     confidence: float = 0.9
 
@@ -173,6 +179,7 @@ class Grammar:
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
         acting: what follows an unknown name that is someone's, such as a verb: "Marcus is".
         introduction: what a sentence begins with that introduces the speaker: "shay, 27, sous chef".
+        subjectless: what a sentence by the speaker about the speaker begins with: "been married for years".
         elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
         boundary: where a clause with a subject leaves what governs the clause before it.
         about_other: what a sentence has that is about another than the one who is spoken to: "she was born in 1980".
@@ -201,6 +208,9 @@ class Grammar:
         relations: the words for relations, in small letters.
         favourites: the English word for each kind of thing that may be a favourite.
         pronouns: the gender of each pronoun and possessive.
+        ended_by: the attributes of which every value ends by each status: "partner" by "divorced".
+        between: with it between something and "it", the pronoun may mean another thing.
+        mentioned: where a place or an organisation is mentioned in a line, in its group `place`, that "there" may mean.
         patterns: the patterns.
         cues: the numbers of the patterns that each cue belongs to.
         since: the moments since which a state holds.
@@ -222,6 +232,7 @@ class Grammar:
     dropped: re.Pattern[str]
     acting: re.Pattern[str]
     introduction: re.Pattern[str]
+    subjectless: re.Pattern[str]
     elided: re.Pattern[str]
     boundary: re.Pattern[str]
     about_other: re.Pattern[str]
@@ -248,6 +259,9 @@ class Grammar:
     relations: Mapping[str, Relation]
     favourites: Mapping[str, str]
     pronouns: Mapping[str, Gender]
+    ended_by: Mapping[str, tuple[str, ...]]
+    between: re.Pattern[str]
+    mentioned: re.Pattern[str]
     patterns: tuple[Pattern, ...]
     cues: Mapping[str, tuple[int, ...]]
     since: tuple[re.Pattern[str], ...]
@@ -343,6 +357,9 @@ class _Builder:
             relations=self.relations,
             favourites=table.get("favourites", {}),
             pronouns=table["pronouns"],
+            ended_by={status: tuple(ended) for status, ended in table.get("ended_by", {}).items()},
+            between=self._compile(self.macros.get("between", NEVER)),
+            mentioned=self._compile(self.macros.get("mentioned", NEVER)),
             patterns=tuple(map(self._read_pattern, table["patterns"])),
             cues=_index_cues(table["patterns"]),
             since=tuple(map(self._compile, moments["since"])),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from everthread.facts.consequences import find_consequences, settle
 from everthread.facts.grammar import find_grammar, load_grammar
 from everthread.facts.mentions import Mentions
 from everthread.facts.quotations import mask_quotations
@@ -48,6 +49,7 @@ class _Reader:
         self.language = DEFAULT_LANGUAGE  # of the last line whose words show it
         for statement in known:
             self.names.add(statement)
+            settle(self.names, (statement,))
 
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
@@ -87,4 +89,7 @@ class _Reader:
                 found.setdefault(key, statement)
                 self.names.add(statement)
             self.recent.append(mentions)
-        return list(self.names.resolve(found.values()))
+        made = list(self.names.resolve(found.values()))
+        made = [*find_consequences(made, self.names, grammar.ended_by), *made]
+        settle(self.names, made)
+        return made

@@ -206,9 +206,10 @@ class SentenceReader:
             return False
         if self.mentions.current is None and self.grammar.about_other.search(self.text, 0, start):
             return False
-        return pattern.bare == "clause" or (
-            pattern.bare in ("sentence", "fragment") and clauses.is_first(self.grammar, self.text, start)
-        )
+        if pattern.bare == "clause":
+            return True
+        is_bare = pattern.bare in ("sentence", "fragment") or self.grammar.subjectless.match(self.text, start)
+        return bool(is_bare) and clauses.is_first(self.grammar, self.text, start)
 
     def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
@@ -256,7 +257,7 @@ class SentenceReader:
         is_past = bool(form.head) and frames.is_past(self.grammar, self.text, start, match.start())
         is_timeless = pattern.anywhere and not pattern.is_event
         moment, is_event = (None, False) if is_timeless else self._find_moment(pattern, match, start)
-        for name, attribute, value in self._values().list_values(pattern, form, match, subject):
+        for name, attribute, value in self._values(match.start()).list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
                 continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
@@ -269,8 +270,10 @@ class SentenceReader:
         made = Statement(subject, attribute, value, (self.line.seq,), self.line.said_at, ends)
         return replace(made, confidence=confidence, is_undated=self.line.is_undated)
 
-    def _values(self) -> ValueReader:
-        return ValueReader(self.grammar, self.names, self.line.speaker)
+    def _values(self, at: int = 0) -> ValueReader:
+        """Return the reader of the values that are stated at a place of the sentence."""
+        earlier = "".join(each.text for each in self.mentions.before if each.line is self.line)
+        return ValueReader(self.grammar, self.names, self.line.speaker, earlier + self.text[:at])
 
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> tuple[str | None, bool]:
         """Return the moment that a clause names, and whether it is that of an event."""

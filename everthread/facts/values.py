@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from everthread.facts.attributes import ATTRIBUTES, ENDABLE, FAVOURITE, POSSESSIVE
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.referents import Names, Referent
+from everthread.text.analyzer import fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,13 @@ class ValueReader:
         grammar: the grammar of the language.
         names: the names that were stated so far. It learns those that are found.
         speaker: who says it.
+        earlier: the line up to what states the values, for "it" and "there".
     """
 
     grammar: Grammar
     names: Names
     speaker: str
+    earlier: str = ""
 
     def list_values(
         self, pattern: Pattern, form: Form, match: re.Match[str], subject: Referent
@@ -31,7 +34,7 @@ class ValueReader:
         """Yield subjects, attributes and values."""
         groups = match.groupdict()
         if pattern.attribute:
-            yield subject.name, pattern.attribute, ""
+            yield subject.name, pattern.attribute, pattern.value
         if pattern.is_gone and subject.relation is not None:
             owner, attribute = subject.relation
             value = subject.name.removeprefix(f"{owner}{POSSESSIVE}")
@@ -44,7 +47,12 @@ class ValueReader:
             attribute = self.grammar.relations[" ".join(role.lower().split())].attribute
             yield self.speaker, attribute, subject.name
         if known := groups.get("known"):
-            yield from self._replace_known(subject.name, known, groups.get("instead"))
+            yield from self._replace_known(subject.name, known, groups.get("instead"), pattern.among or ENDABLE)
+        if groups.get("it"):
+            yield from self._find_meant(subject.name, pattern.among or ENDABLE)
+        if groups.get("home_there") is not None and (place := self._find_place()):
+            yield subject.name, "home", place
+        yield from self._choose_known(subject.name, groups)
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, self._favourite(groups["favourite_kind"]), value
@@ -81,11 +89,40 @@ class ValueReader:
                 if relation.attribute == "pet":
                     yield name, relation.described_by, relation.noun
 
-    def _replace_known(self, subject: str, known: str, instead: str | None) -> Iterator[tuple[str, str, str]]:
+    def _replace_known(
+        self, subject: str, known: str, instead: str | None, among: Iterable[str]
+    ) -> Iterator[tuple[str, str, str]]:
         """Yield the attributes of which the subject is known to have a value, each with it or with the one instead."""
-        for attribute in sorted(ENDABLE):
+        for attribute in sorted(among):
             if self.names.holds(subject, attribute, known):
                 yield subject, attribute, instead or known
+
+    def _find_meant(self, subject: str, among: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        """Yield the known value of the subject that the line mentioned last: "the van died so I scrapped it"."""
+        mentioned = [
+            (match.end(), attribute, value)
+            for attribute in among
+            for value in self.names.values.get((subject, attribute), ())
+            for match in re.finditer(
+                rf"\b(?:{re.escape(value)}|{re.escape(value.rpartition(' ')[2])})\b", fold(self.earlier)
+            )
+        ]
+        end, attribute, value = max(mentioned, default=(0, "", ""))
+        if end and self.grammar.between.search(self.earlier, end) is None:
+            yield subject, attribute, value
+
+    def _find_place(self) -> str | None:
+        """Return the place that the line mentioned last."""
+        places = [match["place"] for match in self.grammar.mentioned.finditer(self.earlier)]
+        return places[-1] if places else None
+
+    def _choose_known(self, subject: str, groups: Mapping[str, str | None]) -> Iterator[tuple[str, str, str]]:
+        """Yield a new value of the only attribute that has one, of those in a group such as `employer_or_school`."""
+        for name, value in groups.items():
+            if value and "_or_" in name:
+                known = [each for each in name.split("_or_") if self.names.values.get((subject, each))]
+                if len(known) == 1:
+                    yield subject, known[0], value
 
     def _list_ages(self, names: str, ages: str) -> Iterator[tuple[str, str, str]]:
         """Yield the ages that stand in the order of the names: "Theo and Max, 6 and 3"."""

@@ -23,6 +23,27 @@ ENDED = {
     ("my dog Rex is old", "we had to let Rex go"): "pet | Rex",
     ("my husband Tom is lovely", "my divorce from Tom came through"): "partner | Tom",
     ("my flatmate is called Jo", "I live alone now"): "flatmate | ",
+    # whatever is known, by how it ended
+    ("I work at Tesco", "Tesco let me go, cash flow"): "employer | Tesco",
+    ("I live in Leith", "Leith is history, I'm off"): "home | Leith",
+    ("I play netball", "did my ankle so that's netball over"): "plays | netball",
+    ("I'm in a choir", "I knocked the choir on the head"): "member | choir",
+    ("I have migraines", "I haven't had a migraine in two years"): "health | migraine",
+    # a person or a pet who is known
+    ("my boyfriend Tom is lovely", "Tom and I called it a day"): "partner | Tom",
+    ("my boss Karen is odd", "Karen's gone, sacked on the spot"): "boss | Karen",
+    ("my flatmate Jo is messy", "Jo got her own place"): "flatmate | Jo",
+    ("my dog Rex is old", "we had to have Rex put down"): "pet | Rex",
+    # an event
+    ("my husband Tom is lovely", "the divorce came through"): "partner | ",
+    ("I'm pregnant", "the baby's here!!"): "status | pregnant",
+    ("I'm a bus driver", "I retired at last"): "occupation | ",
+    # what a pronoun means
+    ("I have a van", "the van died so I scrapped it"): "owns | van",
+    # the opposite
+    ("I hate mushrooms", "I actually like mushrooms now"): "dislikes | mushrooms",
+    # who gives up an instrument plays it no more
+    ("I have a piano", "I gave up the piano"): "plays | piano",
 }
 
 REPLACED = {
@@ -33,6 +54,13 @@ REPLACED = {
     ("I work as a waiter", "I switched from waiter to barista"): "occupation | barista",
     ("my boss is Karen", "new boss, Steve"): "boss | Steve",
     ("my flatmate Jo is messy", "Jo's gone, Sam moved in"): "flatmate | Sam",
+    ("I work at Barclays", "I went from Barclays to Monzo"): "employer | Monzo",
+    ("I work at Tesco", "moved over to Asda in the spring"): "employer | Asda",
+    ("I study at Leeds University", "I've switched, I'm at Manchester now"): "school | Manchester",
+    ("I'm studying law", "law wasn't for me so I've transferred to nursing"): "field | nursing",
+    ("I live in Brno", "He got a post in Doha and that is where we live now"): "home | Doha",
+    ("my boss is Karen", "so Sheila's my boss now"): "boss | Sheila",
+    ("I'm single", "he proposed!!"): "status | engaged",
 }
 
 UNCHANGED = [
@@ -57,6 +85,20 @@ UNCHANGED = [
     ("I play football", "I finished with football for today"),
     ("my flatmate Jo is messy", "Jo's gone, back on Sunday"),
     ("my boyfriend Tom is lovely", "Tom is my ex's lawyer"),
+    ("my boyfriend Tom is lovely", "Tom and I split the bill"),
+    ("my boyfriend Tom is lovely", "Tom left me a note"),
+    ("my boss Karen is odd", "Karen's gone to lunch"),
+    ("my flatmate Jo is messy", "Jo moved on to the next topic"),
+    ("my dog Rex is old", "Rex ran away from the hoover"),
+    ("my husband Tom is lovely", "my sister's divorce came through"),
+    ("I'm pregnant", "she's here now, my mother-in-law"),
+    ("I'm single", "he hasn't proposed yet"),
+    ("I work at Tesco", "I left Tesco at six and went home"),
+    ("I work at Tesco", "I'm at Asda now, do you need anything?"),
+    ("I have a van", "I took the van and the old table, and sold it"),
+    ("I have a van", "I gave it a wash"),
+    ("I live in Leeds", "I went from Leeds to Hull by train"),
+    ("I play football", "that's football over for this week"),
 ]
 
 

@@ -1,0 +1,46 @@
+"""Finds what no longer holds because of what a line states: who retires has no employer any more. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from everthread.facts.attributes import is_single
+from everthread.facts.history import value_key
+from everthread.facts.referents import Names
+from everthread.facts.types import Statement
+
+OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}  # of which the same thing can't have both
+
+
+def find_consequences(
+    statements: Sequence[Statement], names: Names, ended_by: Mapping[str, Sequence[str]]
+) -> Iterator[Statement]:
+    """Yield what ends by what a line states. It ends before the rest of the line begins.
+
+    Args:
+        statements: what the line states.
+        names: what was stated before, and in the line.
+        ended_by: the attributes of which any value ends by each status: "partner" by "divorced".
+    """
+    stated = {(each.subject, each.attribute) for each in statements}
+    for each in statements:
+        if each.ends:
+            continue
+        opposite = OPPOSITES.get(each.attribute)
+        if opposite and value_key(each.value) in names.values[each.subject, opposite]:
+            yield replace(each, attribute=opposite, ends=True)
+        for attribute in ended_by.get(value_key(each.value), ()) if each.attribute == "status" else ():
+            if names.values[each.subject, attribute] and (each.subject, attribute) not in stated:
+                yield replace(each, attribute=attribute, value="", ends=True)
+
+
+def settle(names: Names, statements: Sequence[Statement]) -> None:
+    """Forget the values that no longer hold after a line has been read."""
+    for statement in statements:
+        values = names.values[statement.subject, statement.attribute]
+        key = value_key(statement.value)
+        if statement.ends:
+            values.difference_update({key} if key else values.copy())
+        elif is_single(statement.attribute) and statement.attribute != "name" and not statement.moment:
+            values.intersection_update({key})
