@@ -10,7 +10,8 @@ from everthread.facts.history import value_key
 from everthread.facts.referents import Names
 from everthread.facts.types import Statement
 
-OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}  # of which the same thing can't have both
+# Attributes of which the same thing can't have both.
+OPPOSITES = {"likes": "dislikes", "hobby": "dislikes", "plays": "dislikes", "dislikes": "likes"}
 
 
 def find_consequences(

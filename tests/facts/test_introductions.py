@@ -31,7 +31,7 @@ INTRODUCTIONS = {
         "Kim | home | leeds; Kim | pet | pickle; pickle | kind | cat; Kim | pet | bean; bean | kind | cat"
     ),
     "I have a 5 year old son, Max": "Kim | son | Max; Max | age | 5",
-    "at 63 I still run": "Kim | age | 63",
+    "at 63 I still run": "Kim | age | 63; Kim | hobby | run",
     "hey, I'm Brian, 27": "Kim | name | Brian; Kim | age | 27",
     "hey, I'm Italian, 27": "Kim | age | 27",
     "hi, I'm Pisces, 27": "Kim | age | 27",
