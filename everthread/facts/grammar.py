@@ -210,7 +210,7 @@ class Grammar:
         pronouns: the gender of each pronoun and possessive.
         ended_by: the attributes of which every value ends by each status: "partner" by "divorced".
         between: with it between something and "it", the pronoun may mean another thing.
-        mentioned: where a place or an organisation is mentioned in a line, in its group `place`, that "there" may mean.
+        mentioned: where a line mentions a place, in its group `place`, that "there" may mean; `mentioned_here`, "here".
         patterns: the patterns.
         cues: the numbers of the patterns that each cue belongs to.
         since: the moments since which a state holds.
@@ -262,6 +262,7 @@ class Grammar:
     ended_by: Mapping[str, tuple[str, ...]]
     between: re.Pattern[str]
     mentioned: re.Pattern[str]
+    mentioned_here: re.Pattern[str]
     patterns: tuple[Pattern, ...]
     cues: Mapping[str, tuple[int, ...]]
     since: tuple[re.Pattern[str], ...]
@@ -360,6 +361,7 @@ class _Builder:
             ended_by={status: tuple(ended) for status, ended in table.get("ended_by", {}).items()},
             between=self._compile(self.macros.get("between", NEVER)),
             mentioned=self._compile(self.macros.get("mentioned", NEVER)),
+            mentioned_here=self._compile(self.macros.get("mentioned_here", NEVER)),
             patterns=tuple(map(self._read_pattern, table["patterns"])),
             cues=_index_cues(table["patterns"]),
             since=tuple(map(self._compile, moments["since"])),

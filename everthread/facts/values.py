@@ -50,8 +50,11 @@ class ValueReader:
             yield from self._replace_known(subject.name, known, groups.get("instead"), pattern.among or ENDABLE)
         if groups.get("it"):
             yield from self._find_meant(subject.name, pattern.among or ENDABLE)
-        if groups.get("home_there") is not None and (place := self._find_place()):
-            yield subject.name, "home", place
+        for name, mentioned in (("home_there", self.grammar.mentioned), ("home_here", self.grammar.mentioned_here)):
+            places = (
+                [each["place"] for each in mentioned.finditer(self.earlier)] if groups.get(name) is not None else []
+            )
+            yield from ((subject.name, "home", place) for place in places[-1:])
         yield from self._choose_known(subject.name, groups)
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
@@ -110,11 +113,6 @@ class ValueReader:
         end, attribute, value = max(mentioned, default=(0, "", ""))
         if end and self.grammar.between.search(self.earlier, end) is None:
             yield subject, attribute, value
-
-    def _find_place(self) -> str | None:
-        """Return the place that the line mentioned last."""
-        places = [match["place"] for match in self.grammar.mentioned.finditer(self.earlier)]
-        return places[-1] if places else None
 
     def _choose_known(self, subject: str, groups: Mapping[str, str | None]) -> Iterator[tuple[str, str, str]]:
         """Yield a new value of the only attribute that has one, of those in a group such as `employer_or_school`."""
