@@ -42,6 +42,15 @@ ENDED = {
     ("I have a van", "the van died so I scrapped it"): "owns | van",
     # the opposite
     ("I hate mushrooms", "I actually like mushrooms now"): "dislikes | mushrooms",
+    # an ending that names another thing: a retirement, a storm, a successor
+    ("I've worked at Tesco for years", "I took early retirement in the autumn"): "employer | ",
+    ("we've got a greenhouse", "the storm took the greenhouse"): "owns | greenhouse",
+    ("I'm a teacher", "I've left teaching for good"): "occupation | ",
+    ("I love horror films", "I can't watch horror films any more"): "likes | horror films",
+    ("my neighbour Joop is kind", "Joop moved to a home in March"): "neighbour | Joop",
+    ("my cat Sooty is old", "Sooty got run over"): "pet | Sooty",
+    ("I work at Ikea", "Ikea and I have parted ways"): "employer | Ikea",
+    ("I'm vegan", "not a vegan any more, sorry"): "diet | vegan",
     # who gives up an instrument plays it no more
     ("I have a piano", "I gave up the piano"): "plays | piano",
 }
@@ -61,6 +70,12 @@ REPLACED = {
     ("I live in Brno", "He got a post in Doha and that is where we live now"): "home | Doha",
     ("my boss is Karen", "so Sheila's my boss now"): "boss | Sheila",
     ("I'm single", "he proposed!!"): "status | engaged",
+    ("I go to school at Kingsmead School", "Mum moved me to Ashford High"): "school | Ashford High",
+    ("I live in Graz", "She's a professor now, so it is Linz now for both of us"): "home | Linz",
+    ("I live in Accra", "I'm writing from Toronto, I moved here in September"): "home | Toronto",
+    ("my boss is Ragnar", "Sigrid took over from Ragnar"): "boss | Sigrid",
+    ("I'm 17", "18 today!"): "age | 18",
+    ("we have a caravan", "part exchanged the caravan for a motorhome"): "owns | motorhome",
 }
 
 UNCHANGED = [
@@ -99,6 +114,13 @@ UNCHANGED = [
     ("I have a van", "I gave it a wash"),
     ("I live in Leeds", "I went from Leeds to Hull by train"),
     ("I play football", "that's football over for this week"),
+    ("I have a greenhouse", "the storm took the roof off the greenhouse"),
+    ("my boss is Karen", "Steve took over from Karen while she was at lunch"),
+    ("my flatmate Jo is messy", "Jo's gone back to France for Christmas"),
+    ("I'm 17", "20 today, sunny"),
+    ("I work at Tesco", "I'm not at Tesco now, call me later"),
+    ("I have asthma", "no asthma attacks for a week"),
+    ("I work at Tesco", "they moved me to Checkouts"),
 ]
 
 
