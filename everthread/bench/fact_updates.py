@@ -1,6 +1,6 @@
 """Measures whether a fact that was replaced is found for its own time, and the new one for the present.
 
-`facts/updates.toml` has small talk and 150 updates: a line that states a fact, a later line that replaces or ends it,
+`facts/updates.toml` has small talk and 175 updates: a line that states a fact, a later line that replaces or ends it,
 and the days of both. Each is stored in a bank of its own, with thirty lines of small talk between the two. The past is
 asked about at half the time between them, as some later lines say since when the new value holds.
 """
