@@ -39,6 +39,7 @@ CLAUSES = (
     "joined_block",
     "lowercase",
     "asking",
+    "telling",
     "asks",
     "asks_name",
     "named",
@@ -46,6 +47,7 @@ CLAUSES = (
     "present",
     "dropped",
     "acting",
+    "attached",
     "introduction",
     "subjectless",
     "elided",
@@ -116,7 +118,7 @@ class Pattern:
             "never"; "verb" where the form of the verb shows it; "fragment" at the beginning of a sentence, about the
             subject of the sentence before.
         prefix: a word that the value needs before it: "no " in "no meat".
-        about: the only ones that they are about.
+        about: the only ones that they are about; "unrelated" are others without a known relation.
         joins: whether they may go on with the subject of the clause before: "and love hiking".
         reported: whether what is around them in the sentence takes nothing away: "she says it's asthma".
         of_known: whether they only end what is known to hold.
@@ -139,7 +141,7 @@ class Pattern:
     is_event: bool = False
     bare: Literal["sentence", "clause", "verb", "fragment", "never"] = "never"
     prefix: str = ""
-    about: Literal["speaker", "others", "pets", "anyone"] = "anyone"
+    about: Literal["speaker", "others", "unrelated", "pets", "anyone"] = "anyone"
     joins: bool = True
     reported: bool = False
     of_known: bool = False
@@ -172,12 +174,14 @@ class Grammar:
         joined_other: what one begins with that goes on about another person: "and works".
         joined_block: with it before, a clause goes on with something else: "I want to go and study".
         asking: a sentence that ends in a question, with what it states before in the group `stated`.
+        telling: a question that states what is in the group `stated`: "did I tell you that we've moved?".
         asks: what a question has that may have no question mark.
         asks_name: what asks for the name of someone who was mentioned, and `named` a sentence that answers it.
         past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
             without a subject, up to one that begins with `present`: "now".
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
         acting: what follows an unknown name that is someone's, such as a verb: "Marcus is".
+        attached: what may be between a mention and a relative clause about it: "my aunt in Leeds, who".
         introduction: what a sentence begins with that introduces the speaker: "shay, 27, sous chef".
         subjectless: what a sentence by the speaker about the speaker begins with: "been married for years".
         elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
@@ -224,6 +228,7 @@ class Grammar:
     starts: re.Pattern[str]
     openers: re.Pattern[str]
     asking: re.Pattern[str]
+    telling: re.Pattern[str]
     asks: re.Pattern[str]
     asks_name: re.Pattern[str]
     named: re.Pattern[str]
@@ -231,6 +236,7 @@ class Grammar:
     present: re.Pattern[str]
     dropped: re.Pattern[str]
     acting: re.Pattern[str]
+    attached: re.Pattern[str]
     introduction: re.Pattern[str]
     subjectless: re.Pattern[str]
     elided: re.Pattern[str]

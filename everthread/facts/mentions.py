@@ -15,6 +15,7 @@ from everthread.types import Line
 
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
 MAX_TOPIC_LINES = 4  # after which a question that names no one is no longer about what the speaker said last
+MAX_GAP_CHARS = 2  # between a mention and a relative clause about it
 
 # Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
 OWNERS = frozenset(("son", "daughter", "sister", "brother", "cousin", "friend", "colleague", "flatmate", "neighbour"))
@@ -69,8 +70,8 @@ class Mentions:
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
                 break
             referents = [*each.find_referents(), *self._find_addressed(each)]
-            if fitting := [known for known in referents if known.may_be(gender)]:
-                return fitting
+            if fitting := [known for known in referents if self._may_be(known, gender)]:
+                return [known for known in fitting if known.is_named()] or fitting
         return []
 
     def _find_addressed(self, said: Mentions) -> Iterator[Referent]:
@@ -123,7 +124,7 @@ class Mentions:
             return self._find_antecedent(self.grammar.pronouns[pronoun.lower()], match.start())
         if groups.get("relative"):
             adjacent = self._find_adjacent(match.start())
-            return adjacent if adjacent and (adjacent.relation or adjacent.name != adjacent.name.lower()) else None
+            return adjacent if adjacent and adjacent.is_proper() else None
         if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
             known = self.names.spelling.get(name.lower(), name)
             return Referent(known, self.names.genders.get(known, ""), end=match.end())
@@ -187,32 +188,56 @@ class Mentions:
     def _find_antecedent(self, gender: Gender, start: int) -> Referent | None:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in those before."""
         found = self._find_adjacent(start)
-        if found is None or not found.may_be(gender):
+        if found is None or not found.is_proper() or not self._may_be(found, gender):
             found = self._find_meant(gender, start)
-            if found is None or not (found.is_certain or self.names.is_known(found.name)):
+            if found is None or not (self._is_certain(found) or self._is_only(found, gender)):
                 return None
         name = self.names.aliases.get(found.name, found.name)
         if gender and not found.gender:
             self.names.genders[name] = gender
         return replace(found, name=name)
 
+    def _is_certain(self, referent: Referent) -> bool:
+        return referent.is_certain or self.names.is_known(referent.name)
+
+    def _is_only(self, stranger: Referent, gender: Gender) -> bool:
+        """Return whether a name in the sentence is the only one that a pronoun can mean, with none known before it."""
+        if not stranger.is_proper() or not any(each is stranger for each in self.find_referents()):
+            return False
+        before = [each for said in self.before if said.line is self.line for each in said.find_referents()]
+        return not any(self._is_certain(each) and self._may_be(each, gender) for each in before)
+
     def _find_meant(self, gender: Gender, start: int) -> Referent | None:
         if (centre := self._find_centre(gender, start)) is not None:
             return centre
-        here = [each for each in self.find_referents() if each.end <= start and each.may_be(gender)]
-        if here:
+        if here := self._list_candidates(gender, 0, start):
             return _find_only(here)
-        before = self.before[-1] if self.goes_on_in_line() else None
-        centre = None if before is None else before._find_centre(gender, len(before.text))
-        return centre or _find_only(self.find_focus(gender))
+        for before in reversed(self.before):
+            if before.line is not self.line:
+                break
+            end = len(before.text)
+            if (centre := before._find_centre(gender, end)) is not None:
+                return centre
+            if before._list_candidates(gender, 0, end):
+                break
+        return _find_only(self.find_focus(gender))
 
     def _find_centre(self, gender: Gender, start: int) -> Referent | None:
         """Return the subject of the last clause before a place, unless the sentence has named another since."""
         centre = self.last_subject
-        if centre is None or centre.is_speaker or not centre.may_be(gender) or not self._is_someone(centre):
+        if centre is None or centre.is_speaker or not self._may_be(centre, gender) or not self._is_someone(centre):
             return None
-        since = [each for each in self.find_referents() if self.subject_at < each.end <= start and each.may_be(gender)]
-        return None if any(each.name != centre.name for each in since) else centre
+        since = self._list_candidates(gender, self.subject_at, start)
+        return None if any(each.name != centre.name and each.is_named() for each in since) else centre
+
+    def _list_candidates(self, gender: Gender, start: int, end: int) -> list[Referent]:
+        """Return those mentioned in a part of the sentence that a pronoun may mean; no "somebody" if it has others."""
+        found = [each for each in self.find_referents() if start < each.end <= end and self._may_be(each, gender)]
+        return [each for each in found if each.is_named()] or found
+
+    def _may_be(self, referent: Referent, gender: Gender) -> bool:
+        """Return whether a pronoun of a gender may mean someone, by the pronouns for the one before."""
+        return not gender or (referent.gender or self.names.genders.get(referent.name, "")) in (gender, "")
 
     def _is_someone(self, subject: Referent) -> bool:
         """Return whether a subject is known, or a name that acts rather than a noun with a capital letter."""
@@ -221,8 +246,13 @@ class Mentions:
         return self.grammar.acting.match(self.text, subject.end) is not None
 
     def _find_adjacent(self, start: int) -> Referent | None:
-        """Return the one whose mention ends where a relative clause begins."""
-        return next((referent for referent in self.find_referents() if 0 <= start - referent.end <= 2), None)
+        """Return the one whose mention, with what is attached to it, ends where a relative clause begins."""
+        return next((each for each in self.find_referents() if self._is_adjacent(each.end, start)), None)
+
+    def _is_adjacent(self, end: int, start: int) -> bool:
+        if 0 <= start - end <= MAX_GAP_CHARS:
+            return True
+        return end < start and self.grammar.attached.fullmatch(self.text, end, start) is not None
 
     # -------------------------------------------------- subjects that are left out
 

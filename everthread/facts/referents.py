@@ -34,14 +34,20 @@ class Referent:
     is_certain: bool = True
     end: int = 0
 
-    def may_be(self, gender: Gender) -> bool:
-        """Return whether a pronoun of a gender may mean it."""
-        return not gender or self.gender in (gender, "")
+    def is_proper(self) -> bool:
+        """Return whether it has a relation or a name, rather than a noun."""
+        return self.relation is not None or self.name != self.name.lower()
+
+    def is_named(self) -> bool:
+        """Return whether it is more than "somebody"."""
+        return self.relation is not None or " " in self.name or not self.name.islower()
 
     def fits(self, about: str) -> bool:
         """Return whether a pattern that is only about some is about it."""
         if about == "pets":
             return self.relation is not None and self.relation[1] == "pet"
+        if about == "unrelated":
+            return self.relation is None and not self.is_speaker
         return about == "anyone" or self.is_speaker == (about == "speaker")
 
 

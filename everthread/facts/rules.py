@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from everthread.facts.consequences import find_consequences, settle
-from everthread.facts.grammar import find_grammar, load_grammar
+from everthread.facts.grammar import Grammar, find_grammar, load_grammar
 from everthread.facts.mentions import Mentions
 from everthread.facts.quotations import mask_quotations
 from everthread.facts.referents import Names
@@ -79,8 +79,7 @@ class _Reader:
         patterns = grammar.find_patterns(text.lower())
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
-            asking = grammar.asking.match(sentence) if sentence.rstrip().endswith(("?", "？")) else None
-            stated = sentence if asking is None else asking["stated"]
+            stated = _find_stated(sentence, grammar)
             mentions = Mentions(f" {stated}", line, grammar, self.names, tuple(self.recent))
             for statement in SentenceReader(mentions, patterns).read():
                 if not found and grammar.line_block.search(text) is not None:
@@ -93,3 +92,11 @@ class _Reader:
         made = [*find_consequences(made, self.names, grammar.ended_by), *made]
         settle(self.names, made)
         return made
+
+
+def _find_stated(sentence: str, grammar: Grammar) -> str:
+    """Return what a sentence states: all, or what is before or in a question."""
+    if not sentence.rstrip().endswith(("?", "？")):
+        return sentence
+    found = grammar.telling.match(sentence) or grammar.asking.match(sentence)
+    return sentence if found is None else found["stated"]

@@ -15,6 +15,30 @@ SAID_AT = datetime(2024, 7, 14, 18, 30, tzinfo=UTC)  # a Sunday
 
 # A line by Nora, and what it states: "subject | attribute | value | moment"; what has ended begins with "-".
 STATED = {
+    # people that a sentence mentions first, and what it goes on to say of them
+    "Ravi is in fifth grade at Oakfield and he has asthma": "Ravi | health | asthma",
+    "My aunt Ida is fine, but somebody has to cook, and she's hopeless, she takes warfarin": (
+        "Nora | aunt | Ida; Ida | takes | warfarin"
+    ),
+    "My uncle in Turku, who's a plumber, is coming": "Nora's uncle | occupation | plumber",
+    "We could stay at Tomi's, he lives in Delft": "Tomi | home | Delft",
+    "My brother is well. The bread is in the oven. He's allergic to nuts": "Nora's brother | allergy | nuts",
+    "There's Brutus, he's a hundred pound mastiff": "Brutus | breed | mastiff",
+    "I've got a lodger. His name is Pascal and he's a carpenter, he is twenty-six": (
+        "Pascal | occupation | carpenter; Pascal | age | twenty-six"
+    ),
+    "There's a physio called Tama who's teaching me and he's married": (
+        "Tama | occupation | physio; Tama | status | married"
+    ),
+    "Jada my oldest is vegan": "Jada | diet | vegan",
+    "My sister got engaged, finally, to this guy Paul who plays the banjo": (
+        "Nora's sister | partner | Paul; Nora's sister | status | engaged; Paul | plays | banjo"
+    ),
+    "If I won I'd move, my sister says I'd be bored, she's been in Lagos for eleven years": (
+        "Nora's sister | home | Lagos | 2013"
+    ),
+    "Did I tell you that I've gone veggie?": "Nora | diet | veggie",
+    "The good news is I've joined a rambling group": "Nora | member | rambling group",
     # jobs in passing, and fragments
     "My aunt Ida, a glazier, is visiting.": "Nora | aunt | Ida; Ida | occupation | glazier",
     "I'm the caretaker at Oakfield Lodge.": "Nora | occupation | caretaker; Nora | employer | Oakfield Lodge",
@@ -67,7 +91,9 @@ STATED = {
     "I'm a blow-in from Athlone": "Nora | origin | Athlone",
     "Mia has joined the Ballina Stephenites": "Mia | member | Ballina Stephenites",
     "switched my major from kinesiology to accounting": "Nora | field | accounting",
-    "I'm with a physio called Anneke, she's from Bloem, she's 52": "Anneke | origin | Bloem; Anneke | age | 52",
+    "I'm with a physio called Anneke, she's from Bloem, she's 52": (
+        "Anneke | occupation | physio; Anneke | origin | Bloem; Anneke | age | 52"
+    ),
     "We live with two parrots, Ping and Pong": (
         "Nora | pet | Ping; Ping | kind | parrot; Nora | pet | Pong; Pong | kind | parrot"
     ),
@@ -229,6 +255,13 @@ UNSTATED = [
     "My sister says she lives in Rome.",
     "I think he works at Northwind",
     "In the novel, Anna lives in Rome.",
+    "Did I tell you about my trip? Did I tell you whether she is vegan?",
+    "She lives with a doctor, maybe, somewhere in Hull.",
+    "If I won I'd buy a boat, I'd live in Rome and I'd have a cat.",
+    "My sister met Ana at work and she's a nurse.",
+    "I told my sister about the plumber, who's divorced.",
+    "We went to Kent, she's a nurse there.",
+    "I started German lessons because I'm bored.",
     "I dreamt that I was a pilot. In my dream I live in Rome.",
     "Imagine I'm a nurse.",
     "Let's pretend I'm a doctor and you are ill.",
