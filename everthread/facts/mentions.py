@@ -247,12 +247,11 @@ class Mentions:
 
     def _find_adjacent(self, start: int) -> Referent | None:
         """Return the one whose mention, with what is attached to it, ends where a relative clause begins."""
-        return next((each for each in self.find_referents() if self._is_adjacent(each.end, start)), None)
+        before = [each for each in self.find_referents() if each.end <= start]
+        return before[-1] if before and self._is_adjacent(before[-1].end, start) else None
 
     def _is_adjacent(self, end: int, start: int) -> bool:
-        if 0 <= start - end <= MAX_GAP_CHARS:
-            return True
-        return end < start and self.grammar.attached.fullmatch(self.text, end, start) is not None
+        return start - end <= MAX_GAP_CHARS or self.grammar.attached.fullmatch(self.text, end, start) is not None
 
     # -------------------------------------------------- subjects that are left out
 

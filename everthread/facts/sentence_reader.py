@@ -43,6 +43,8 @@ class SentenceReader:
     is_story: bool = False  # whether it is about what is made up
     scope: int = 0  # from where on words govern a clause, such as "she thinks that"
     was_past: bool = False  # whether a clause without a subject is about the past, as the one before was
+    pasts: dict[int, int] = field(default_factory=dict)  # where words for the past end, by where a clause begins
+    firsts: dict[int, bool] = field(default_factory=dict)  # whether a clause is the first one, by where it begins
 
     def __post_init__(self) -> None:
         """Name what the mentions are found with."""
@@ -110,7 +112,7 @@ class SentenceReader:
                 self.mentions.last_subject, self.mentions.subject_at = heads["subject"][0], start
                 self.scope = frames.find_scope(self.grammar, self.text, start)
             current = self.mentions.current if self.grammar.keeps_subject else self.mentions.last_subject
-            is_joined = is_joined or (current is not None and clauses.is_first(self.grammar, self.text, start))
+            is_joined = is_joined or (current is not None and self._is_first(start))
             goes_on = current if is_joined and "subject" not in heads and self._continues(current, start) else None
             if "subject" in heads and self._may_be_noun(heads["subject"][0]):
                 current = spoken_of
@@ -181,8 +183,7 @@ class SentenceReader:
             self.mentions.current = self.mentions.identify(match) if match["name"] else None
             self.mentions.is_lost = self.mentions.current is None
             return
-        is_first = clauses.is_first(self.grammar, self.text, start)
-        owner = subject or current or (self.mentions.speaker() if is_first else None)
+        owner = subject or current or (self.mentions.speaker() if self._is_first(start) else None)
         attribute = self.grammar.relations[match["relation"].lower()].attribute
         if owner is not None and not (owner is current and current.relation and current.relation[1] == attribute):
             self.mentions.current = self.mentions.identify_relative(match, match.groupdict(), owner)
@@ -191,13 +192,26 @@ class SentenceReader:
     def _match(self, form: Form, pattern: Pattern, referent: Referent, at: int) -> re.Match[str] | None:
         if not referent.fits(pattern.about):
             return None
-        past = None if pattern.ends or not form.head else self.grammar.past.match(self.text, at)
-        return form.regex.match(self.text, at if past is None else past.end())
+        return form.regex.match(self.text, at if pattern.ends or not form.head else self._skip_past(at))
+
+    def _skip_past(self, at: int) -> int:
+        """Return where the words for the past end that begin at a place."""
+        if at not in self.pasts:
+            past = self.grammar.past.match(self.text, at)
+            self.pasts[at] = at if past is None else past.end()
+        return self.pasts[at]
+
+    def _is_first(self, start: int) -> bool:
+        if start not in self.firsts:
+            self.firsts[start] = clauses.is_first(self.grammar, self.text, start)
+        return self.firsts[start]
 
     def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> bool:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
         if pattern.bare == "verb":
             return True
+        if pattern.bare != "clause" and not self._is_first(start):
+            return False
         if self.mentions.is_lost or ("subject" in heads and self.names.is_known(heads["subject"][0].name)):
             return False
         if self.grammar.keeps_subject and self.mentions.current is None and self.mentions.goes_on_in_line():
@@ -208,8 +222,7 @@ class SentenceReader:
             return False
         if pattern.bare == "clause":
             return True
-        is_bare = pattern.bare in ("sentence", "fragment") or self.grammar.subjectless.match(self.text, start)
-        return bool(is_bare) and clauses.is_first(self.grammar, self.text, start)
+        return pattern.bare in ("sentence", "fragment") or self.grammar.subjectless.match(self.text, start) is not None
 
     def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
