@@ -1,0 +1,53 @@
+"""What ends because of what a line states."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from everthread.facts.consequences import find_consequences, settle
+from everthread.facts.referents import Names
+from everthread.facts.types import Statement
+
+SAID_AT = datetime(2025, 3, 3, 12, tzinfo=UTC)
+ENDED_BY = {"divorced": ["partner"], "retired": ["employer", "occupation"]}
+
+
+def state(attribute: str, value: str, *, ends: bool = False) -> Statement:
+    return Statement("Kim", attribute, value, (1,), SAID_AT, ends=ends)
+
+
+def know(*statements: Statement) -> Names:
+    names = Names()
+    for statement in statements:
+        names.add(statement)
+    return names
+
+
+def list_ends(*stated: Statement, known: tuple[Statement, ...]) -> list[tuple[str, str]]:
+    found = find_consequences(stated, know(*known, *stated), ENDED_BY)
+    return [(each.attribute, each.value) for each in found if each.ends]
+
+
+def test_a_taste_ends_its_opposite() -> None:
+    assert list_ends(state("dislikes", "Olives"), known=(state("likes", "olives"),)) == [("likes", "Olives")]
+    assert list_ends(state("dislikes", "olives"), known=(state("likes", "figs"),)) == []
+
+
+def test_a_status_ends_what_it_rules_out_if_that_is_known() -> None:
+    assert list_ends(state("status", "retired"), known=(state("employer", "Asda"),)) == [("employer", "")]
+    assert list_ends(state("status", "retired"), known=()) == []
+
+
+def test_a_status_leaves_what_the_same_line_states_anew() -> None:
+    stated = state("status", "divorced"), state("partner", "Tess")
+    assert list_ends(*stated, known=(state("partner", "Ann"),)) == []
+
+
+def test_what_has_ended_has_no_consequences() -> None:
+    assert list_ends(state("dislikes", "olives", ends=True), known=(state("likes", "olives"),)) == []
+
+
+def test_a_new_value_replaces_a_single_one_and_an_end_without_a_value_all() -> None:
+    names = know(state("home", "Leeds"), state("home", "York"), state("likes", "figs"), state("likes", "olives"))
+    settle(names, [state("home", "York"), state("likes", "", ends=True)])
+    assert (names.values["Kim", "home"], names.values["Kim", "likes"]) == ({"york"}, set())
