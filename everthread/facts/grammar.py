@@ -213,6 +213,7 @@ class Grammar:
         favourites: the English word for each kind of thing that may be a favourite.
         pronouns: the gender of each pronoun and possessive.
         ended_by: the attributes of which every value ends by each status: "partner" by "divorced".
+        oblique: after it, a word names where something happens or with whom, and "it" means another: "in the car".
         between: with it between something and "it", the pronoun may mean another thing.
         mentioned: where a line mentions a place, in its group `place`, that "there" may mean; `mentioned_here`, "here".
         patterns: the patterns.
@@ -266,6 +267,7 @@ class Grammar:
     favourites: Mapping[str, str]
     pronouns: Mapping[str, Gender]
     ended_by: Mapping[str, tuple[str, ...]]
+    oblique: re.Pattern[str]
     between: re.Pattern[str]
     mentioned: re.Pattern[str]
     mentioned_here: re.Pattern[str]
@@ -365,6 +367,7 @@ class _Builder:
             favourites=table.get("favourites", {}),
             pronouns=table["pronouns"],
             ended_by={status: tuple(ended) for status, ended in table.get("ended_by", {}).items()},
+            oblique=self._compile(self.macros.get("oblique", NEVER)),
             between=self._compile(self.macros.get("between", NEVER)),
             mentioned=self._compile(self.macros.get("mentioned", NEVER)),
             mentioned_here=self._compile(self.macros.get("mentioned_here", NEVER)),

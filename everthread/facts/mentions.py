@@ -223,12 +223,12 @@ class Mentions:
         return _find_only(self.find_focus(gender))
 
     def _find_centre(self, gender: Gender, start: int) -> Referent | None:
-        """Return the subject of the last clause before a place, unless the sentence has named another since."""
+        """Return the subject of the last clause before a place, unless the sentence has mentioned another since."""
         centre = self.last_subject
         if centre is None or centre.is_speaker or not self._may_be(centre, gender) or not self._is_someone(centre):
             return None
         since = self._list_candidates(gender, self.subject_at, start)
-        return None if any(each.name != centre.name and each.is_named() for each in since) else centre
+        return None if any(each.name != centre.name for each in since) else centre
 
     def _list_candidates(self, gender: Gender, start: int, end: int) -> list[Referent]:
         """Return those mentioned in a part of the sentence that a pronoun may mean; no "somebody" if it has others."""
@@ -240,7 +240,7 @@ class Mentions:
         return not gender or (referent.gender or self.names.genders.get(referent.name, "")) in (gender, "")
 
     def _is_someone(self, subject: Referent) -> bool:
-        """Return whether a subject is known, or a name that acts rather than a noun with a capital letter."""
+        """Return whether a subject is known, or a name of which the sentence says what only people do."""
         if subject.relation is not None or self.names.is_known(subject.name):
             return True
         return self.grammar.acting.match(self.text, subject.end) is not None

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from everthread.facts.consequences import find_consequences, settle
 from everthread.facts.grammar import Grammar, find_grammar, load_grammar
+from everthread.facts.history import statement_order
 from everthread.facts.mentions import Mentions
 from everthread.facts.quotations import mask_quotations
 from everthread.facts.referents import Names
@@ -47,7 +48,7 @@ class _Reader:
         self.names = Names()
         self.recent: deque[Mentions] = deque(maxlen=MAX_RECENT)
         self.language = DEFAULT_LANGUAGE  # of the last line whose words show it
-        for statement in known:
+        for statement in sorted(known, key=statement_order):  # a corrected one is stored later than it was said
             self.names.add(statement)
             settle(self.names, (statement,))
 

@@ -102,16 +102,17 @@ class ValueReader:
 
     def _find_meant(self, subject: str, among: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """Yield the known value of the subject that the line mentioned last: "the van died so I scrapped it"."""
+        earlier = fold(self.earlier)
         mentioned = [
             (match.end(), attribute, value)
             for attribute in among
             for value in self.names.values.get((subject, attribute), ())
-            for match in re.finditer(
-                rf"\b(?:{re.escape(value)}|{re.escape(value.rpartition(' ')[2])})\b", fold(self.earlier)
-            )
+            if (noun := value.rpartition(" ")[2]) in earlier
+            for match in re.finditer(rf"\b(?:{re.escape(value)}|{re.escape(noun)})\b", earlier)
+            if self.grammar.oblique.search(earlier[: match.start()]) is None
         ]
         end, attribute, value = max(mentioned, default=(0, "", ""))
-        if end and self.grammar.between.search(self.earlier, end) is None:
+        if end and self.grammar.between.search(earlier, end) is None:
             yield subject, attribute, value
 
     def _choose_known(self, subject: str, groups: Mapping[str, str | None]) -> Iterator[tuple[str, str, str]]:
