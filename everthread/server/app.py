@@ -178,7 +178,7 @@ def _add_openid(app: FastAPI, settings: Settings) -> OpenIDSignIn | None:
 
 @cache
 def _list_routes(key_required: bool) -> list[BaseRoute]:
-    """List the routes that the apps of a process share: replies wait for the proxy, and the busiest come first."""
+    """List the routes that the apps of a process share, those with the most requests first."""
     page = static_files.build_router(is_shared=key_required)
     routers = (
         mem0.router,

@@ -165,9 +165,11 @@ def build_router(folder: Path = FOLDER, *, is_shared: bool = False) -> APIRouter
         return respond(name, request)
 
     def respond(name: str, request: Request) -> Response:
-        localized = localize_once()
-        code = choose_language(request, {code: None for code, _ in localized})
-        file = localized.get((code, name)) or files.get(name)
+        file = files.get(name)
+        if name == WORDS or name in LOCALIZED:
+            localized = localize_once()
+            code = choose_language(request, {code: None for code, _ in localized})
+            file = localized.get((code, name))
         if file is None:
             raise Problem(404, "not-found", "there is no such file")
         return file.response(request)
