@@ -213,7 +213,7 @@ class Grammar:
         favourites: the English word for each kind of thing that may be a favourite.
         pronouns: the gender of each pronoun and possessive.
         ended_by: the attributes of which every value ends by each status: "partner" by "divorced".
-        oblique: after it, a word names where something happens or with whom, and "it" means another: "in the car".
+        oblique: after it, a word names only where something happens or with what, and "it" means another: "in the car".
         between: with it between something and "it", the pronoun may mean another thing.
         mentioned: where a line mentions a place, in its group `place`, that "there" may mean; `mentioned_here`, "here".
         patterns: the patterns.

@@ -194,7 +194,7 @@ def test_nothing_ends_that_was_never_stated() -> None:
 
 
 def test_what_a_correction_says_counts_from_when_it_was_said() -> None:
-    """A corrected statement is stored later than one that was said after it."""
+    # The corrected statement is stored later than one that was said after it.
     days = [datetime(2025, 3, day, 12, tzinfo=UTC) for day in (1, 2, 9)]
     york = Statement("Nora", "home", "York", (2,), days[1], position=2, id=2)
     corrected = Statement("Nora", "home", "Bradford", (1,), days[0], writer="person", position=1, id=1)

@@ -1,4 +1,4 @@
-"""What ends because of what a line states."""
+"""Tests of what ends because of what a line states."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_status_ends_what_it_rules_out_if_that_is_known() -> None:
     assert list_ends(state("status", "retired"), known=()) == []
 
 
-def test_a_status_leaves_what_the_same_line_states_anew() -> None:
+def test_a_status_keeps_what_the_same_line_states() -> None:
     stated = state("status", "divorced"), state("partner", "Tess")
     assert list_ends(*stated, known=(state("partner", "Ann"),)) == []
 
