@@ -209,6 +209,11 @@ def _is_by_same(line: Line, reply: Line) -> bool:
     return line.role == "assistant" and not is_character_line(line) and line.speaker == reply.speaker
 
 
+def find_session(memory: Memory, id: str) -> Session | None:
+    """Return a session of a bank, or None."""
+    return next((session for session in memory.sessions() if session.id == id), None)
+
+
 def find_session_at(sessions: Sequence[Session], at: datetime) -> Session | None:
     """Return the open session during which something was said that is stored late, or None."""
     return next(

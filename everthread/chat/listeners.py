@@ -14,7 +14,7 @@ from everthread.bank.settings import remember_policy
 from everthread.chat.character import is_same_name
 from everthread.chat.character_banks import character_name, person_name
 from everthread.chat.chat import Chat
-from everthread.chat.conversation import Conversation
+from everthread.chat.conversation import Conversation, find_session
 from everthread.chat.heard_lines import discard_copies, edit_copy, edit_line, store_copy, try_each
 from everthread.chat.line_copies import find_copy, read_listeners
 from everthread.chat.prompt_builder import is_character_line
@@ -203,7 +203,7 @@ class Listeners:
         listening = [memory.bank for memory in (*self._members, *self._former)]
 
         def record(memory: Memory) -> None:
-            found = next((stored for stored in memory.sessions() if stored.id == session), None)
+            found = find_session(memory, session)
             if found is None:
                 return
             heard_by: list[JSONValue] = list(dict.fromkeys([*read_listeners(found.metadata), *listening]))

@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import Literal
 
 from everthread.chat import session_title
+from everthread.chat.conversation import find_session
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.scribe_material import mark_undated, read_lines
 from everthread.chat.session_facts import list_session_facts
@@ -233,7 +234,7 @@ class ScribeWorker:
 
     def _write_facts(self, job: ScribeJob) -> None:
         """Write the facts of a session, if the scribe can list any and the session still exists."""
-        session = next((each for each in self.memory.sessions() if each.id == job.session), None)
+        session = find_session(self.memory, job.session)
         listed = None
         if session is not None and isinstance(self.scribe, FactScribe):
             listed = list_session_facts(self.memory, self.scribe, session)

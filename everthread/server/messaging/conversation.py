@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -16,8 +15,8 @@ from everthread.bank.settings import remember_policy
 from everthread.chat.character_banks import character_name
 from everthread.chat.chat import Chat
 from everthread.chat.consent import parse_yes_no
-from everthread.chat.conversation import current_session, find_session_at
-from everthread.chat.goodbye import Question, Step, next_step
+from everthread.chat.conversation import current_session, find_session, find_session_at
+from everthread.chat.goodbye import Step, next_step
 from everthread.chat.line_copies import read_listeners
 from everthread.chat.reply import Reply
 from everthread.errors import EverthreadError
@@ -26,27 +25,16 @@ from everthread.memory import Memory
 from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S, ConversationRegistry
 from everthread.server.messaging.channel import Channel
 from everthread.server.messaging.commands import Command, find_group_request, find_language_request
-from everthread.server.messaging.group import (
-    MessageGroup,
-    find_answer,
-    find_members,
-    find_session,
-    list_characters,
-    open_member,
-)
+from everthread.server.messaging.group import MessageGroup, find_answer, find_members, list_characters, open_member
 from everthread.server.messaging.message import GROUP_LINE_PART, HELD_PART, LINE_PART, AnswerPart, AnswerParts, Message
 from everthread.server.messaging.message_store import MessageStore
 from everthread.server.messaging.person_state import PersonState
+from everthread.server.messaging.private_chats import PrivateChats
 from everthread.server.messaging.unwritten_texts import UnwrittenTexts
 from everthread.server.problems import Problem
-from everthread.stores.shared_rows import SESSION_GAP
-from everthread.types import Line, Session, now
+from everthread.types import Line, now
 
 log = logging.getLogger("everthread.server")
-
-MAX_QUESTIONS = 3  # how often one question is asked
-QUESTIONS: Mapping[str, Question] = {"remember": "remember", "drop": "forget"}  # about a conversation, by the state's
-MAX_PRIVATE_CHATS = 256  # open incognito conversations, whose lines are not stored
 
 
 class MessageConversation:
@@ -75,7 +63,7 @@ class MessageConversation:
         self.channel, self.store, self.language = channel, store, language
         self.services, self.conversations = conversations.services, conversations
         self._clock = clock
-        self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank; their lines exist nowhere else
+        self._private = PrivateChats()
         self._unwritten = UnwrittenTexts()
 
     # ----------------------------------------------------------------- answering
@@ -175,7 +163,7 @@ class MessageConversation:
     def _answer_forget(self, memory: Memory, answer: str) -> AnswerParts:
         """Answer a yes or no to the question whether to forget everything; () for any other text."""
         state = self._load_state(memory)
-        if state.ask != "forget":
+        if state.question.kind != "forget":
             return ()
         is_confirmed = parse_yes_no(answer)
         if is_confirmed:  # if forgetting fails, another yes can confirm it
@@ -188,22 +176,23 @@ class MessageConversation:
         """Answer a yes or no to a question about a conversation; () if the step is another one."""
         state = self._load_state(memory)
         if step == "confirm":
-            self._save_state(memory, state.with_question("drop", state.session))
+            self._save_state(memory, state.with_question("drop", state.question.session))
             return (("drop?", 0),)
         if step == "keep":
-            self._save_state(memory, state.with_question("remember", state.session))
+            self._save_state(memory, state.with_question("remember", state.question.session))
             return ("spared", 0), ("remember?", 0)
         return self._settle(memory, step == "remember") if step in ("remember", "forget") else ()
 
     def _settle(self, memory: Memory, remember: bool) -> AnswerParts:
         """Remember the conversation that a question is about, or forget it."""
         state = self._load_state(memory)
-        own = find_session(memory, state.session)
+        asked = state.question.session
+        own = find_session(memory, asked)
         self._save_state(memory, state.without_question(own.last_seq if own else 0))
         lines, is_remembered = 0, False
         for bank in self._list_banks(memory):  # several heard a group
             member = self.services.get_memory(bank)
-            session = find_session(member, state.session)
+            session = find_session(member, asked)
             if session is None or not (bank == memory.bank or read_listeners(session.metadata)):
                 continue
             with nullcontext() if remember else self.conversations.pause_bank(bank, timeout_s=MESSAGE_LEASE_TIMEOUT_S):
@@ -216,7 +205,7 @@ class MessageConversation:
         """Forget a person, with the banks of all their characters. Return the number of forgotten lines."""
         lines = 0
         for bank in reversed(self._list_banks(memory)):  # their own one last
-            self._private.pop(bank, None)
+            self._private.drop(bank)
             self._unwritten.drop_bank(bank)
             with self.conversations.pause_bank(bank, close=True, timeout_s=MESSAGE_LEASE_TIMEOUT_S):
                 lines += self.services.get_memory(bank).forget(everything=True).lines
@@ -270,8 +259,8 @@ class MessageConversation:
             return (("unkept", 0),)
         if not self.services.store.exists(home.bank):  # forgotten in the meantime; saving would create it again
             return ()
-        state = self._with_group_question(home, self._load_state(home), previous)
-        question: AnswerParts = (("remember?", 0),) if state.ask == "remember" else ()
+        state = self._load_state(home).with_due_group_question(home, previous)
+        question: AnswerParts = (("remember?", 0),) if state.question.kind == "remember" else ()
         self._save_state(home, replace(state, owed=()))
         return (*before.owed, self._make_group_part(memory, reply), *question)
 
@@ -283,19 +272,9 @@ class MessageConversation:
             return "failed", 0
         return self._hold(memory, f"{character_name(memory.settings())}: {reply.text}")
 
-    def _with_group_question(self, home: Memory, state: PersonState, previous: Session | None) -> PersonState:
-        """Return the state with the question whether to remember the group's previous session, if it is due."""
-        if remember_policy(home.settings()) is not None:
-            return state.without_question()
-        if previous is not None:
-            return state.with_question("remember", previous.id)
-        if state.ask in QUESTIONS and state.times < MAX_QUESTIONS:
-            return state.with_question("remember", state.session)
-        return state.without_question()
-
     def _answer_question(self, memory: Memory, message: Message) -> AnswerParts:
         """Answer a yes or no to a question about a conversation; () for any other message."""
-        pending = QUESTIONS.get(self._load_state(memory).ask, "")
+        pending = self._load_state(memory).question.about_conversation
         step = next_step(message.text, name="", pending=pending, has_spoken=False, policy=None, ends_conversation=False)
         return self._answer_step(memory, step)
 
@@ -307,7 +286,7 @@ class MessageConversation:
         step: Step = next_step(
             message.text,
             name=chat.character.name,
-            pending=QUESTIONS.get(self._load_state(memory).ask, ""),
+            pending=self._load_state(memory).question.about_conversation,
             has_spoken=any(line.role == "user" for line in chat.lines),
             policy=remember,
         )
@@ -322,7 +301,7 @@ class MessageConversation:
         """End a conversation; ask whether to remember it, unless the bank's setting says so."""
         memory = chat.memory
         if chat.incognito:
-            self._private.pop(memory.bank, None)
+            self._private.drop(memory.bank)
             return (("goodbye", 0),)
         if remember_policy(memory.settings()):
             chat.end(True)
@@ -337,10 +316,10 @@ class MessageConversation:
         chat = self._open_chat(memory)
         parts = self._reply(chat, message)
         if not self.services.store.exists(memory.bank):  # forgotten in the meantime; saving would create it again
-            self._private.pop(memory.bank, None)
+            self._private.drop(memory.bank)
             return ()
-        state = self._with_due_question(memory, self._load_state(memory), last, self._now())
-        question: AnswerParts = (("remember?", 0),) if state.ask == "remember" else ()
+        state = self._load_state(memory).with_due_question(memory, last, self._now())
+        question: AnswerParts = (("remember?", 0),) if state.question.kind == "remember" else ()
         self._save_state(memory, replace(state, owed=()))
         return (*before.owed, *parts, *question)
 
@@ -385,28 +364,6 @@ class MessageConversation:
     def _hold(self, memory: Memory, text: str) -> AnswerPart:
         """Return a text that no bank stores as a part of an answer."""
         return HELD_PART, self._unwritten.hold(memory.bank, text)
-
-    def _with_due_question(self, memory: Memory, state: PersonState, last: Session | None, at: datetime) -> PersonState:
-        """Return the state with the question whether to remember a conversation, if it is due.
-
-        It is due after a conversation without a goodbye, and again after an answer that was not understood.
-
-        Args:
-            memory: the memory of the bank.
-            state: the state of the person.
-            last: the latest session before this message.
-            at: the time of the message.
-        """
-        if remember_policy(memory.settings()) is not None:
-            return state.without_question(last.last_seq if last else 0)
-        if state.ask in QUESTIONS:
-            if state.times < MAX_QUESTIONS:
-                return state.with_question("remember", state.session)
-            session = find_session(memory, state.session)
-            return state.without_question(session.last_seq if session else 0)
-        if last is not None and last.first_seq > state.settled and at - last.last_at > SESSION_GAP:
-            return state.with_question("remember", last.id)
-        return state
 
     # ----------------------------------------------------------------------- texts
 
@@ -470,11 +427,10 @@ class MessageConversation:
         """
         language = self._get_language(memory)
         incognito = self._load_state(memory).incognito or remember_policy(memory.settings()) is False
-        if session is None and incognito:
-            private = self._private.get(memory.bank)
-            if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
-                private.responder.llm, private.responder.words = self.services.llm, load_wording(language)
-                return private
+        private = self._private.get_current(memory.bank, self._now()) if session is None and incognito else None
+        if private is not None:
+            private.responder.llm, private.responder.words = self.services.llm, load_wording(language)
+            return private
         clock = self._clock
         if at is not None and not incognito:
             during = find_session_at(memory.sessions(), at) if session is None else None
@@ -493,7 +449,5 @@ class MessageConversation:
             language=language,
         )
         if chat.incognito and session is None:
-            self._private[memory.bank] = chat
-            while len(self._private) > MAX_PRIVATE_CHATS:
-                self._private.popitem(last=False)
+            self._private.add(chat)
         return chat

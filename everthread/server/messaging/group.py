@@ -11,6 +11,7 @@ from everthread.chat.addressee import find_addressee
 from everthread.chat.character import DEFAULT_CHARACTER, is_same_name
 from everthread.chat.character_banks import character_name
 from everthread.chat.chat import Chat
+from everthread.chat.conversation import find_session
 from everthread.chat.line_copies import MICROSECOND
 from everthread.chat.listeners import Listeners
 from everthread.chat.reply import Reply
@@ -175,11 +176,6 @@ def open_member(home: Memory, name: str, ids: Sequence[str], get_memory: Callabl
         if (policy := home.settings().get(SETTING_REMEMBER)) is not None:
             memory.set_setting(SETTING_REMEMBER, policy)
     return memory
-
-
-def find_session(memory: Memory, id: str) -> Session | None:
-    """Return a session of the bank, or None."""
-    return next((session for session in memory.sessions() if session.id == id), None)
 
 
 def _get_by_key(memory: Memory, key: str) -> tuple[Memory, Line] | None:

@@ -24,7 +24,7 @@ from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S
 from everthread.server.messaging.conversation import MessageConversation
 from everthread.server.messaging.group import list_characters
 from everthread.server.messaging.message import AnswerPart, AnswerParts, Message
-from everthread.server.messaging.person_state import PersonState
+from everthread.server.messaging.pending_question import PendingQuestion
 from everthread.server.problems import Problem
 from everthread.stores.shared_rows import SESSION_GAP
 from everthread.types import Filter, Line
@@ -83,7 +83,7 @@ class LiveConversation(MessageConversation):
         continues_turn, has_greeting = chat.is_unanswered, bool(chat.greeting)
         chat.hear(message.text, key, speaker=message.speaker or None, metadata=message.metadata)
         if not continues_turn:
-            self._save_state(memory, self._with_due_question(memory, state, last, at))
+            self._save_state(memory, state.with_due_question(memory, last, at))
         return (self._make_part(memory, chat.lines[0]),) if has_greeting else ()
 
     def reply(self, message: Message, on_piece: OnPiece) -> AnswerParts:
@@ -112,7 +112,7 @@ class LiveConversation(MessageConversation):
         parts = self._reply(chat, message, on_piece)
         if self._get_memory(message.person) is None:
             return ()
-        question: AnswerParts = (("remember?", 0),) if self._load_state(memory).ask == "remember" else ()
+        question: AnswerParts = (("remember?", 0),) if self._load_state(memory).question.kind == "remember" else ()
         return (*parts, *question)
 
     def stop_replies(self, person: str) -> None:
@@ -131,7 +131,7 @@ class LiveConversation(MessageConversation):
             return self._end_group(memory)
         chat = self._open_chat(memory) if memory is not None else None
         if chat is None or not any(line.role == "user" for line in chat.lines):
-            return (("remember?" if self.get_question(person)[0] == "remember" else "no-conversation", 0),)
+            return (("remember?" if self.get_question(person).kind == "remember" else "no-conversation", 0),)
         return self._part(chat)
 
     def ask_to_forget(self, person: str) -> AnswerParts:
@@ -146,7 +146,7 @@ class LiveConversation(MessageConversation):
         """Begin or end incognito, in which nothing is written. At its end, the lines said in it are dropped."""
         memory = self._create_memory(person)
         state = replace(self._load_state(memory), incognito=not self._load_state(memory).incognito)
-        self._private.pop(memory.bank, None)
+        self._private.drop(memory.bank)
         self._unwritten.drop_bank(memory.bank)
         self._save_state(memory, state)
         return (("incognito-on" if state.incognito else "incognito-off", 0),)
@@ -294,11 +294,10 @@ class LiveConversation(MessageConversation):
         """Return whether a person has a bank."""
         return self._get_memory(person) is not None
 
-    def get_question(self, person: str) -> tuple[str, str]:
-        """Return the question that waits for a yes or a no and the session that it is about, as in `PersonState`."""
+    def get_question(self, person: str) -> PendingQuestion:
+        """Return the question that waits for a yes or a no."""
         memory = self._get_memory(person)
-        state = PersonState() if memory is None else self._load_state(memory)
-        return state.ask, state.session
+        return PendingQuestion() if memory is None else self._load_state(memory).question
 
 
 def _find_turn(memory: Memory, reply: Line) -> list[Line]:

@@ -63,8 +63,8 @@ class Outbox:
     def name_question(self, chat: int) -> str:
         """Return the name of the pending question for buttons: what it asks, and a digest of the session that it is
         about."""
-        question, session = self._conversation.get_question(str(chat))
-        return f"{question}:{digest(session)}"
+        question = self._conversation.get_question(str(chat))
+        return f"{question.kind}:{digest(question.session)}"
 
     def render(self, chat: int, part: AnswerPart) -> str:
         """Return the text of a part; "" if its line no longer exists."""
