@@ -55,10 +55,10 @@ from everthread.bank.text_search import TextSearch
 from everthread.common.tracing import traced
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
-from everthread.facts import storage
 from everthread.facts.asker import find_asker
 from everthread.facts.bank_facts import MAX_LINES_READ, BankFacts
 from everthread.facts.cache import FactCache
+from everthread.facts.dropped_facts import read_dropped
 from everthread.facts.rules import read_statements
 from everthread.recall.fact_context import FactSource
 from everthread.recall.reader import BankReader
@@ -442,7 +442,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
     def stats(self) -> Stats:
         """Return statistics of the bank."""
         counts = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)
-        return replace(counts, recipe=self.recipe.name, dropped_facts=storage.read_dropped(self.store, self.bank))
+        return replace(counts, recipe=self.recipe.name, dropped_facts=read_dropped(self.store, self.bank))
 
     def retract(self, seq: int) -> Line:
         """Exclude a line from recall permanently; its text stays in the record.

@@ -15,11 +15,16 @@ from dataclasses import dataclass, field
 from everthread.chat.scribe_material import mark_undated, read_lines
 from everthread.common.keys import META_NEEDS_CONSENT, SESSION_FACTS_TO
 from everthread.errors import NotFound
-from everthread.facts import line_words, storage
+from everthread.facts import line_words
 from everthread.facts.attributes import is_known, is_single
+from everthread.facts.dropped_facts import count_dropped
 from everthread.facts.entities import Entities
+from everthread.facts.fact_units import FACT
 from everthread.facts.history import is_moment, value_key
+from everthread.facts.line_batch import is_readable
+from everthread.facts.reading_state import ReadingState, read_setting
 from everthread.facts.sentences import describe_fact
+from everthread.facts.stored_statements import add_statements, read_statements
 from everthread.facts.types import Statement
 from everthread.memory import Memory
 from everthread.scribes.base import FactScribe, ListedFact
@@ -89,12 +94,12 @@ class SessionFacts:
         if not self.lines:
             return 0
         store, bank = self.memory.store, self.memory.bank
-        before = storage.read_setting(store, bank)
-        stored = [statement for statement, _ in storage.read_statements(store, bank).values()]
+        before = read_setting(store, bank)
+        stored = [statement for statement, _ in read_statements(store, bank).values()]
         statements: list[Statement] = []
         sentences: list[NewUnit] = []
-        known = [term_set(unit.text) for unit in self.memory.units(storage.FACT)]
-        excluded = storage.ReadingState.parse(before).excluded
+        known = [term_set(unit.text) for unit in self.memory.units(FACT)]
+        excluded = ReadingState.parse(before).excluded
         stated = _Stated(self.memory.read_known(limit=0).entities)
         for fact in self.listed:
             if not fact.seqs or not excluded.isdisjoint(fact.seqs):
@@ -107,17 +112,17 @@ class SessionFacts:
                     statements.append(statement)
             elif (unit := self._phrase(fact, known, excluded)) is not None:
                 sentences.append(unit)
-        if statements and not storage.add_statements(store, bank, statements, before):
+        if statements and not add_statements(store, bank, statements, before):
             raise NotFound("a line was removed, or other facts were written, while the scribe read; it reads again")
         for unit in sentences:
             self.memory.add_unit(unit)
-        storage.count_dropped(store, bank, self.dropped)
+        count_dropped(store, bank, self.dropped)
         self.memory.set_session(self.session.id, metadata={SESSION_FACTS_TO: self.session.last_seq})
         return len(statements) + len(sentences)
 
     def _state(self, fact: ListedFact, known: Sequence[Statement]) -> Statement | None:
         """Return what a fact states; None if its lines don't hold it, or it has a secret."""
-        said = [line for line in self.lines if line.seq in fact.seqs and storage.is_readable(line)]
+        said = [line for line in self.lines if line.seq in fact.seqs and is_readable(line)]
         if not said:
             self.dropped[NOT_SAID] += 1
             return None
@@ -160,7 +165,7 @@ class SessionFacts:
         known.append(terms)
         said = [line for line in self.lines if line.seq in seqs]
         return NewUnit(
-            kind=storage.FACT,
+            kind=FACT,
             text=text,
             first_seq=said[0].seq,
             last_seq=said[-1].seq,

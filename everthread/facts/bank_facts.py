@@ -20,15 +20,17 @@ from everthread.bank.validation import check_name
 from everthread.common.keys import SETTING_ENTITIES
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
-from everthread.facts import storage
 from everthread.facts.asker import list_asker_names
 from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
 from everthread.facts.cache import FactCache, FactIndex
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import edit_to_json, parse_edits
 from everthread.facts.history import held_at, read_moment, sort_facts, value_key
-from everthread.facts.storage import StatementReader
+from everthread.facts.line_batch import StatementReader
+from everthread.facts.reading_state import read_setting
+from everthread.facts.stored_statements import add_statements, forget_statements
 from everthread.facts.types import Entity, Fact, Profile, Statement, StoredStatement
+from everthread.facts.unread_lines import BATCH_LINES
 from everthread.stores.base import Store
 from everthread.types import JSONValue, now
 
@@ -257,7 +259,7 @@ class BankFacts:
             limit: the maximum number of lines; None: all.
         """
         while unread := self.fact_cache.count_unread():
-            size = storage.BATCH_LINES if limit is None else min(storage.BATCH_LINES, limit)
+            size = BATCH_LINES if limit is None else min(BATCH_LINES, limit)
             self.fact_cache.read(self.statement_reader, size)
             done = unread - self.fact_cache.count_unread()
             limit = None if limit is None else limit - done
@@ -308,19 +310,19 @@ class BankFacts:
         changed = [change(statement) for statement, _ in stored]
         new = [replace(each, writer="person", confidence=1.0, id=each.id if superseding else 0) for each in changed]
         superseded = [each.unit_id for each in stored] if superseding else []
-        return storage.add_statements(self.store, self.bank, new, before, superseded)
+        return add_statements(self.store, self.bank, new, before, superseded)
 
     def _try_change(self) -> Iterator[tuple[FactIndex, JSONValue | None]]:
         """Yield what is known, and the setting with which it may be changed, for each of the tries to do so."""
         for _ in range(MAX_TRIES):
-            before = storage.read_setting(self.store, self.bank)
+            before = read_setting(self.store, self.bank)
             yield self._read_known(), before
 
     def _forget_value(self, fact_id: int) -> list[int]:
         """Forget what lines state of a fact's value, and return the numbers of the lines. Raises NotFound."""
         for known, before in self._try_change():
             stored = known.statements_of_value(known.find_fact(fact_id))
-            if storage.forget_statements(self.store, self.bank, stored, before):
+            if forget_statements(self.store, self.bank, stored, before):
                 return _list_seqs(stored)
         raise _not_changed(fact_id)
 

@@ -17,13 +17,16 @@ from itertools import takewhile
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import SETTING_ENTITIES, SETTING_FACTS
 from everthread.errors import NotFound
-from everthread.facts import storage
 from everthread.facts.attributes import FAVOURITE
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import follow_versions, parse_edits
+from everthread.facts.fact_units import FACT
 from everthread.facts.history import build_facts, sort_facts, statement_order, value_key
-from everthread.facts.storage import FACT, ReadingState, StatementReader
+from everthread.facts.line_batch import StatementReader
+from everthread.facts.reading_state import ReadingState
+from everthread.facts.stored_statements import read_statements
 from everthread.facts.types import Fact, Statement, StoredStatement
+from everthread.facts.unread_lines import catch_up
 from everthread.stores.base import Store
 from everthread.stores.unit_store import UnitVersion
 from everthread.text.analyzer import normalize, terms
@@ -212,13 +215,13 @@ class FactCache:
         read_to = read_to if kept is None else max(read_to, kept.read_to)
         last_seq = self._store.corpus_stats(self._bank).last_seq
         if last_seq <= read_to or limit == 0 or _has_all(exclude, read_to + 1, last_seq):
-            return self._keep(version, storage.read_statements, read_to) if kept is None else kept.known
-        stored = storage.catch_up(self._store, self._bank, reader, None if kept is None else kept.known.stored, limit)
+            return self._keep(version, read_statements, read_to) if kept is None else kept.known
+        stored = catch_up(self._store, self._bank, reader, None if kept is None else kept.known.stored, limit)
         after, now_read_to = self._find_version()
         is_complete = limit is None or now_read_to <= read_to
         read_to = last_seq if is_complete else now_read_to
         if after != version:
-            return self._keep(after, storage.read_statements, read_to)
+            return self._keep(after, read_statements, read_to)
         if kept is not None and len(stored) == len(kept.known.stored):
             self._kept = replace(kept, read_to=read_to)
             return kept.known

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from everthread.facts.cache import FactIndex
+from everthread.facts.fact_units import FACT
 from everthread.facts.overview import OverviewQuestion, parse_overview, select_overview
 from everthread.facts.selection import FindAsker, select_facts
 from everthread.facts.sentences import describe_end, describe_fact
-from everthread.facts.storage import FACT
 from everthread.facts.types import Fact
 from everthread.recall.context_packing import identify_source
 from everthread.recall.types import ContextLimits, Query

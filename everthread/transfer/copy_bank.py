@@ -17,8 +17,9 @@ from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.sharing import record_sharing
 from everthread.common.keys import META_RECALLED, SETTING_CHUNKS, SETTING_FACTS, SETTING_SHARED_WITH
 from everthread.errors import StoreError
+from everthread.facts.fact_units import FACT, parse_unit
 from everthread.facts.history import value_key
-from everthread.facts.storage import FACT, ReadingState, parse_unit
+from everthread.facts.reading_state import ReadingState
 from everthread.facts.types import Statement
 from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position

@@ -15,7 +15,7 @@ from pathlib import Path
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.bank.line_preparation import prepare_lines
 from everthread.common.keys import SETTING_FACTS
-from everthread.facts.storage import ReadingState
+from everthread.facts.reading_state import ReadingState
 from everthread.memory import BATCH_LINES, Memory
 from everthread.stores.shared_rows import to_new_line
 from everthread.transfer.bank_file import Head, SessionRow, SettingRow, read_rows

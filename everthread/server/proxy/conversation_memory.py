@@ -17,7 +17,7 @@ import numpy as np
 
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import SETTING_ENTITIES
-from everthread.facts.storage import FACT
+from everthread.facts.fact_units import FACT
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.proxy.background_tasks import BackgroundTasks
 from everthread.server.proxy.history import PersonTurn

@@ -1,0 +1,55 @@
+"""How far a bank was read for facts, as the setting `SETTING_FACTS` stores it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from everthread.common.keys import SETTING_FACTS
+from everthread.stores.base import Store
+from everthread.stores.limits import MAX_SEQ
+from everthread.types import JSONValue
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingState:
+    """How far a bank was read for facts.
+
+    Attributes:
+        last_seq: the number of the last line that was read.
+        excluded: the numbers of lines that are never read, because the person had facts that they state forgotten.
+        last_id: the last id that was given to a unit. None is given twice, as the person's merges and splits name ids.
+    """
+
+    last_seq: int = 0
+    excluded: frozenset[int] = frozenset()
+    last_id: int = 0
+
+    @classmethod
+    def parse(cls, value: JSONValue | None) -> ReadingState:
+        """Parse the setting's value; an unset or invalid one is the state in which nothing was read."""
+        if not isinstance(value, Mapping):
+            return cls()
+        last_seq, excluded, last_id = (value.get(name) for name in ("to", "never", "ids"))
+        return cls(
+            last_seq if type(last_seq) is int and 0 < last_seq < MAX_SEQ else 0,
+            frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
+            last_id if type(last_id) is int and 0 < last_id < MAX_SEQ else 0,
+        )
+
+    def to_json(self) -> JSONValue:
+        """Return the setting's value."""
+        never: dict[str, JSONValue] = {"never": sorted(self.excluded)} if self.excluded else {}
+        return {"to": self.last_seq, "ids": self.last_id, **never}
+
+    def with_units(self, first_id: int, count: int) -> ReadingState:
+        """Return the state after units were stored, numbered from an id on."""
+        return replace(self, last_id=first_id - 1 + count)
+
+
+def read_setting(store: Store, bank: str) -> JSONValue | None:
+    """Return the setting of the state. Each change of statements that a person makes changes it.
+
+    Read it before the statements from which a change is computed, so that the change fails if they are no longer these.
+    """
+    return store.settings(bank).get(SETTING_FACTS)
