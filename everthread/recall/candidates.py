@@ -5,12 +5,7 @@ the union. In a small bank every line is a candidate. If the query only asks wha
 the lines of that time. A rank by BM25 only chooses candidates; `features` scores them.
 
 A line's window is the line with its neighbours. The rows are the candidates and the lines of their windows; records
-are the entries of postings. Four sets of line numbers restrict a query:
-
-- `visible`: the lines said up to `as_of`, in which terms are counted.
-- `allowed`: the visible lines that the filter allows; they may be returned.
-- `in_times`: the lines said at the times of a query without a topic, which are then the candidates.
-- `exclude`: the lines that are in the prompt; they are neither candidates nor neighbours.
+are the entries of postings.
 """
 
 from __future__ import annotations
@@ -22,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.embedders.token_vectors import QuestionTokens
+from everthread.recall.line_restrictions import LineRestrictions
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.recall.standing_facts import DIET_TERMS, Request
 from everthread.stores.arrays import is_member, take_records, union
@@ -90,11 +86,7 @@ def find_candidates(
     parsed: ParsedQuery,
     embed: Callable[[], Vector | None],
     corpus: CorpusStats,
-    *,
-    allowed: Seqs | None = None,
-    visible: Seqs | None = None,
-    in_times: Seqs | None = None,
-    exclude: Seqs | None = None,
+    lines: LineRestrictions,
     k: int = 0,
 ) -> Candidates:
     """Find the candidates for a query: all lines of a small bank, else the nearest by meaning and by words.
@@ -107,66 +99,54 @@ def find_candidates(
         embed: returns its (D,) vector; None: lines are found by terms alone. It is called after the terms have been
             read, since the vector may still be computed in another thread.
         corpus: the bank's statistics.
-        allowed: numbers of the lines that may be returned, ascending; None: all lines.
-        visible: numbers of the lines said up to the query's `as_of`, in which terms are counted; None: all lines.
-        in_times: numbers of the lines said at the times that the query names; None: the query has a topic.
-        exclude: numbers of the lines in the prompt, ascending; they are neither candidates nor neighbours.
+        lines: the lines that the query may find, and those that count for it.
         k: find at least this many by meaning, and as many by terms.
     """
-    if exclude is not None:
-        k += len(exclude)
+    if lines.exclude is not None:
+        k += len(lines.exclude)
     last = corpus.last_seq  # lines added after the statistics were read are found by the next query
-    postings = _read_postings(store, bank, parsed, last, visible, exclude)
+    postings = _read_postings(store, bank, parsed, last, lines)
     diet_seqs = NO_SEQS
-    if parsed.request == Request.FOOD and in_times is None:
-        diet_seqs = _find_diet_lines(store, bank, last, allowed, visible, exclude)
-    if in_times is not None:
-        seqs = in_times if allowed is None else in_times[is_member(in_times, allowed)]
-        seqs = sample_evenly(seqs, max(MAX_EXHAUSTIVE_LINES, k))
-    elif (last if visible is None else len(visible)) <= MAX_EXHAUSTIVE_LINES:
-        seqs = np.arange(1, last + 1) if allowed is None else allowed
+    if parsed.request == Request.FOOD and lines.in_times is None:
+        diet_seqs = _find_diet_lines(store, bank, last, lines)
+    if lines.in_times is not None:
+        seqs = sample_evenly(lines.keep_allowed(lines.in_times), max(MAX_EXHAUSTIVE_LINES, k))
+    elif (last if lines.visible is None else len(lines.visible)) <= MAX_EXHAUSTIVE_LINES:
+        seqs = np.arange(1, last + 1) if lines.allowed is None else lines.allowed
     else:
-        seqs = union(diet_seqs, find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k)))
+        seqs = union(diet_seqs, find_by_terms(postings, corpus, lines.allowed, max(LEXICAL_CANDIDATES, k)))
         if (vector := embed()) is not None:
-            nearest = store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
+            nearest = store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), lines.allowed)
             # Lines beside them are near as well, by the cosines around them.
-            around = union(nearest - 1, nearest + 1)
-            seqs = union(nearest, seqs, around if allowed is None else around[is_member(around, allowed)])
-    seqs = seqs[(seqs >= 1) & (seqs <= last)]
-    if exclude is not None:
-        seqs = seqs[~is_member(seqs, exclude)]
-    rows = store.scoring_rows(bank, add_windows(seqs, last), visible)
+            seqs = union(nearest, seqs, lines.keep_allowed(union(nearest - 1, nearest + 1)))
+    seqs = lines.drop_excluded(seqs[(seqs >= 1) & (seqs <= last)])
+    rows = store.scoring_rows(bank, add_windows(seqs, last), lines.visible)
     is_candidate = is_member(rows.seq, seqs)
     row_indexes = np.flatnonzero(is_candidate)
-    cosine = _read_cosines(store, bank, model, embed(), rows.seq, is_candidate, exclude)
-    return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, parsed, allowed, diet_seqs)
+    cosine = _read_cosines(store, bank, model, embed(), rows.seq, is_candidate, lines.exclude)
+    return Candidates(
+        rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, parsed, lines.allowed, diet_seqs
+    )
 
 
-def _find_diet_lines(
-    store: Store, bank: str, last: int, allowed: Seqs | None, visible: Seqs | None, exclude: Seqs | None
-) -> Seqs:
+def _find_diet_lines(store: Store, bank: str, last: int, lines: LineRestrictions) -> Seqs:
     """Return the newest lines with a word of diets that may be recalled, ascending."""
-    read = store.postings(bank, DIET_TERMS, len(DIET_TERMS), MAX_POSTINGS, visible)
+    read = store.postings(bank, DIET_TERMS, len(DIET_TERMS), MAX_POSTINGS, lines.visible)
     seqs = union(NO_SEQS, *(posting.records["seq"] for posting in read.values()))
-    seqs = seqs[seqs <= last]
-    if allowed is not None:
-        seqs = seqs[is_member(seqs, allowed)]
-    if exclude is not None:
-        seqs = seqs[~is_member(seqs, exclude)]
-    return seqs[-MAX_DIET_LINES:]
+    return lines.drop_excluded(lines.keep_allowed(seqs[seqs <= last]))[-MAX_DIET_LINES:]
 
 
 def _read_postings(
-    store: Store, bank: str, parsed: ParsedQuery, last: int, visible: Seqs | None, exclude: Seqs | None
+    store: Store, bank: str, parsed: ParsedQuery, last: int, lines: LineRestrictions
 ) -> dict[str, Postings]:
     """Read the records of the query's terms, without lines after `last` and excluded ones."""
-    read = store.postings(bank, lookup_terms(parsed), max_terms(parsed), MAX_POSTINGS, visible)
+    read = store.postings(bank, lookup_terms(parsed), max_terms(parsed), MAX_POSTINGS, lines.visible)
     if parsed.english_terms:
         read = _merge_synonyms(read, parsed.english_terms)
     postings = {term: _drop_after(last, posting) for term, posting in read.items()}
-    if exclude is None:
+    if lines.exclude is None:
         return postings
-    return {term: _drop_lines(posting, exclude) for term, posting in postings.items()}
+    return {term: _drop_lines(posting, lines.exclude) for term, posting in postings.items()}
 
 
 def lookup_terms(parsed: ParsedQuery) -> tuple[str, ...]:

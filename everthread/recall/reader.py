@@ -24,6 +24,7 @@ from everthread.recall import features, passages, statements, time_overview, tok
 from everthread.recall.asked_question import AskedQuestion, NotEmbedded
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
 from everthread.recall.learned_names import learn_names
+from everthread.recall.line_restrictions import LineRestrictions
 from everthread.recall.query_parsing import ParsedQuery, parse_query
 from everthread.recall.token_match import WeightedTokens
 from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
@@ -226,11 +227,8 @@ class BankReader:
             parsed,
             lambda: None if (question := embed()) is None else question.vector,
             corpus,
-            allowed=allowed,
-            visible=visible,
-            in_times=in_times,
-            exclude=np.array(sorted(exclude), np.int64) if exclude else None,
-            k=k,
+            LineRestrictions(visible, allowed, in_times, np.array(sorted(exclude), np.int64) if exclude else None),
+            k,
         )
         if (question := embed()) is not None:
             self._warn_if_unembedded(candidates, exclude)
