@@ -9,29 +9,29 @@ A line comes in (observe)
     recipes.base             Recipe.update                     updates the units that derive from lines
 
 A question comes in (recall, context); a function calls those that are indented below it
-    recall.rerank.names             RerankerOpener.open              opens the reranker, if one is named
-    recipes.dispatch                recall                           finds hits (recall)
-    recipes.dispatch                build_context                    formats hits as text (context)
-      recipes.dispatch              search                           searches lines or units
-        bank.embedding_backlog      EmbeddingBacklog.embed_pending   embeds the pending lines
-        recipes.default             Default.recall                   composes its steps; each recipe has its own
-          recall.reader             BankReader.search                embeds it, and reads the bank in one transaction
-          recall.query_parsing      parse_query                      finds its terms, names and times
-          recall.asked_question     AskedQuestion.expect             embeds it before, by the names that were read last
-          recall.reader             BankReader.measure_candidates    measures the lines that may answer
-            recall.time_overview    find_lines_in_spans              finds the lines of a time, if it only names a time
-            recall.candidates       find_candidates                  finds lines with similar meaning or words
-            recall.features         compute_signals                  computes the signals of each candidate
-          recall.reader             BankReader.measure_best          reads the best lines, and compares their words
-          recall.features           weighted_sums                    combines them into scores
-          recall.relevance          collect_evidence                 collects evidence that the bank can answer
-          recall.relevance          estimate_relevance               turns scores into probabilities
-          recall.passages           build_hits                       reads the best lines and their neighbours
-      recipes.dispatch              apply_gate                       drops hits that are not relevant (context)
-      recall.rerank.names           rerank_hits                      puts them in the reranker's order, if there is one
-      recipes.base                  Recipe.lay_out                   lays out the hits (context)
-        recall.relevance_buffer     push_ranges                      adds the passages of the relevance buffer (context)
-        recall.context_packing      fill_context                     fills the budget (context)
+    recall.rerank.names             RerankerOpener.open                 opens the reranker, if one is named
+    recipes.dispatch                recall                              finds hits (recall)
+    recipes.dispatch                build_context                       formats hits as text (context)
+      recipes.dispatch              search                              searches lines or units
+        bank.embedding_backlog      EmbeddingBacklog.embed_pending      embeds the pending lines
+        recipes.default             Default.recall                      composes its steps; each recipe has its own
+          recall.reader             BankReader.search                   embeds it, and reads the bank in one transaction
+          recall.query_parsing      parse_query                         finds its terms, names and times
+          recall.asked_question     AskedQuestion.expect                embeds it before, by the names read last
+          recall.candidate_reader   CandidateReader.measure_candidates  measures the lines that may answer
+            recall.time_overview    find_lines_in_spans                 finds the lines of a time, if only that is named
+            recall.candidates       find_candidates                     finds lines with similar meaning or words
+            recall.features         compute_signals                     computes the signals of each candidate
+          recall.candidate_reader   CandidateReader.measure_best        reads the best lines, and compares their words
+          recall.features           weighted_sums                       combines them into scores
+          recall.relevance          collect_evidence                    collects evidence that the bank can answer
+          recall.relevance          estimate_relevance                  turns scores into probabilities
+          recall.passages           build_hits                          reads the best lines and their neighbours
+      recipes.dispatch              apply_gate                          drops hits that are not relevant (context)
+      recall.rerank.names           rerank_hits                         puts them in the order of the reranker, if any
+      recipes.base                  Recipe.lay_out                      lays out the hits (context)
+        recall.relevance_buffer     push_ranges                         adds the passages of the buffer (context)
+        recall.context_packing      fill_context                        fills the budget (context)
 """
 
 from __future__ import annotations

@@ -6,12 +6,10 @@ writes a session's relevance buffer through the reader's store.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Sequence
-from copy import copy
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,31 +18,22 @@ import numpy as np
 from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
-from everthread.recall import features, passages, statements, time_overview, token_match, unit_search
+from everthread.recall import passages, unit_search
 from everthread.recall.asked_question import AskedQuestion, NotEmbedded
-from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
+from everthread.recall.candidate_reader import CandidateReader, KnownSpeakers
+from everthread.recall.candidates import DENSE_CANDIDATES, Candidates
+from everthread.recall.features import Signals
 from everthread.recall.learned_names import learn_names
-from everthread.recall.line_restrictions import LineRestrictions
 from everthread.recall.query_parsing import ParsedQuery, parse_query
-from everthread.recall.token_match import WeightedTokens
 from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
-from everthread.stores.arrays import is_member, union
 from everthread.stores.base import CorpusStats, Store
 from everthread.stores.look import Expected
 from everthread.stores.unit_store import UnitKey
 from everthread.text import refusal_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 
-log = logging.getLogger("everthread")
-
 Result = TypeVar("Result")
-
-UNREAD: tuple[int, str, bytes | None] = 0, "", None  # in place of a line that is gone
-UNEMBEDDED_WARNING = (
-    "a bank has no vectors of %s: lines are found by keyword only; run reindex with a recipe that embeds lines, "
-    "or open the bank with its old embedder"
-)
 
 
 class BankReader:
@@ -57,6 +46,7 @@ class BankReader:
         encoder: Encoder,
         backlog: EmbeddingBacklog | None = None,
         deadline: Deadline | None = None,
+        speakers: KnownSpeakers | None = None,
     ) -> None:
         """Read a bank.
 
@@ -66,13 +56,12 @@ class BankReader:
             encoder: embeds queries.
             backlog: the pending lines; None: no line is embedded.
             deadline: the time for models; None: as long as they take.
+            speakers: the names of the speakers, if another reader of this bank has read them.
         """
         self.store, self.bank, self._backlog, self.deadline = store, bank, backlog, deadline
         self.encoder = encoder if deadline is None else encoder.within(deadline)
-        self._source = store  # in a look, the store as it is at one moment
-        self._asked: AskedQuestion | None = None  # in a look, its question
-        # The names of the speakers that were read last, or none: a list, because the reader's copies share it.
-        self._last_names: list[tuple[str, ...]] = []
+        self._speakers = KnownSpeakers() if speakers is None else speakers
+        self._candidates = CandidateReader(store, bank, self.encoder, self._speakers)
 
     def for_bank(self, bank: str, encoder: Encoder) -> BankReader:
         """Return a reader of this bank, or of another one in the same store, with another encoder.
@@ -85,9 +74,7 @@ class BankReader:
         """Return a reader that calls models within this time from now, and embeds no pending lines; None: this one."""
         if seconds is None:
             return self
-        reader = BankReader(self.store, self.bank, self.encoder, self._backlog, Deadline(seconds))
-        reader._last_names = self._last_names
-        return reader
+        return BankReader(self.store, self.bank, self.encoder, self._backlog, Deadline(seconds), self._speakers)
 
     def call_model(self, function: Callable[[], Result], otherwise: Result) -> Result:
         """Return the result of a function that calls a model; `otherwise` if the deadline does not allow it."""
@@ -152,26 +139,25 @@ class BankReader:
         """Parse a query, in which speakers may have other names than their own."""
         return parse_query(text, speakers, clock, learn_names(self.store, self.bank, text, speakers, visible))
 
-    def search(self, query: Query, width: int, rank: Callable[[BankReader], RankedLines]) -> SearchResult:
+    def search(self, query: Query, width: int, rank: Callable[[CandidateReader], RankedLines]) -> SearchResult:
         """Search the bank as it is at one moment, in one transaction, in which no model is called.
 
         Args:
             query: the query.
             width: neighbours of each hit on either side, within the session.
-            rank: chooses lines by `measure_candidates` and `measure_best` of the reader that it is given. It may be
-                called again.
+            rank: chooses lines by the candidates that it reads. It may be called again.
         """
         asked = AskedQuestion(query.text, query.as_of or now().astimezone(), self.encoder)
         is_filtered = query.where is not None or query.as_of is not None
 
         def read(store: Store) -> tuple[RankedLines, list[int]]:
-            ranked = rank(self._look_from(store, asked))
+            ranked = rank(CandidateReader(store, self.bank, self.encoder, self._speakers, asked))
             seqs = passages.neighbour_seqs((line.seq for line in ranked.lines), width, query.exclude)
             return ranked, self._drop_hidden(seqs, ranked.result.allowed)
 
         expected = Expected(self.encoder.name, None)
-        if self._last_names and not asked.find_unknown_names(self._last_names[0]):
-            expected = asked.expect(asked.parse(self._last_names[0], {}), is_filtered)
+        if (names := self._speakers.names) is not None and not asked.find_unknown_names(names):
+            expected = asked.expect(asked.parse(names, {}), is_filtered)
         while True:
             try:
                 ranked, lines = self.store.look(self.bank, read, expected)
@@ -181,102 +167,18 @@ class BankReader:
         hits = passages.build_hits(ranked.lines, width, self._read_after(lines, ranked.result.allowed), query.exclude)
         return replace(ranked.result, hits=hits)
 
-    def _look_from(self, store: Store, asked: AskedQuestion) -> BankReader:
-        """Return a reader of this bank at one moment."""
-        reader = copy(self)
-        reader._source, reader._asked = store, asked
-        return reader
-
     def _read_after(self, lines: list[Line], allowed: Seqs | None) -> Callable[[Sequence[int]], list[Line]]:
         """Return a function that reads lines: first these, which have been read."""
         known = [lines]
         return lambda seqs: known.pop() if known else self.get_visible(seqs, allowed)
 
-    def measure_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
-        """Find the lines that may answer a query, and compute their signals.
+    def measure_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, Signals]:
+        """Find the lines that may answer a query, and compute their signals, as `CandidateReader` does."""
+        return self._candidates.measure_candidates(query, k)
 
-        Args:
-            query: the query.
-            k: find at least this many by meaning, and as many by terms, if the bank has that many lines.
-
-        Returns:
-            The candidates, and by name the (C,) signals of each.
-        """
-        where, as_of, exclude = query.where, query.as_of, query.exclude
-        store = self._source
-        visible = None if as_of is None else store.filter_seqs(self.bank, Filter(), as_of)
-        corpus = store.corpus_stats(self.bank, visible)
-        # The clock of this machine is taken for the asker's.
-        asked = self._asked or AskedQuestion(query.text, as_of or now().astimezone(), self.encoder)
-        parsed = asked.parse(corpus.names, asked.find_owners(store, self.bank, corpus, visible))
-        if visible is None:
-            self._last_names[:] = [corpus.names]
-        embed = partial(asked.embed if self._asked is None else asked.get_embedded, parsed)
-        if self._asked is not None:
-            embed()  # before anything else is read
-        in_times = (
-            time_overview.find_lines_in_spans(store, self.bank, parsed, asked.clock, as_of)
-            if parsed.asks_for_overview
-            else None
-        )
-        allowed = visible if where is None else store.filter_seqs(self.bank, where, as_of)
-        candidates = find_candidates(
-            store,
-            self.bank,
-            self.encoder.name,
-            parsed,
-            lambda: None if (question := embed()) is None else question.vector,
-            corpus,
-            LineRestrictions(visible, allowed, in_times, np.array(sorted(exclude), np.int64) if exclude else None),
-            k,
-        )
-        if (question := embed()) is not None:
-            self._warn_if_unembedded(candidates, exclude)
-            cosine = self.encoder.calibrate(candidates.cosine)
-            candidates = replace(candidates, cosine=cosine, tokens=question.tokens)
-        return candidates, features.compute_signals(parsed, candidates)
-
-    def measure_best(
-        self, candidates: Candidates, signals: features.Signals, names: Collection[str]
-    ) -> tuple[features.Signals, float]:
-        """Measure the signals that are read from the texts of the best candidates, and from the codes of their words.
-
-        Args:
-            candidates: the candidates.
-            signals: their other signals.
-            names: the signals that are needed; for others nothing is read.
-
-        Returns:
-            All signals, and the share of the question's words that are unmatched (`WordComparison`).
-        """
-        parsed = candidates.parsed
-        needs_texts, needs_codes = statements.needs_texts(parsed, names), token_match.SIGNAL in names
-        if not (needs_texts or needs_codes):
-            return signals, token_match.UNKNOWN_UNMATCHED
-        best, with_texts = statements.find_best(signals), statements.NO_INDEXES
-        if needs_texts:
-            on_diets = np.flatnonzero(is_member(candidates.seqs, candidates.diet_seqs))
-            with_texts = statements.choose_lines(parsed, signals, best, on_diets)
-        question = token_match.weigh_tokens(candidates) if needs_codes else None
-        with_codes = statements.NO_INDEXES if question is None else best
-        needed = with_codes if with_texts is with_codes else union(with_texts, with_codes)
-        read = self._read_best(candidates.seqs[needed], question)
-        if needs_texts:
-            texts = [read.get(seq, UNREAD)[1] for seq in candidates.seqs[with_texts].tolist()]
-            signals = signals | statements.compute_signals(parsed, signals, with_texts, texts)
-        if not needs_codes:
-            return signals, token_match.UNKNOWN_UNMATCHED
-        codes = [read.get(seq, UNREAD)[2] for seq in candidates.seqs[with_codes].tolist()]
-        words = token_match.compare_words(signals, question, with_codes, codes)
-        return signals | {token_match.SIGNAL: words.match}, words.unmatched
-
-    def _read_best(self, seqs: Seqs, question: WeightedTokens | None) -> dict[int, tuple[int, str, bytes | None]]:
-        """Read by number the numbers and texts of lines, and the codes that a question's tokens are compared with."""
-        if not len(seqs):
-            return {}
-        scheme = "" if question is None else question.scheme
-        rows = self._source.texts_with_codes(self.bank, self.encoder.name, scheme, seqs)
-        return {row[0]: row for row in rows}
+    def measure_best(self, candidates: Candidates, signals: Signals, names: Collection[str]) -> tuple[Signals, float]:
+        """Measure the signals that are read from the texts of the best candidates, as `CandidateReader` does."""
+        return self._candidates.measure_best(candidates, signals, names)
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.
@@ -352,13 +254,3 @@ class BankReader:
             Hit(FoundUnit(unit, sessions.get(unit.last_seq, ""), unit.kind), score, relevance, signals)
             for unit, score, relevance, signals in chosen
         ]
-
-    def _warn_if_unembedded(self, candidates: Candidates, exclude: Collection[int]) -> None:
-        """Log once if a bank has no vectors of this model, because recall is then worse."""
-        warned = self.encoder.state.warned
-        if self.bank in warned:
-            return
-        missing = np.isnan(candidates.cosine)
-        if len(missing) and missing.all() and not np.isin(candidates.rows.seq, list(exclude)).all():
-            warned.add(self.bank)
-            log.warning(UNEMBEDDED_WARNING, self.encoder.name)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.recall import features, relevance, statements, time_overview
+from everthread.recall.candidate_reader import CandidateReader
 from everthread.recall.candidates import Candidates
 from everthread.recall.diversity import penalize_repeats
 from everthread.recall.query_parsing import ParsedQuery
@@ -294,9 +295,9 @@ class Default(Recipe):
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the best lines by the profile. Overview questions (`time_overview`) bypass it."""
-        return reader.search(query, self.neighbours, lambda look: self._rank(look, query, k))
+        return reader.search(query, self.neighbours, lambda candidates: self._rank(candidates, query, k))
 
-    def _rank(self, reader: BankReader, query: Query, k: int) -> RankedLines:
+    def _rank(self, reader: CandidateReader, query: Query, k: int) -> RankedLines:
         """Measure and score the candidates for a query, and return the best k."""
         candidates, signals = reader.measure_candidates(query, k)
         profile = self.choose_profile(candidates, reader.encoder.embedder.multilingual)
@@ -331,7 +332,9 @@ def _score_overview(candidates: Candidates, signals: features.Signals) -> _Score
     return _Scored(signals, scores, np.full(len(scores), query_relevance), query_relevance)
 
 
-def _score(reader: BankReader, profile: ScoringProfile, candidates: Candidates, signals: features.Signals) -> _Scored:
+def _score(
+    reader: CandidateReader, profile: ScoringProfile, candidates: Candidates, signals: features.Signals
+) -> _Scored:
     """Score candidates by a profile."""
     parsed, weights = candidates.parsed, profile.weigh(candidates.parsed)
     signals, unmatched = reader.measure_best(candidates, signals, weights)
