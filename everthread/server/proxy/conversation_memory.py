@@ -22,11 +22,12 @@ from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.proxy.background_tasks import BackgroundTasks
 from everthread.server.proxy.history import PersonTurn
 from everthread.server.proxy.kept_turn import keep_turn
-from everthread.server.proxy.lineage import Lineage, Turn
+from everthread.server.proxy.lineage import Lineage
 from everthread.server.proxy.memory_block import MemoryBlock
 from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
 from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.reply_index import META_RESPONSE
+from everthread.server.proxy.turn import Turn
 from everthread.server.workers.bank_locks import BankLocks
 from everthread.server.workers.table_locks import TableLocks
 from everthread.stores.unit_store import UnitVersion

@@ -26,12 +26,12 @@ from everthread.server.proxy.destination import Destination
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.front_end_tasks import is_temporary
 from everthread.server.proxy.history import PersonTurn
-from everthread.server.proxy.lineage import Turn
 from everthread.server.proxy.memory_block import MemoryBlock
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.passed_answer import PassedAnswer, StoreReply
 from everthread.server.proxy.place import write_request
 from everthread.server.proxy.reply import Reply
+from everthread.server.proxy.turn import Turn
 from everthread.server.proxy.upstream import RawHeaders, Target, Upstream
 from everthread.types import Metadata
 

@@ -1,72 +1,29 @@
 """Recognises which messages of a resent history are new: edits, regenerated replies, undone turns, several tabs.
 
-Front ends resend the whole conversation with each message, most of them without any id. Only the replies, which this
-server has stored and which are nearly unique, show which session a request continues. Neither the first message nor the
-system prompt nor the API key identify it: many conversations begin alike, and keys change.
+Front ends resend the whole conversation with each message, most of them without any id. `session_finder` finds the
+session that a request continues, and `plan` the changes that it makes to it; they are carried out here.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from itertools import takewhile
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from everthread.bank.corrections import build_correction
 from everthread.bank.line_versions import get_recorded
 from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED, SETTING_PINNED
-from everthread.common.timestamps import to_micros
 from everthread.memory import Memory
-from everthread.server.proxy.message_text import ChatMessage, is_same, key_prefix, new_key, normalize
+from everthread.server.proxy.message_text import ChatMessage, new_key, normalize
+from everthread.server.proxy.plan import Plan, make_plan, plan_continuation
 from everthread.server.proxy.recorded_lines import is_recorded
 from everthread.server.proxy.reply_index import ReplyIndex, get_reply_ids
-from everthread.server.proxy.transcript import Transcript, is_dated
+from everthread.server.proxy.session_finder import SessionFinder
+from everthread.server.proxy.transcript import Transcript
+from everthread.server.proxy.turn import META_PARTIAL, Turn, find_latest_turn
 from everthread.stores.pin_setting import pinned_seqs
-from everthread.stores.shared_rows import new_session_name
-from everthread.types import Filter, Line, Metadata, NewLine, now
-
-MAX_TRANSCRIPTS = 256  # sessions of one bank whose lines are held in memory
-MAX_CANDIDATE_SESSIONS = 8  # the latest ones, of those that contain a reply of the history
-ANCHORS = 4  # last replies of the history, by which a session is searched
-META_PARTIAL = "partial"  # of replies that were cut off
-REPEATED_OPENING_S = 600.0  # a first message that is sent again within this time gets another reply
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A message of the person that is stored and waits for its reply.
-
-    Attributes:
-        line: the stored line.
-        in_request: numbers of the lines that the request contains already, or the history of the upstream; a client
-            that sends only the end of its history leaves out others.
-        replaces: numbers of the replies that a new one replaces.
-    """
-
-    line: Line
-    in_request: frozenset[int] = frozenset()
-    replaces: frozenset[int] = frozenset()
-
-
-@dataclass
-class Plan:
-    """The changes that a request makes to a session, from the position `keep` on.
-
-    Attributes:
-        keep: current lines before this position stay current.
-        corrected: the lines whose text the client has changed, with the new messages.
-        added: the lines after them, before the newest message: discarded lines that come back, and unknown messages.
-        known: the line of the newest message, if it is stored already.
-        first: the position of the first line that the request contains.
-    """
-
-    keep: int
-    corrected: list[tuple[Line, ChatMessage]] = field(default_factory=list)
-    added: list[Line | ChatMessage] = field(default_factory=list)
-    known: Line | None = None
-    first: int = 0
+from everthread.types import Line, Metadata, NewLine, now
 
 
 class Lineage:
@@ -80,8 +37,8 @@ class Lineage:
             stores_history: whether a history that the bank has never seen is stored, without dates.
         """
         self.memory, self._stores_history = memory, stores_history
-        self._transcripts: OrderedDict[str, Transcript] = OrderedDict()
         self._replies = ReplyIndex(memory)
+        self._sessions = SessionFinder(memory, self._replies)
         self._lock = threading.Lock()
 
     def begin(self, messages: Sequence[ChatMessage], session: str | None = None, reply: str = "") -> Turn:
@@ -125,9 +82,9 @@ class Lineage:
     ) -> tuple[Transcript, Plan]:
         """Find the session of a request, and the changes that it makes to it. Takes the same as `begin`."""
         if not all(message.text for message in messages):
-            messages, session = self._resolve(messages, session)
+            messages, session = self._sessions.resolve(messages, session)
         *history, newest = messages
-        transcript = self._open(session) if session is not None else self._recognise(history, newest)
+        transcript = self._sessions.open(session) if session is not None else self._sessions.recognise(history, newest)
         return transcript, make_plan(transcript, history, newest, named=session is not None, reply=reply)
 
     def resume(self, messages: Sequence[ChatMessage], response: str = "", session: str | None = None) -> Turn | None:
@@ -150,7 +107,7 @@ class Lineage:
             if found is None and session is None and not messages:
                 return None
             name = session if session is not None else found
-            transcript = self._open(name) if name is not None else self._create()
+            transcript = self._sessions.open(name) if name is not None else self._sessions.create()
             line = transcript.index_replies().get(response)
             if line is None and (seq := self._replies.find_turn(response)) is not None:
                 line = transcript.find_version(seq)
@@ -206,11 +163,11 @@ class Lineage:
 
     def _add_reply(self, turn: Turn, new: NewLine) -> Line:
         """Store the reply to a turn; as discarded if the turn is, or has another one."""
-        transcript = self._open(turn.line.session)
+        transcript = self._sessions.open(turn.line.session)
         current = {line.seq: position for position, line in enumerate(transcript.current)}
         position = current.get(turn.line.seq)
         later = [] if position is None else transcript.current[position + 1 :]
-        if position is None or any(not _is_replaceable(line, turn) for line in later):
+        if position is None or not all(turn.may_replace(line) for line in later):
             new = replace(new, retracted_at=now())
             later = []
         line = self.memory.replace_lines([reply.seq for reply in later], [new], defer_embedding=True)[0]
@@ -233,7 +190,9 @@ class Lineage:
         """
         so_far = messages[-1]
         with self._lock:
-            transcript = self._open(session) if session is not None else self._recognise(messages, so_far)
+            transcript = (
+                self._sessions.open(session) if session is not None else self._sessions.recognise(messages, so_far)
+            )
             messages = transcript.skip_removed(messages)
             alignment = transcript.align(messages)
             line = transcript.current[-1] if transcript.current else None
@@ -247,92 +206,6 @@ class Lineage:
             stored = self.memory.replace_lines([line.seq], [corrected], corrects=line.seq)[0]
             transcript.refresh(self.memory)
         return stored
-
-    # ----------------------------------------------------------------- sessions
-
-    def _open(self, session: str) -> Transcript:
-        """Return the transcript of a session, as it is now."""
-        transcript = self._transcripts.setdefault(session, Transcript(session))
-        self._transcripts.move_to_end(session)
-        if len(self._transcripts) > MAX_TRANSCRIPTS:
-            self._transcripts.popitem(last=False)
-        transcript.refresh(self.memory)
-        return transcript
-
-    def _recognise(self, history: Sequence[ChatMessage], newest: ChatMessage) -> Transcript:
-        """Return the session that a history continues, or a new one."""
-        replies = [message for message in reversed(history) if message.role == "assistant"][:ANCHORS]
-        transcripts = [self._open(session) for session in self._find_sessions(replies)]
-        if not transcripts:
-            return self._find_opening([*history, newest]) or self._create()
-        if len(transcripts) == 1 and transcripts[0].has_reply(replies):
-            return transcripts[0]
-        rated = []
-        for transcript in transcripts:
-            alignment = transcript.align(history, only_dated=True)
-            if alignment is not None or transcript.find_branch(history) is not None:
-                last = max((line.seq for line in transcript.current), default=0)
-                rated.append((alignment.matches if alignment else 0, last, transcript))
-        return max(rated, key=lambda each: each[:2])[2] if rated else self._create()
-
-    def _resolve(self, messages: Sequence[ChatMessage], session: str | None) -> tuple[list[ChatMessage], str | None]:
-        """Return messages with the texts of the replies that are only named, as far as the session has them, and the
-        session."""
-        named = [message.message_id for message in messages if message.is_reference]
-        session = session if session is not None else self._replies.find_session(named[: -ANCHORS - 1 : -1])
-        known = {} if session is None else self._open(session).index_replies()
-        resolved = []
-        for message in messages:
-            if not message.is_reference:
-                resolved.append(message)
-            elif (line := known.get(message.message_id)) is not None:
-                resolved.append(message._replace(text=line.text))
-        return resolved, session
-
-    def _find_sessions(self, replies: Sequence[ChatMessage]) -> list[str]:
-        """Find the latest sessions in which one of these replies was given.
-
-        Replies that were only resent, such as the greeting of a character and examples, are in many conversations.
-        """
-        found: dict[str, int] = {}
-        for message in replies:
-            for line in filter(is_dated, self._find_lines(message)):
-                found[line.session] = max(found.get(line.session, 0), line.seq)
-        return sorted(found, key=lambda session: -found[session])[:MAX_CANDIDATE_SESSIONS]
-
-    def _find_lines(self, message: ChatMessage) -> Iterator[Line]:
-        where = Filter(key_prefix=key_prefix(message.role, message.normalized))
-        return self.memory.lines(where, include_retracted=True)
-
-    def _find_opening(self, messages: Sequence[ChatMessage]) -> Transcript | None:
-        """Return the session that began a moment ago with the same messages, and in which one reply was given at most.
-
-        If the client gives the time of the first message, the session began with it at that time instead. Messages
-        before the first reply are compared by the first of them alone: the others may be new.
-        """
-        shown = messages if any(message.role == "assistant" for message in messages) else messages[:1]
-        said_at, earliest = messages[0].said_at, now() - timedelta(seconds=REPEATED_OPENING_S)
-        recent = [
-            line
-            for line in self._find_lines(messages[0])
-            if line.retracted_at is None and (line.said_at >= earliest if said_at is None else line.said_at == said_at)
-        ]
-        for line in sorted(recent, key=lambda line: -line.seq)[:MAX_CANDIDATE_SESSIONS]:
-            transcript = self._open(line.session)
-            current = transcript.current
-            replies = sum(line.role == "assistant" and is_dated(line) for line in current)
-            begins = [(line.role, normalize(line.text)) for line in current[: len(shown)]]
-            is_opening = begins == [(message.role, message.normalized) for message in shown]
-            if replies <= 1 and is_opening and current[0].seq == line.seq:
-                return transcript
-        return None
-
-    def _create(self) -> Transcript:
-        """Return a session without lines, under a new name."""
-        names = {session.id for session in self.memory.sessions()}
-        return self._open(new_session_name(to_micros(now()), lambda _: names | self._transcripts.keys()))
-
-    # ------------------------------------------------------------------ changes
 
     def _apply(self, transcript: Transcript, plan: Plan, newest: ChatMessage) -> Turn:
         """Carry out a plan."""
@@ -392,157 +265,3 @@ class Lineage:
         metadata.pop(META_CORRECTS, None)  # the copy comes after the lines before it, not where the first line was
         said_at = line.said_at if earliest is None else max(earliest, line.said_at)
         return NewLine(line.text, line.speaker, line.role, said_at, session, metadata, parent, key)
-
-
-def _is_replaceable(line: Line, turn: Turn) -> bool:
-    """Return whether the reply to a turn replaces a current line."""
-    return line.seq in turn.replaces or (line.parent == turn.line.seq and bool(line.metadata.get(META_PARTIAL)))
-
-
-# ----------------------------------------------------------------------- planning
-
-
-def make_plan(
-    transcript: Transcript, history: Sequence[ChatMessage], newest: ChatMessage, *, named: bool, reply: str = ""
-) -> Plan:
-    """Compare a request with a session.
-
-    Args:
-        transcript: the session.
-        history: the messages before the newest.
-        newest: the person's newest message.
-        named: whether the client named the session.
-        reply: the reply to it, if it is known.
-    """
-    if transcript.is_whole(history):
-        return Plan(len(history))
-    history = transcript.skip_removed(history)
-    alignment = transcript.align(history)
-    if alignment is None and (branch := transcript.find_branch(history)) is not None:
-        lines, position, index = branch
-        shown = max(0, index + 1 - len(lines))  # messages before the discarded lines
-        plan = Plan(position + 1, first=max(0, position + 1 - shown))
-        plan.added = [
-            *_overlay(transcript, lines, history[: index + 1]),
-            *_find_lines_again(transcript, history[index + 1 :], lines[-1].seq),
-        ]
-        return plan
-    if alignment is None and (named or not any(line.role == "assistant" for line in transcript.current)):
-        alignment = transcript.align(history, "user")
-    if alignment is not None:
-        plan = _compare(transcript, history, alignment.offset)
-    else:  # a client that names its session may send its newest message only
-        keep = len(transcript.current) if named and not _is_opening(transcript, newest) else 0
-        keep -= _count_repeated(transcript, newest, reply) if keep and not history else 0
-        plan = Plan(keep, first=keep)
-        plan.added = list(history)
-    if not plan.added:
-        tail = transcript.current[plan.keep :]
-        is_known = bool(tail) and tail[0].role == "user" and normalize(tail[0].text) == newest.normalized
-        plan.known = tail[0] if is_known else None
-    return plan
-
-
-def plan_continuation(transcript: Transcript, line: Line | None, messages: Sequence[ChatMessage]) -> Plan:
-    """Plan for a request that leaves out the history.
-
-    Args:
-        transcript: the session.
-        line: the line after which the request continues; None: the latest.
-        messages: what is new; the last is the person's.
-    """
-    branch, keep = transcript.find_path(line)
-    if line is None:
-        keep -= _count_unanswered(transcript, messages)
-    repeated = 0 if branch else _count_equal(transcript.current[keep:], messages)
-    if repeated == len(messages):
-        return Plan(keep + repeated - 1, known=transcript.current[keep + repeated - 1])
-    return Plan(keep + repeated, added=[*branch, *messages[repeated:-1]])
-
-
-def find_latest_turn(transcript: Transcript, line: Line | None) -> Turn | None:
-    """Return the person's turn up to a line, for another reply to it.
-
-    Args:
-        transcript: the session.
-        line: a line of the turn; None: the latest.
-    """
-    branch, keep = transcript.find_path(line)
-    path = [*transcript.current[:keep], *branch]
-    position = max((place for place, step in enumerate(path) if step.role == "user"), default=None)
-    if position is None:
-        return None
-    later = transcript.current[position + 1 :] if position < keep else []
-    return Turn(path[position], frozenset(step.seq for step in path), frozenset(reply.seq for reply in later))
-
-
-def _count_unanswered(transcript: Transcript, messages: Sequence[ChatMessage]) -> int:
-    """Return how many lines at the end of a session are these messages and the beginning of a reply to them."""
-    current = transcript.current
-    count = len(messages) + bool(current and current[-1].metadata.get(META_PARTIAL))
-    lines = current[-count:]
-    return count if len(lines) == count and _count_equal(lines, messages) == len(messages) else 0
-
-
-def _count_equal(lines: Sequence[Line], messages: Sequence[ChatMessage]) -> int:
-    """Return how many of the first lines are the messages."""
-    pairs = zip(lines, messages, strict=False)
-    equal = (line.role == each.role and normalize(line.text) == each.normalized for line, each in pairs)
-    return sum(takewhile(bool, equal))
-
-
-def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
-    """Return whether a message repeats the only message of a session."""
-    current = transcript.current
-    return 0 < len(current) <= 2 and normalize(current[0].text) == newest.normalized
-
-
-def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str) -> int:
-    """Return how many lines at the end of a session a turn repeats: the message without a reply, or with this one."""
-    turn = [("user", newest.normalized), ("assistant", normalize(reply))]
-    end = [(line.role, normalize(line.text)) for line in transcript.current[-2:]]
-    return 2 if end == turn else 1 if end[-1:] == turn[:1] else 0
-
-
-def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:
-    """Compare a history, message by message, with the current lines at a distance."""
-    current = transcript.current
-    plan = Plan(max(0, offset), first=max(0, offset))
-    index = max(0, -offset)
-    while index < len(history):
-        message, position = history[index], index + offset
-        if position >= len(current) or current[position].role != message.role:
-            break
-        line = current[position]
-        if message.text != line.text and not is_same(message.normalized, normalize(line.text)):
-            before = current[position - 1].seq if position else None
-            if transcript.find_discarded(message, before) is not None:
-                break
-            plan.corrected.append((line, message))
-        index += 1
-        plan.keep = position + 1
-    plan.added = _find_lines_again(transcript, history[index:], current[plan.keep - 1].seq if plan.keep else None)
-    return plan
-
-
-def _overlay(
-    transcript: Transcript, lines: Sequence[Line], messages: Sequence[ChatMessage]
-) -> Iterator[Line | ChatMessage]:
-    """Iterate over discarded lines; where the client shows other texts, over these. Both sequences end together."""
-    unseen = max(0, len(lines) - len(messages))
-    yield from lines[:unseen]
-    for line, message in zip(lines[unseen:], messages[len(messages) - len(lines) + unseen :], strict=True):
-        is_shown = line.role == message.role and is_same(message.normalized, normalize(line.text))
-        yield line if is_shown else transcript.find_discarded(message) or message
-
-
-def _find_lines_again(
-    transcript: Transcript, messages: Sequence[ChatMessage], parent: int | None
-) -> list[Line | ChatMessage]:
-    """Return for each message the discarded line with its text, or else the message."""
-    found: list[Line | ChatMessage] = []
-    for message in messages:
-        line = transcript.find_discarded(message, parent)
-        found.append(message if line is None else line)
-        parent = None if line is None else line.seq
-    return found

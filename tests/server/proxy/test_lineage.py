@@ -13,8 +13,10 @@ import pytest
 from everthread import Filter, Line, Memory
 from everthread.bank.corrections import sort_by_position
 from everthread.common.keys import META_UNDATED, SETTING_PINNED
-from everthread.server.proxy.lineage import MAX_CANDIDATE_SESSIONS, Lineage, Turn
+from everthread.server.proxy.lineage import Lineage
 from everthread.server.proxy.message_text import ChatMessage
+from everthread.server.proxy.session_finder import MAX_CANDIDATE_SESSIONS
+from everthread.server.proxy.turn import Turn
 from everthread.testing import HashEmbedder
 
 CLIENTS, ACTS = 25, 30

@@ -1,0 +1,161 @@
+"""Plan: the changes that a request makes to a session, by comparing its messages with the lines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from everthread.server.proxy.message_text import ChatMessage, is_same, normalize
+from everthread.server.proxy.transcript import Transcript
+from everthread.server.proxy.turn import META_PARTIAL
+from everthread.types import Line
+
+
+@dataclass
+class Plan:
+    """The changes that a request makes to a session, from the position `keep` on.
+
+    Attributes:
+        keep: current lines before this position stay current.
+        corrected: the lines whose text the client has changed, with the new messages.
+        added: the lines after them, before the newest message: discarded lines that come back, and unknown messages.
+        known: the line of the newest message, if it is stored already.
+        first: the position of the first line that the request contains.
+    """
+
+    keep: int
+    corrected: list[tuple[Line, ChatMessage]] = field(default_factory=list)
+    added: list[Line | ChatMessage] = field(default_factory=list)
+    known: Line | None = None
+    first: int = 0
+
+
+def make_plan(
+    transcript: Transcript, history: Sequence[ChatMessage], newest: ChatMessage, *, named: bool, reply: str = ""
+) -> Plan:
+    """Compare a request with a session.
+
+    Args:
+        transcript: the session.
+        history: the messages before the newest.
+        newest: the person's newest message.
+        named: whether the client named the session.
+        reply: the reply to it, if it is known.
+    """
+    if transcript.is_whole(history):
+        return Plan(len(history))
+    history = transcript.skip_removed(history)
+    alignment = transcript.align(history)
+    if alignment is None and (branch := transcript.find_branch(history)) is not None:
+        lines, position, index = branch
+        shown = max(0, index + 1 - len(lines))  # messages before the discarded lines
+        plan = Plan(position + 1, first=max(0, position + 1 - shown))
+        plan.added = [
+            *_overlay(transcript, lines, history[: index + 1]),
+            *_find_lines_again(transcript, history[index + 1 :], lines[-1].seq),
+        ]
+        return plan
+    if alignment is None and (named or not any(line.role == "assistant" for line in transcript.current)):
+        alignment = transcript.align(history, "user")
+    if alignment is not None:
+        plan = _compare(transcript, history, alignment.offset)
+    else:  # a client that names its session may send its newest message only
+        keep = len(transcript.current) if named and not _is_opening(transcript, newest) else 0
+        keep -= _count_repeated(transcript, newest, reply) if keep and not history else 0
+        plan = Plan(keep, first=keep)
+        plan.added = list(history)
+    if not plan.added:
+        tail = transcript.current[plan.keep :]
+        is_known = bool(tail) and tail[0].role == "user" and normalize(tail[0].text) == newest.normalized
+        plan.known = tail[0] if is_known else None
+    return plan
+
+
+def plan_continuation(transcript: Transcript, line: Line | None, messages: Sequence[ChatMessage]) -> Plan:
+    """Plan for a request that leaves out the history.
+
+    Args:
+        transcript: the session.
+        line: the line after which the request continues; None: the latest.
+        messages: what is new; the last is the person's.
+    """
+    branch, keep = transcript.find_path(line)
+    if line is None:
+        keep -= _count_unanswered(transcript, messages)
+    repeated = 0 if branch else _count_equal(transcript.current[keep:], messages)
+    if repeated == len(messages):
+        return Plan(keep + repeated - 1, known=transcript.current[keep + repeated - 1])
+    return Plan(keep + repeated, added=[*branch, *messages[repeated:-1]])
+
+
+def _count_unanswered(transcript: Transcript, messages: Sequence[ChatMessage]) -> int:
+    """Return how many lines at the end of a session are these messages and the beginning of a reply to them."""
+    current = transcript.current
+    count = len(messages) + bool(current and current[-1].metadata.get(META_PARTIAL))
+    lines = current[-count:]
+    return count if len(lines) == count and _count_equal(lines, messages) == len(messages) else 0
+
+
+def _count_equal(lines: Sequence[Line], messages: Sequence[ChatMessage]) -> int:
+    """Return how many of the first lines are the messages."""
+    pairs = zip(lines, messages, strict=False)
+    equal = (line.role == each.role and normalize(line.text) == each.normalized for line, each in pairs)
+    return sum(takewhile(bool, equal))
+
+
+def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
+    """Return whether a message repeats the only message of a session."""
+    current = transcript.current
+    return 0 < len(current) <= 2 and normalize(current[0].text) == newest.normalized
+
+
+def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str) -> int:
+    """Return how many lines at the end of a session a turn repeats: the message without a reply, or with this one."""
+    turn = [("user", newest.normalized), ("assistant", normalize(reply))]
+    end = [(line.role, normalize(line.text)) for line in transcript.current[-2:]]
+    return 2 if end == turn else 1 if end[-1:] == turn[:1] else 0
+
+
+def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:
+    """Compare a history, message by message, with the current lines at a distance."""
+    current = transcript.current
+    plan = Plan(max(0, offset), first=max(0, offset))
+    index = max(0, -offset)
+    while index < len(history):
+        message, position = history[index], index + offset
+        if position >= len(current) or current[position].role != message.role:
+            break
+        line = current[position]
+        if message.text != line.text and not is_same(message.normalized, normalize(line.text)):
+            before = current[position - 1].seq if position else None
+            if transcript.find_discarded(message, before) is not None:
+                break
+            plan.corrected.append((line, message))
+        index += 1
+        plan.keep = position + 1
+    plan.added = _find_lines_again(transcript, history[index:], current[plan.keep - 1].seq if plan.keep else None)
+    return plan
+
+
+def _overlay(
+    transcript: Transcript, lines: Sequence[Line], messages: Sequence[ChatMessage]
+) -> Iterator[Line | ChatMessage]:
+    """Iterate over discarded lines; where the client shows other texts, over these. Both sequences end together."""
+    unseen = max(0, len(lines) - len(messages))
+    yield from lines[:unseen]
+    for line, message in zip(lines[unseen:], messages[len(messages) - len(lines) + unseen :], strict=True):
+        is_shown = line.role == message.role and is_same(message.normalized, normalize(line.text))
+        yield line if is_shown else transcript.find_discarded(message) or message
+
+
+def _find_lines_again(
+    transcript: Transcript, messages: Sequence[ChatMessage], parent: int | None
+) -> list[Line | ChatMessage]:
+    """Return for each message the discarded line with its text, or else the message."""
+    found: list[Line | ChatMessage] = []
+    for message in messages:
+        line = transcript.find_discarded(message, parent)
+        found.append(message if line is None else line)
+        parent = None if line is None else line.seq
+    return found

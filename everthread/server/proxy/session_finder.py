@@ -1,0 +1,120 @@
+"""SessionFinder: finds the session that a request continues, by the replies in its history.
+
+Only the replies, which this server has stored and which are nearly unique, show the session. Neither the first message
+nor the system prompt nor the API key identify it: many conversations begin alike, and keys change.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from everthread.common.timestamps import to_micros
+from everthread.memory import Memory
+from everthread.server.proxy.message_text import ChatMessage, key_prefix, normalize
+from everthread.server.proxy.reply_index import ReplyIndex
+from everthread.server.proxy.transcript import Transcript, is_dated
+from everthread.stores.shared_rows import new_session_name
+from everthread.types import Filter, Line, now
+
+MAX_TRANSCRIPTS = 256  # sessions of one bank whose lines are held in memory
+MAX_CANDIDATE_SESSIONS = 8  # the latest ones, of those that contain a reply of the history
+ANCHORS = 4  # last replies of the history, by which a session is searched
+REPEATED_OPENING_S = 600.0  # a first message that is sent again within this time gets another reply
+
+
+class SessionFinder:
+    """The sessions of one bank, the latest of which are held in memory. Not thread-safe."""
+
+    def __init__(self, memory: Memory, replies: ReplyIndex) -> None:
+        """Begin without a session.
+
+        Args:
+            memory: the bank.
+            replies: finds replies by their ids.
+        """
+        self._memory, self._replies = memory, replies
+        self._transcripts: OrderedDict[str, Transcript] = OrderedDict()
+
+    def open(self, session: str) -> Transcript:
+        """Return the transcript of a session, as it is now."""
+        transcript = self._transcripts.setdefault(session, Transcript(session))
+        self._transcripts.move_to_end(session)
+        if len(self._transcripts) > MAX_TRANSCRIPTS:
+            self._transcripts.popitem(last=False)
+        transcript.refresh(self._memory)
+        return transcript
+
+    def recognise(self, history: Sequence[ChatMessage], newest: ChatMessage) -> Transcript:
+        """Return the session that a history continues, or a new one."""
+        replies = [message for message in reversed(history) if message.role == "assistant"][:ANCHORS]
+        transcripts = [self.open(session) for session in self._find_sessions(replies)]
+        if not transcripts:
+            return self._find_opening([*history, newest]) or self.create()
+        if len(transcripts) == 1 and transcripts[0].has_reply(replies):
+            return transcripts[0]
+        rated = []
+        for transcript in transcripts:
+            alignment = transcript.align(history, only_dated=True)
+            if alignment is not None or transcript.find_branch(history) is not None:
+                last = max((line.seq for line in transcript.current), default=0)
+                rated.append((alignment.matches if alignment else 0, last, transcript))
+        return max(rated, key=lambda each: each[:2])[2] if rated else self.create()
+
+    def resolve(self, messages: Sequence[ChatMessage], session: str | None) -> tuple[list[ChatMessage], str | None]:
+        """Return messages with the texts of the replies that are only named, as far as the session has them, and the
+        session."""
+        named = [message.message_id for message in messages if message.is_reference]
+        session = session if session is not None else self._replies.find_session(named[: -ANCHORS - 1 : -1])
+        known = {} if session is None else self.open(session).index_replies()
+        resolved = []
+        for message in messages:
+            if not message.is_reference:
+                resolved.append(message)
+            elif (line := known.get(message.message_id)) is not None:
+                resolved.append(message._replace(text=line.text))
+        return resolved, session
+
+    def _find_sessions(self, replies: Sequence[ChatMessage]) -> list[str]:
+        """Find the latest sessions in which one of these replies was given.
+
+        Replies that were only resent, such as the greeting of a character and examples, are in many conversations.
+        """
+        found: dict[str, int] = {}
+        for message in replies:
+            for line in filter(is_dated, self._find_lines(message)):
+                found[line.session] = max(found.get(line.session, 0), line.seq)
+        return sorted(found, key=lambda session: -found[session])[:MAX_CANDIDATE_SESSIONS]
+
+    def _find_lines(self, message: ChatMessage) -> Iterator[Line]:
+        where = Filter(key_prefix=key_prefix(message.role, message.normalized))
+        return self._memory.lines(where, include_retracted=True)
+
+    def _find_opening(self, messages: Sequence[ChatMessage]) -> Transcript | None:
+        """Return the session that began a moment ago with the same messages, and in which one reply was given at most.
+
+        If the client gives the time of the first message, the session began with it at that time instead. Messages
+        before the first reply are compared by the first of them alone: the others may be new.
+        """
+        shown = messages if any(message.role == "assistant" for message in messages) else messages[:1]
+        said_at, earliest = messages[0].said_at, now() - timedelta(seconds=REPEATED_OPENING_S)
+        recent = [
+            line
+            for line in self._find_lines(messages[0])
+            if line.retracted_at is None and (line.said_at >= earliest if said_at is None else line.said_at == said_at)
+        ]
+        for line in sorted(recent, key=lambda line: -line.seq)[:MAX_CANDIDATE_SESSIONS]:
+            transcript = self.open(line.session)
+            current = transcript.current
+            replies = sum(line.role == "assistant" and is_dated(line) for line in current)
+            begins = [(line.role, normalize(line.text)) for line in current[: len(shown)]]
+            is_opening = begins == [(message.role, message.normalized) for message in shown]
+            if replies <= 1 and is_opening and current[0].seq == line.seq:
+                return transcript
+        return None
+
+    def create(self) -> Transcript:
+        """Return a session without lines, under a new name."""
+        names = {session.id for session in self._memory.sessions()}
+        return self.open(new_session_name(to_micros(now()), lambda _: names | self._transcripts.keys()))
