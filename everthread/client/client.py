@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from everthread.bank import validation
 from everthread.bank.settings import REMEMBER_POLICIES
@@ -23,6 +23,7 @@ from everthread.client import decode
 from everthread.client.bank_facts import ClientFacts
 from everthread.client.characters import RemoteCharacters
 from everthread.client.connection import JSON_TYPE, OCTET_STREAM, Connection, FileBody, build_path, iter_rows
+from everthread.client.import_options import ImportOptions, encode_options
 from everthread.client.reply import RemoteReply
 from everthread.common.keys import SETTING_MODEL_FACTS, SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
@@ -334,21 +335,7 @@ class Client(ClientFacts):
         with self._connection.stream("GET", path, retracted=retracted, **options) as response:
             yield from iter_rows(response)
 
-    def import_file(
-        self,
-        content: bytes,
-        *,
-        name: str | None = None,
-        format: str | None = None,
-        assistant: Collection[str] = (),
-        tz: str | None = None,
-        me: str | None = None,
-        only: Collection[str] = (),
-        strict: bool = False,
-        facts_as_lines: bool = False,
-        attachments: bool = False,
-        disappearing: bool = False,
-    ) -> ImportResult:
+    def import_file(self, content: bytes, *, name: str | None = None, **options: Unpack[ImportOptions]) -> ImportResult:
         """Store the lines of a file of conversations: all of them, or none if any part of the file is invalid.
 
         Lines that the bank already has are skipped. Of an export of another service, conversations that can't be read
@@ -357,10 +344,7 @@ class Client(ClientFacts):
         Args:
             content: the file's bytes.
             name: the file's name, from which its format and the names of its sessions are derived.
-            format, assistant, tz, me, only, strict: as for `everthread import`.
-            facts_as_lines: whether the facts of another memory (mem0) are stored as lines.
-            attachments: whether the texts of attachments are stored in the metadata of their lines.
-            disappearing: whether messages of Signal that were to disappear are stored.
+            **options: how the file is read.
 
         Raises:
             BadFile: the file can't be read in its format.
@@ -368,47 +352,23 @@ class Client(ClientFacts):
             BadQuery: a name is invalid.
             ConfigError: the format or the zone is unknown, or the format has no such option.
         """
-        options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only}
-        flags = {"strict": strict, "facts_as_lines": facts_as_lines}
-        flags |= {"attachments": attachments, "disappearing": disappearing}
-        return ImportResult(**self._send_file("import", content, name, options, flags))
+        return ImportResult(**self._send_file("import", content, name, options))
 
     def preview_import(
-        self,
-        content: bytes,
-        *,
-        name: str | None = None,
-        format: str | None = None,
-        assistant: Collection[str] = (),
-        tz: str | None = None,
-        me: str | None = None,
-        only: Collection[str] = (),
-        strict: bool = False,
-        facts_as_lines: bool = False,
-        attachments: bool = False,
-        disappearing: bool = False,
+        self, content: bytes, *, name: str | None = None, **options: Unpack[ImportOptions]
     ) -> FileContents:
         """Return the contents of a file as it would be imported. Takes the arguments of `import_file`, and raises the
         same errors."""
-        options = {"format": format, "assistant": assistant, "tz": tz, "me": me, "only": only}
-        flags = {"strict": strict, "facts_as_lines": facts_as_lines}
-        flags |= {"attachments": attachments, "disappearing": disappearing}
-        return decode.file_contents(self._send_file("import/preview", content, name, options, flags))
+        return decode.file_contents(self._send_file("import/preview", content, name, options))
 
-    def _send_file(
-        self, action: str, content: bytes, name: str | None, options: Mapping[str, Any], flags: Mapping[str, bool]
-    ) -> Any:
+    def _send_file(self, action: str, content: bytes, name: str | None, options: ImportOptions) -> Any:
         """Send a file with the options of an import; return the response."""
-        names: dict[str, Any] = {"name": name, **options}
-        for option in ("assistant", "only"):
-            names[option] = [names[option]] if isinstance(names[option], str) else list(names[option])
-        for option, value in names.items():
-            for text in value if isinstance(value, list) else [value]:
-                if text is not None:
-                    validation.check_filter_name(text, option)
+        parameters = encode_options(options)
+        if name is not None:
+            validation.check_filter_name(name, "name")
         file = FileBody(content, TYPE_BY_SUFFIX.get(PurePath(name or "").suffix.lower(), OCTET_STREAM))
         path = build_path("banks", self.bank, *action.split("/"))
-        return self._connection.request("POST", path, file, **flags, **names)
+        return self._connection.request("POST", path, file, name=name, **parameters)
 
     def retract(self, seq: int) -> Line:
         """Exclude a line from recall for good. Raises the same errors as `Memory.retract`."""

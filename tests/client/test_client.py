@@ -446,6 +446,12 @@ def test_an_invalid_file_is_rejected_and_nothing_is_imported(
     assert len(list(client.lines())) == 1
 
 
+def test_an_unknown_option_of_an_import_is_rejected(client: Client) -> None:
+    options: dict[str, Any] = {"assistants": ["Nora"]}
+    with pytest.raises(TypeError, match="'assistants', expected one of format, assistant, "):
+        client.import_file(TALK, **options)
+
+
 # -------------------------------------------------------------------- the character
 
 
