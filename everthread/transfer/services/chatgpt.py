@@ -6,6 +6,7 @@ messages were edited or regenerated away. Messages of spoken conversations are t
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +29,9 @@ from everthread.types import JSONValue
 NAME = "ChatGPT"
 PERSON = "user"
 
-_CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")  # cite, the sources' numbers between U+E202, and such
+_MARK = re.compile("\ue200(?P<kind>[^\ue200-\ue202]*)(?:\ue202(?P<content>[^\ue200\ue201]*))?\ue201")
+_LABELLED = ("url", "link_title")  # kinds of marks whose first part is shown, and not only leads to a source
+_NAMED = "entity"  # the kind of a mark whose content is a JSON list of a kind and the name that is shown
 _LEFT_OVER = re.compile("[\ue200-\ue202]")
 _KINDS = {  # of content that is not said, with the plural under which it is counted
     "user_editable_context": "custom instructions",
@@ -149,7 +152,7 @@ def _find_reason(message: Record, role: str) -> str:
 
 
 def _read_text(message: Record, skipped: Counter[str]) -> str:
-    """Return what was said: the texts and transcripts among the parts, without the marks of citations."""
+    """Return what was said: the texts and transcripts among the parts; of marks, the words that ChatGPT shows."""
     texts: list[str] = []
     for part in get_list(get_record(message, "content"), "parts"):
         if isinstance(part, str):
@@ -160,7 +163,21 @@ def _read_text(message: Record, skipped: Counter[str]) -> str:
                 skipped[_POINTERS[kind]] += 1
             texts.append(get_text(part, "text") if kind == "audio_transcription" else "")
     text = "".join(texts)
-    return _LEFT_OVER.sub("", _CITATION.sub("", text)).strip() if "\ue200" in text else text.strip()
+    return _LEFT_OVER.sub("", _MARK.sub(_show_mark, text)).strip() if "\ue200" in text else text.strip()
+
+
+def _show_mark(mark: re.Match[str]) -> str:
+    """Return the words that ChatGPT shows in place of a mark: the name of an entity, or the words of a link."""
+    content = mark["content"] or ""
+    if mark["kind"] in _LABELLED:
+        return content.partition("\ue202")[0]
+    if mark["kind"] != _NAMED:
+        return ""  # sources, pictures and such
+    try:
+        names = json.loads(content)
+    except (ValueError, RecursionError):
+        return content
+    return names[1] if isinstance(names, list) and len(names) > 1 and isinstance(names[1], str) else ""
 
 
 def _read_metadata(message: Record) -> dict[str, JSONValue]:

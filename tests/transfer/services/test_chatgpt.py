@@ -83,6 +83,23 @@ def test_pieces_of_a_text_are_joined_and_citations_are_cut_out() -> None:
     assert text_of(role="assistant", content=parts("Torn \ue200cite\ue202turn"))[0] == "Torn citeturn"
 
 
+@pytest.mark.parametrize(
+    ("mark", "shown"),
+    [
+        ('entity\ue202["people", "Ada Lovelace", 0]', "Ada Lovelace"),
+        ('entity\ue202["city","Łódź"]', "Łódź"),
+        ("entity\ue202Ada Lovelace", "Ada Lovelace"),
+        ('entity\ue202["people"]', ""),
+        ("url\ue202her notes\ue202turn0search3", "her notes"),
+        ("link_title\ue202her notes\ue202https://example.org/", "her notes"),
+        ('image_group\ue202{"query":["Ada Lovelace"]}', ""),
+        ("filecite\ue202turn0file0", ""),
+    ],
+)
+def test_of_marks_the_words_that_are_shown_stay(mark: str, shown: str) -> None:
+    assert text_of(role="assistant", content=parts(f"Read \ue200{mark}\ue201."))[0] == f"Read {shown}."
+
+
 def test_models_attachments_and_custom_gpts_are_metadata() -> None:
     files = {"attachments": [{"id": "file-1", "name": "offer.txt"}, {"id": "file-2"}, 3]}
     nodes = [node("a", None, metadata=files), node("b", "a", "assistant", metadata={"model_slug": "gpt-4o"})]
