@@ -8,8 +8,8 @@ Dates are read in any language that writes them in digits. Times may have 24 hou
 "ÖS", "下午") before or after the clock, in the languages that `whatsapp_phrases.toml` lists for `am` and `pm`.
 
 A file is detected by its first line. A time in brackets may also begin a transcript, so without a comma it counts as an
-export only with a day period before the clock, with seconds and the day or month first, or with the left-to-right mark
-that iPhones write. Other exports need `--format whatsapp`.
+export only with a day period before the clock, with seconds and the day or month first, or with a mark of direction,
+which iPhones write. Other exports need `--format whatsapp`.
 
 A line that does not begin with a date continues the message before it. The order of day and month is inferred from the
 whole file. All dates must exist in that order; of two possible orders, the one in which fewer dates go back is chosen,
@@ -46,6 +46,8 @@ from everthread.transfer.services.export import Export, ExportFile, is_archive, 
 from everthread.transfer.whatsapp_phrases import (
     DAY_PERIOD,
     LTR_MARK,
+    MARK,
+    MARKS,
     find_files,
     is_morning,
     is_system_message,
@@ -57,6 +59,9 @@ if TYPE_CHECKING:
     from everthread.transfer.services.lines import Findings
 
 MAX_NAME_CHARS = 200  # the limit of a bank
+WORDS_BEFORE_TIME = "à|klo"  # French and Finnish; a pattern
+# Controls of direction that surround names: embeddings, overrides and isolates.
+DIRECTIONS = MARKS + "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 IPHONE_NAME = "_chat.txt"  # of the file in an iPhone's archive
 NAME_MARK = "WhatsApp"  # in the names of the other files, in all languages
 ATTACHED = "file-"  # begins the names of attachments in ChatGPT's exports
@@ -67,9 +72,10 @@ QUOTES = '"“”„«»「」'
 MAX_EXTRA_WORDS = 2  # words by which a name may extend another name: Ann, Ann from work
 MIN_MESSAGES_OF_NAME = 3  # a speaker of this many messages is a person, whatever the name
 _BEGIN = re.compile(
-    rf"{LTR_MARK}*\[?(?P<date>(\d{{1,4}})([./-])\s?(\d{{1,2}})\3\s?(\d{{4}}|\d{{1,2}})\.?),?\s"
+    rf"{MARK}*\[?{MARK}?(?P<date>(\d{{1,4}}){MARK}?([./-])\s?(\d{{1,2}}){MARK}?\3\s?(\d{{4}}|\d{{1,2}})\.?)"
+    rf"{MARK}?[,،]?\s(?:(?:{WORDS_BEFORE_TIME})\s)?"
     rf"(?P<time>(?:(?P<before>{DAY_PERIOD})\s?)?(?P<clock>\d{{1,2}}[:.]\d{{2}}(?P<seconds>[:.]\d{{2}})?)"
-    rf"(?:\s?(?P<after>{DAY_PERIOD}))?)(?:\]|\s-)\s(?P<content>.*)",
+    rf"(?:\s?(?P<after>{DAY_PERIOD}))?){MARK}?(?:\]|\s-)\s(?P<content>.*)",
     re.IGNORECASE,
 )
 _COPY = re.compile(r" \(\d{1,3}\)$")  # a browser adds it to the name of a file that was downloaded again
@@ -238,7 +244,7 @@ def _begins_like_chat(chat: _Chat) -> bool:
     if begin is None:
         return False
     stamp = first[: begin.start("content")]
-    if "]" not in stamp or "," in stamp or begin["before"] or LTR_MARK in first:
+    if "]" not in stamp or "," in stamp or begin["before"] or not set(MARKS).isdisjoint(first):
         return True
     return begin["seconds"] is not None and len(begin[2]) <= 2
 
@@ -302,7 +308,7 @@ def _split_name(content: str) -> tuple[str, str]:
     parts = _NAME_AND_TEXT.fullmatch(content)
     if parts is None:
         return "", ""
-    return parts["name"].strip(f" ~\u202f\xa0{LTR_MARK}"), strip_edit_mark(parts["text"].strip(" \n"))
+    return parts["name"].strip(f" ~\u202f\xa0{DIRECTIONS}"), strip_edit_mark(parts["text"].strip(" \n"))
 
 
 class _Speakers:

@@ -1,7 +1,7 @@
 """Recognises day periods, and messages that WhatsApp writes in a person's name, such as for media left out.
 
 `whatsapp_phrases.toml` lists the phrases by language. Any other message is the person's own, even in angle brackets or
-after a left-to-right mark, which phones also put before numbers.
+after a mark of direction, which phones also put before numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import tomllib
 from pathlib import Path
 
 LTR_MARK = "\u200e"  # left-to-right mark, which iPhones put before the messages of WhatsApp
+MARKS = LTR_MARK + "\u200f"  # or the other one, where people write from right to left
+MARK = f"[{MARKS}]"  # a pattern
 EDIT_MARK = "<This message was edited>"
 
 _PHRASES = tomllib.loads(Path(__file__).with_name("whatsapp_phrases.toml").read_text(encoding="utf-8")).values()
@@ -28,12 +30,12 @@ _FILE = (  # a pattern, of "<attached: 00000012-PHOTO.jpg>" (iPhone) and "IMG-20
 )
 _FILES = re.compile(_FILE)
 _WORDLESS = re.compile(
-    rf"{LTR_MARK}?(?:{_FILE}|<{LTR_MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
+    rf"{MARK}?(?:{_FILE}|<{MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
     re.IGNORECASE,
 )
 _MARKED = re.compile(  # only after the mark, because a person may write the same
-    rf"{LTR_MARK}(?:messages and calls are end-to-end encrypted.*|(?:missed |silenced )?(?:voice|video|group) call.*|"
-    rf"[^\n]{{1,200}}{LTR_MARK}(?:document omitted|{_FILE})|your security code with .* changed.*|"
+    rf"{MARK}(?:messages and calls are end-to-end encrypted.*|(?:missed |silenced )?(?:voice|video|group) call.*|"
+    rf"[^\n]{{1,200}}{MARK}(?:document omitted|{_FILE})|your security code with .* changed.*|"
     r"waiting for this message.*)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -57,4 +59,4 @@ def find_files(text: str) -> list[str]:
 def strip_edit_mark(text: str) -> str:
     """Return the message without the mark of an edited message."""
     bare = text.removesuffix(EDIT_MARK)
-    return text if bare == text else bare.rstrip().removesuffix(LTR_MARK).rstrip()
+    return text if bare == text else bare.rstrip().rstrip(MARKS).rstrip()

@@ -115,6 +115,7 @@ def test_the_order_of_day_and_month_is_inferred_from_the_whole_file(
         *(("12:05 a.m.", 0), ("PM 6:05", 18), ("ÖS 6:05", 18), ("ÖÖ 6:05", 6), ("6:05 ös", 18), ("下午6:05", 18)),
         *(("上午6:05", 6), ("凌晨12:05", 0), ("中午12:05", 12), ("晚上 8:05", 20), ("午後6:05", 18), ("午後0:05", 12)),
         *(("午前0:05", 0), ("오후 6:05", 18), ("오전 12:05", 0)),
+        *(("6:05 م", 18), ("12:05 ص", 0), ("6:05 אחה״צ", 18), ("6:05 μ.μ.", 18), ("12:05 π.μ.", 0), ("6:05 PTG", 18)),
     ],
 )
 def test_clocks_of_twelve_and_of_twenty_four_hours_are_read(tmp_path: Path, time: str, hour: int) -> None:
@@ -129,6 +130,28 @@ def test_stamps_without_a_comma_are_read_also_after_a_mark(tmp_path: Path, stamp
     lines = list(open_reader(path, skipped=skipped)())
     assert [(line.speaker, line.text) for line in lines] == [("Ann", "hi"), ("Bob", "ok")]
     assert {line.said_at for line in lines} == {datetime(2024, 6, 5, 18, 5, 22, tzinfo=UTC)}
+    assert skipped == {"without words": 1}
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "١٤\u200f/١١\u200f/٢٠٢٢, ٩:٤٣ م -",
+        "[١٤\u200f/١١\u200f/٢٠٢٢، ٩:٤٣:٠٠ م]",
+        "\u200f[14.11.2022, 21:43:00]",
+        "[14\u200f/11\u200f/2022, 9:43:00\u202fم]",
+        "14.11.2022 klo 21.43 -",
+        "14/11/2022 à 21:43 -",
+    ],
+)
+def test_stamps_of_other_scripts_and_languages_are_read(tmp_path: Path, stamp: str) -> None:
+    path = write_text(
+        tmp_path, f"{stamp} أحمد: مرحبا\n{stamp} \u200fדני: כן\n{stamp} \u2068Ann\u2069: \u200f<המדיה לא נכללה>\n"
+    )
+    skipped: Counter[str] = Counter()
+    lines = list(open_reader(path, skipped=skipped)())
+    assert [(line.speaker, line.text) for line in lines] == [("أحمد", "مرحبا"), ("דני", "כן")]
+    assert {line.said_at for line in lines} == {datetime(2022, 11, 14, 21, 43, tzinfo=UTC)}
     assert skipped == {"without words": 1}
 
 
