@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -15,7 +16,8 @@ KEY_PREFIX = "proxy:"
 META_MESSAGE_ID = "message_id"  # in the metadata of a message, or of its line
 DIGEST_CHARS = 32  # of 64 hexadecimal digits
 MAX_CACHED_TEXTS = 8192
-MAX_CACHED_CHARS = 2000  # of each
+MAX_CACHED_CHARS = MAX_COMPARED_CHARS = 2000  # of each
+ALTERED_SHARE = 0.8  # of pieces of three characters that a text and its changed version have in common, at least
 THOUGHT_TAGS = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -99,6 +101,19 @@ def remove_thoughts(text: str, *, cuts_unfinished: bool = False) -> str:
 def is_same(one: str, other: str) -> bool:
     """Return whether two normalised texts are the same message: one contains the other."""
     return bool(one and other) and (one in other or other in one)
+
+
+def is_altered(one: str, other: str) -> bool:
+    """Return whether two normalised texts are the same, or one of them with a few changes."""
+    if is_same(one, other):
+        return True
+    pieces, others = _count_pieces(one), _count_pieces(other)
+    return 2 * (pieces & others).total() >= ALTERED_SHARE * (pieces.total() + others.total()) > 0
+
+
+def _count_pieces(text: str) -> Counter[str]:
+    """Count the pieces of three characters in the beginning of a text."""
+    return Counter(text[start : start + 3] for start in range(min(len(text), MAX_COMPARED_CHARS) - 2))
 
 
 def key_prefix(role: Role, normalized: str) -> str:

@@ -56,7 +56,7 @@ def make_plan(
             *_find_lines_again(transcript, history[index + 1 :], lines[-1].seq),
         ]
         return plan
-    if alignment is None and (named or not any(line.role == "assistant" for line in transcript.current)):
+    if alignment is None:
         alignment = transcript.align(history, "user")
     if alignment is not None:
         plan = _compare(transcript, history, alignment.offset)

@@ -51,16 +51,16 @@ class SessionFinder:
         replies = [message for message in reversed(history) if message.role == "assistant"][:ANCHORS]
         transcripts = [self.open(session) for session in self._find_sessions(replies)]
         if not transcripts:
-            return self._find_opening([*history, newest]) or self.create()
+            altered = self._find_altered(history) if replies else None
+            return altered or self._find_opening([*history, newest]) or self.create()
         if len(transcripts) == 1 and transcripts[0].has_reply(replies):
             return transcripts[0]
         rated = []
         for transcript in transcripts:
             alignment = transcript.align(history, only_dated=True)
             if alignment is not None or transcript.find_branch(history) is not None:
-                last = max((line.seq for line in transcript.current), default=0)
-                rated.append((alignment.matches if alignment else 0, last, transcript))
-        return max(rated, key=lambda each: each[:2])[2] if rated else self.create()
+                rated.append((alignment.matches if alignment else 0, transcript))
+        return _find_best(rated) or self.create()
 
     def resolve(self, messages: Sequence[ChatMessage], session: str | None) -> tuple[list[ChatMessage], str | None]:
         """Return messages with the texts of the replies that are only named, as far as the session has them, and the
@@ -76,13 +76,24 @@ class SessionFinder:
                 resolved.append(message._replace(text=line.text))
         return resolved, session
 
-    def _find_sessions(self, replies: Sequence[ChatMessage]) -> list[str]:
-        """Find the latest sessions in which one of these replies was given.
+    def _find_altered(self, history: Sequence[ChatMessage]) -> Transcript | None:
+        """Return the session of a history in which the client has changed all replies: some put names before them, or
+        cut off what is no whole sentence. Such replies follow the same messages of the person."""
+        said = [message for message in reversed(history) if message.role == "user"][:ANCHORS]
+        rated = []
+        for transcript in map(self.open, self._find_sessions(said)):
+            alignment = transcript.align(history, "user")
+            if alignment is not None and (turns := transcript.count_altered(history, alignment.offset)):
+                rated.append((turns, transcript))
+        return _find_best(rated)
+
+    def _find_sessions(self, messages: Sequence[ChatMessage]) -> list[str]:
+        """Find the latest sessions in which one of these messages was said.
 
         Replies that were only resent, such as the greeting of a character and examples, are in many conversations.
         """
         found: dict[str, int] = {}
-        for message in replies:
+        for message in messages:
             for line in filter(is_dated, self._find_lines(message)):
                 found[line.session] = max(found.get(line.session, 0), line.seq)
         return sorted(found, key=lambda session: -found[session])[:MAX_CANDIDATE_SESSIONS]
@@ -118,3 +129,12 @@ class SessionFinder:
         """Return a session without lines, under a new name."""
         names = {session.id for session in self._memory.sessions()}
         return self.open(new_session_name(to_micros(now()), lambda _: names | self._transcripts.keys()))
+
+
+def _find_best(rated: Sequence[tuple[int, Transcript]]) -> Transcript | None:
+    """Return the transcript with the most equal turns, of several the latest; None without any."""
+
+    def rate(each: tuple[int, Transcript]) -> tuple[int, int]:
+        return each[0], max((line.seq for line in each[1].current), default=0)
+
+    return max(rated, key=rate)[1] if rated else None

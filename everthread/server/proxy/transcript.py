@@ -10,18 +10,20 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from everthread.bank.corrections import sort_by_position
 from everthread.common.keys import META_CORRECTS, META_UNDATED
 from everthread.memory import Memory
 from everthread.server.proxy.discarded_lines import DiscardedLines
-from everthread.server.proxy.message_text import ChatMessage, is_same, normalize
+from everthread.server.proxy.message_text import ChatMessage, is_altered, is_same, normalize
 from everthread.server.proxy.offsets import count_offsets
 from everthread.server.proxy.recorded_lines import is_of_former_bank
 from everthread.server.proxy.reply_index import get_reply_ids
 from everthread.types import Filter, Line, Role
 
 ROLES = ("user", "assistant")
+MAX_ALTERED = 20  # messages at the end of a history whose replies may have been changed
 MAX_COMPARED_MESSAGES = 100_000  # between distances with equally many equal messages
 
 
@@ -136,6 +138,18 @@ class Transcript:
         """Return how many messages of a history are the current lines at a distance."""
         start = max(0, -offset)
         return sum(map(_is_shown, history[start:], self.current[start + offset :]))
+
+    def count_altered(self, history: Sequence[ChatMessage], offset: int) -> int:
+        """Return how many of the last replies of a history are current ones at a distance that the client may have
+        changed, each after the same message of the person."""
+        pairs = list(zip(history[max(0, -offset) :], self.current[max(0, offset) :], strict=False))[-MAX_ALTERED:]
+        return sum(
+            message.role == line.role == "assistant"
+            and said.role == "user"
+            and _is_shown(said, asked)
+            and is_altered(message.normalized, normalize(line.text))
+            for (said, asked), (message, line) in pairwise(pairs)
+        )
 
     def skip_removed(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Leave out the messages of lines that were retracted or forgotten alone, between lines that are current.

@@ -642,6 +642,38 @@ def test_thoughts_and_white_space_are_not_compared(memory: Memory, lineage: Line
     assert texts(memory, turn) == ["Hello", "<think>Short.</think>Hi,\n\nAnn!", "Bye."]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: f"Luna: {text}",
+        lambda text: text[: text.rindex(" ")],
+        lambda text: text.replace("*", ""),
+    ],
+    ids=["a name before it", "cut off", "without asterisks"],
+)
+def test_a_client_that_changes_each_reply_continues_its_session(
+    memory: Memory, lineage: Lineage, change: Callable[[str], str]
+) -> None:
+    history: list[ChatMessage] = []
+    for number in range(1, 6):
+        turn = say(lineage, history, f"Question {number}?", f"*Luna nods {number} times, and smiles.* As you like it")
+        history[-1] = bot(change(history[-1].text))
+    assert len(memory.sessions()) == 1
+    assert len(texts(memory, turn)) == 10
+    history[-1:] = []  # the last reply is regenerated
+    turn = lineage.begin(list(history))
+    lineage.finish(turn, "Never!")
+    assert len(memory.sessions()) == 1
+    assert texts(memory, turn)[-2:] == ["Question 5?", "Never!"]
+
+
+def test_another_reply_to_the_same_message_is_another_conversation(memory: Memory, lineage: Lineage) -> None:
+    say(lineage, [], "Good morning!", "Good morning, Nora. Did you sleep well?")
+    turn = lineage.begin([user("Good morning!"), bot("Hello. How can I help you today?"), user("Water the fern.")])
+    assert len(memory.sessions()) == 2
+    assert texts(memory, turn) == ["Good morning!", "Hello. How can I help you today?", "Water the fern."]
+
+
 def test_the_lines_of_a_request_are_named(lineage: Lineage, history: list[ChatMessage]) -> None:
     turn = lineage.begin([*history[2:], user("Question 4?")])
     assert turn.in_request >= {3, 4, 5, 6, turn.line.seq}
