@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from datetime import datetime
@@ -18,12 +19,16 @@ DIGEST_CHARS = 32  # of 64 hexadecimal digits
 MAX_CACHED_TEXTS = 8192
 MAX_CACHED_CHARS = MAX_COMPARED_CHARS = 2000  # of each
 ALTERED_SHARE = 0.8  # of pieces of three characters that a text and its changed version have in common, at least
-THOUGHT_TAGS = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ('<details type="reasoning"', "</details>"),  # of Open WebUI
-    ('<details type="tool_calls"', "</details>"),
-)
+THOUGHT_TAGS = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    '<details type="reasoning"': "</details>",  # of Open WebUI
+    '<details type="tool_calls"': "</details>",
+}
+# A thought begins a line, or follows another: elsewhere the text is about such tags.
+THOUGHT_START = re.compile(rf"(?:^|(?<=>))[^\S\n]*({'|'.join(THOUGHT_TAGS)})", re.MULTILINE)
+# The end of a thought that the template of the model began, so that the reply lacks its opening tag.
+THOUGHT_END = re.compile(r"^[^\S\n]*</think(?:ing)?>[^\S\n]*$", re.MULTILINE)
 
 
 class ChatMessage(NamedTuple):
@@ -83,19 +88,22 @@ def remove_thoughts(text: str, *, cuts_unfinished: bool = False) -> str:
 
     Args:
         text: the text.
-        cuts_unfinished: whether a thought that does not end is removed as well.
+        cuts_unfinished: whether a thought that does not end is removed as well, if nothing was said before it.
     """
-    for opening, closing in THOUGHT_TAGS:
-        parts = []
-        at = 0
-        while (start := text.find(opening, at)) >= 0 and (end := text.find(closing, start)) >= 0:
-            parts.append(text[at:start])
-            at = end + len(closing)
-        if at:
-            text = "".join([*parts, text[at:]])
-        if cuts_unfinished:
-            text = text.partition(opening)[0]
-    return text
+    at = 0
+    parts: list[str] = []
+    for opening in THOUGHT_START.finditer(text):
+        if opening.start() < at:
+            continue
+        end = text.find(THOUGHT_TAGS[opening[1]], opening.end())
+        if end < 0:
+            is_unfinished = not "".join([*parts, text[at : opening.start()]]).strip()
+            return "" if cuts_unfinished and is_unfinished else "".join([*parts, text[at:]])
+        parts.append(text[at : opening.start()])
+        at = end + len(THOUGHT_TAGS[opening[1]])
+    if not at and (closing := THOUGHT_END.search(text)) is not None:
+        at = closing.end()
+    return "".join([*parts, text[at:]])
 
 
 def is_same(one: str, other: str) -> bool:

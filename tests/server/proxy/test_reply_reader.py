@@ -101,6 +101,8 @@ def test_only_the_first_choice_is_read() -> None:
     [
         {"content": "May.", "reasoning_content": "Hm.", "reasoning": "Hm."},
         {"content": "<think>She said May.</think>\n\nMay."},
+        {"content": "She said May.\n</think>\n\nMay."},
+        {"content": "<think>May?</think><thinking>She said May.</thinking>May."},
         {"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "May."}]},
         {"content": None, "audio": {"id": "a", "transcript": "May."}},
     ],
@@ -108,6 +110,18 @@ def test_only_the_first_choice_is_read() -> None:
 def test_thoughts_are_not_part_of_a_reply_and_the_transcript_of_audio_is(message: dict[str, Any]) -> None:
     assert read_body(message).text == "May."
     assert read(events(chunk(message, "stop"))).text == "May."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It begins with `<think>`. Strip that before you store the text.",
+        "What stands between <think> and </think> is hidden; the rest is shown.",
+        "Such tags are:\n<thinking> and others.",
+    ],
+)
+def test_a_reply_about_the_tags_of_thoughts_is_whole(text: str) -> None:
+    assert read_body({"content": text}).text == text
 
 
 def test_a_thought_that_is_cut_off_is_no_reply() -> None:
