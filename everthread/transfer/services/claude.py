@@ -1,13 +1,16 @@
 """Claude's export: a zip archive with `conversations.json`, `users.json` and others.
 
-A conversation is linear, because branches are not exported. A message repeats its text, with notes in place of tools,
-outside its parts: the parts are read where there are any.
+A message names the one that it follows; in older exports it does not, and conversations are linear. The path to the
+latest message is current, because an export does not say which one Claude shows. A message repeats its text, with notes
+in place of tools, outside its parts: the parts are read where there are any.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from everthread.errors import BadFile
 from everthread.transfer.services.conversation import (
@@ -28,12 +31,15 @@ from everthread.transfer.services.fields import (
     parse_iso,
     require_record,
 )
+from everthread.transfer.services.trees import trace_path
 from everthread.types import JSONValue, Metadata
 
 NAME = "Claude"
 PERSON = "user"
 PASTED = "pasted text"  # which Claude makes an attachment without a name if it is long
 
+_ROOT = "00000000-0000-"  # begins the id that the first messages of a conversation follow
+_EARLIEST = datetime.min.replace(tzinfo=UTC)  # of a message without a time
 _KINDS = {"thinking": "thoughts", "tool_use": "calls of tools", "tool_result": "results of tools"}
 
 
@@ -68,7 +74,13 @@ def build_conversation(value: object, names: Mapping[str, str], attachments: boo
     skipped = Counter[str]()
     person = names.get(get_text(get_record(record, "account"), "uuid"), PERSON)
     rows = get_records(record, "chat_messages")
-    messages = [_build_message(message, person, attachments, skipped) for message in rows]
+    messages = [_build_message(row, person, attachments, skipped) for row in rows]
+    if any(get_text(row, "parent_message_uuid") for row in rows):
+        parents = _find_parents(rows)
+        path = trace_path(parents, _find_leaf(record, rows))
+        messages = [
+            replace(each, parent=parents.get(each.id or ""), shown=(each.id or "") in path) for each in messages
+        ]
     return Conversation(
         conversation_id,
         messages,
@@ -94,6 +106,26 @@ def _read_names(export: Export) -> dict[str, str]:
             if name := get_text(user, "full_name"):
                 names[get_text(user, "uuid")] = name
     return names
+
+
+def _find_parents(rows: Sequence[Record]) -> dict[str, str | None]:
+    """Return the id of each message, and of the one that it follows; one that names none follows the one before it."""
+    parents: dict[str, str | None] = {}
+    before = _ROOT
+    for row in rows:
+        parent = get_text(row, "parent_message_uuid") or before
+        before = get_text(row, "uuid")
+        parents[before] = None if parent.startswith(_ROOT) else parent
+    return parents
+
+
+def _find_leaf(record: Record, rows: Sequence[Record]) -> str:
+    """Return the message at the end of the path that is current: the latest, unless the conversation names one."""
+    leaf = get_text(record, "current_leaf_message_uuid")
+    if any(row.get("uuid") == leaf for row in rows):
+        return leaf
+    times = [(parse_iso(row.get("created_at")) or _EARLIEST, number) for number, row in enumerate(rows)]
+    return get_text(rows[max(times)[1]], "uuid")
 
 
 def _build_message(message: Record, person: str, attachments: bool, skipped: Counter[str]) -> Message:

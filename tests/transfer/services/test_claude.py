@@ -57,6 +57,74 @@ def test_the_parts_of_a_message_are_read_and_its_text_if_it_has_no_parts() -> No
     assert built.skipped == {"thoughts": 2, "calls of tools": 1, "results of tools": 1, "messages without text": 2}
 
 
+ROOT = "00000000-0000-4000-8000-000000000000"
+
+
+def branches(*links: tuple[str, str | None], **fields: object) -> dict[str, tuple[str | None, bool]]:
+    """Return the parent of each message, and whether it is shown.
+
+    Args:
+        links: the id of each message, and of the one that it follows, in the order of the file and of their times.
+        fields: of the conversation.
+    """
+    messages = [
+        message(
+            name,
+            "human" if number % 2 == 0 else "assistant",
+            said(f"Message {name}"),
+            parent_message_uuid=parent,
+            created_at=f"2026-08-01T10:{number:02}:00Z",
+        )
+        for number, (name, parent) in enumerate(links)
+    ]
+    built = build_conversation(talk(*messages, **fields), {})
+    return {str(each.id): (each.parent, each.shown) for each in built.messages}
+
+
+def test_the_path_to_the_latest_message_is_current() -> None:
+    tree = [("a", ROOT), ("b", "a"), ("c", "b"), ("d", "c"), ("e", "b"), ("f", "e")]
+    expected = {
+        "a": (None, True),
+        "b": ("a", True),
+        "c": ("b", False),
+        "d": ("c", False),
+        "e": ("b", True),
+        "f": ("e", True),
+    }
+    assert branches(*tree) == expected
+    named = branches(*tree, current_leaf_message_uuid="d")
+    assert [name for name, (_, is_shown) in named.items() if is_shown] == ["a", "b", "c", "d"]
+
+
+def test_a_message_that_names_none_follows_the_one_before_it() -> None:
+    assert branches(("a", ROOT), ("b", ROOT)) == {"a": (None, False), "b": (None, True)}
+    assert branches(("a", None), ("b", None)) == {"a": (None, True), "b": (None, True)}
+    assert branches(("a", None), ("b", None), ("c", "b"), ("d", "b")) == {
+        "a": (None, True),
+        "b": ("a", True),
+        "c": ("b", False),
+        "d": ("b", True),
+    }
+
+
+def test_branches_are_imported_as_retracted_lines(tmp_path: Path, memory: Memory) -> None:
+    names = [("a", ROOT), ("b", "a"), ("c", ROOT), ("d", "c")]
+    messages = [
+        message(
+            name,
+            "human",
+            said(f"Message {name}"),
+            parent_message_uuid=parent,
+            created_at=f"2026-08-01T1{number}:00:00Z",
+        )
+        for number, (name, parent) in enumerate(names)
+    ]
+    file = save_zip(tmp_path / "data.zip", {"conversations.json": [talk(*messages)]})
+    import_lines(memory, check_file(file))
+    assert [line.text for line in memory.lines()] == ["Message c", "Message d"]
+    assert len(list(memory.lines(include_retracted=True))) == 4
+
+
 def test_a_message_may_follow_one_of_the_last_moment(tmp_path: Path) -> None:
     last = "9999-12-31T23:59:59.999999Z"
     messages = [message("a", "human", said("Hi"), created_at=last), message("b", "human", said("!"), created_at=None)]
