@@ -22,6 +22,7 @@ from typing import Any, cast
 
 from everthread.bank.settings import check_setting
 from everthread.bank.validation import check_job, check_session_metadata, check_title, check_unit
+from everthread.common.keys import SETTING_FACTS
 from everthread.errors import BadFile, BadInput
 from everthread.memory import Memory
 from everthread.recipes.goodai.token_stream import get_position
@@ -91,10 +92,13 @@ def format_session(session: Session) -> dict[str, object]:
     return {"session": session.id, "title": session.title, "metadata": session.metadata, **ended}
 
 
-def list_first_rows(memory: Memory, last_seq: int) -> Iterator[dict[str, object]]:
-    """Yield the rows before the first line: the head and the settings."""
+def list_first_rows(memory: Memory, last_seq: int, retracted: bool) -> Iterator[dict[str, object]]:
+    """Yield the rows before the first line: the head and the settings. `retracted`: retracted units follow, too."""
     yield {"everthread": VERSION, "bank": memory.bank, "last_seq": last_seq}
-    for name, value in sorted(select_portable(memory.settings()).items()):
+    if not retracted and SETTING_FACTS in memory.settings():
+        memory.read_known(limit=None)  # what follows for a new version of a line from one that is left out
+    settings = select_portable(memory.settings())
+    for name, value in sorted(settings.items()):
         yield {"setting": name, "value": value}
 
 

@@ -74,7 +74,7 @@ def format_bank(
     last_seq = memory.store.corpus_stats(memory.bank).last_seq  # later lines are left out
     where = None if session is None else Filter(session=session)
     lines = memory.lines(where, include_retracted=retracted, include_wordless=True)
-    for fields in bank_file.list_first_rows(memory, last_seq) if session is None else ():
+    for fields in bank_file.list_first_rows(memory, last_seq, retracted) if session is None else ():
         yield _format_row(fields, ascii_only), 0
     for text in format_rows(takewhile(lambda line: line.seq <= last_seq, lines), memory.sessions(), ascii_only):
         yield text, 1

@@ -239,6 +239,23 @@ def test_a_bank_without_lines_keeps_its_character(stores: dict[str, Store], tmp_
         assert copy.settings() == memory.settings()
 
 
+def test_facts_stay_forgotten_and_corrected_without_the_earlier_versions_of_their_lines(
+    stores: dict[str, Store], tmp_path: Path
+) -> None:
+    with open_bank(stores["sqlite"]) as memory, open_bank(stores["sqlite"]) as copy:
+        for text in ("I live in Leeds.", "I work at Acme."):
+            memory.observe(text, speaker="Ann", said_at=NOON, session="s")
+        home, employer = memory.facts()
+        memory.forget_fact(home.id)
+        memory.correct_fact(employer.id, "Bosch")
+        memory.correct(1, "I live in Leeds!")
+        memory.retract(2)
+        memory.restore(2)
+        load(copy, save(memory, tmp_path / "bank.jsonl", retracted=False))
+        assert [fact.value for fact in copy.facts()] == ["Bosch"]
+        assert copy.facts() == memory.facts()
+
+
 def save_rows(folder: Path, rows: list[str]) -> Path:
     path = folder / "rows.jsonl"
     path.write_text("".join(rows), encoding="utf-8")
