@@ -13,7 +13,7 @@ from typing import cast
 
 from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.facts.entities import SUBJECT, VALUE, EntityEdit, Mention
-from everthread.facts.fact_units import FACT, parse_unit
+from everthread.facts.fact_units import FACT, parse_unit, read_statements
 from everthread.facts.history import value_key
 from everthread.facts.types import Statement, StoredStatement
 from everthread.stores.base import Store
@@ -37,6 +37,11 @@ def _is_mention(value: object) -> bool:
 def edit_to_json(edit: EntityEdit) -> JSONValue:
     """Return an edit as the setting stores it."""
     return [edit.kind, [list(mention) for mention in edit.mentions]]
+
+
+def read_current_edits(store: Store, bank: str, value: JSONValue) -> JSONValue:
+    """Return the setting with mentions in current versions of lines alone, as `follow_versions` does."""
+    return [*map(edit_to_json, follow_versions(store, bank, parse_edits(value), read_statements(store, bank)))]
 
 
 def follow_versions(

@@ -22,8 +22,9 @@ from typing import Any, cast
 
 from everthread.bank.settings import check_setting
 from everthread.bank.validation import check_job, check_session_metadata, check_title, check_unit
-from everthread.common.keys import SETTING_FACTS
+from everthread.common.keys import SETTING_ENTITIES, SETTING_FACTS
 from everthread.errors import BadFile, BadInput
+from everthread.facts.entity_edits import read_current_edits
 from everthread.memory import Memory
 from everthread.recipes.goodai.token_stream import get_position
 from everthread.stores.limits import MAX_SEQ
@@ -98,6 +99,8 @@ def list_first_rows(memory: Memory, last_seq: int, retracted: bool) -> Iterator[
     if not retracted and SETTING_FACTS in memory.settings():
         memory.read_known(limit=None)  # what follows for a new version of a line from one that is left out
     settings = select_portable(memory.settings())
+    if not retracted and SETTING_ENTITIES in settings:
+        settings[SETTING_ENTITIES] = read_current_edits(memory.store, memory.bank, settings[SETTING_ENTITIES])
     for name, value in sorted(settings.items()):
         yield {"setting": name, "value": value}
 

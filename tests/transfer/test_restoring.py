@@ -256,6 +256,22 @@ def test_facts_stay_forgotten_and_corrected_without_the_earlier_versions_of_thei
         assert copy.facts() == memory.facts()
 
 
+def test_merges_and_splits_name_the_versions_of_lines_that_an_export_has(
+    stores: dict[str, Store], tmp_path: Path
+) -> None:
+    with open_bank(stores["sqlite"]) as memory, open_bank(stores["sqlite"]) as copy:
+        for text in ("My sister Mia lives in Leeds.", "Maria is a nurse.", "Mia likes figs."):
+            memory.observe(text, speaker="Ann", said_at=NOON)
+        memory.merge_entities("Mia", "Maria")
+        (figs,) = memory.facts("Mia", "likes")
+        memory.split_entity("Mia", figs.statements)
+        memory.correct(1, "My dear sister Mia lives in Leeds.")
+        memory.correct(3, "Mia likes figs!")
+        load(copy, save(memory, tmp_path / "bank.jsonl", retracted=False))
+        assert [fact.attribute for fact in copy.facts("Ann's sister")] == ["occupation", "home"]
+        assert copy.entities() == memory.entities()
+
+
 def save_rows(folder: Path, rows: list[str]) -> Path:
     path = folder / "rows.jsonl"
     path.write_text("".join(rows), encoding="utf-8")
