@@ -259,7 +259,7 @@ def _list_abandoned(sessions: Sequence[Session], last: Session | None, at: datet
     if last is None:
         return []
     open_sessions = [session for session in sessions if is_open(session) and at - session.last_at > SESSION_GAP]
-    return [session for session in open_sessions if session.last_at >= last.started_at - SESSION_GAP]
+    return [session for session in open_sessions if last.started_at - session.last_at <= SESSION_GAP]
 
 
 def is_open(session: Session) -> bool:

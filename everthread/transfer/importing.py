@@ -272,7 +272,7 @@ def _list_last(sessions: Sequence[Session]) -> list[Session]:
     present = now()
     idle = [session for session in sessions if present - session.last_at > SESSION_GAP]
     last = max(idle, key=lambda session: (session.last_at, session.last_seq), default=None)
-    return [session for session in idle if last and session.last_at >= last.started_at - SESSION_GAP]
+    return [session for session in idle if last and last.started_at - session.last_at <= SESSION_GAP]
 
 
 def _batch_lines(lines: Iterator[NewLine]) -> Iterator[list[NewLine]]:

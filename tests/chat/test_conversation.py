@@ -240,6 +240,13 @@ def test_a_clock_that_is_set_back_does_not_split_the_conversation_after_an_ended
     assert [resumed(memory, minutes) for minutes in (2, 1, 0)] == ["begun"] * 3
 
 
+def test_a_session_of_the_first_hour_of_the_calendar_is_left_for_a_new_one(memory: Memory) -> None:
+    memory.observe("My sister Mia moved to Lisbon.", said_at=datetime.min.replace(tzinfo=UTC), session="first")
+    _, last, left = open_session(memory, None, NOON, incognito=False, resume=True)
+    assert last is not None
+    assert [session.id for session in left] == [last.id] == ["first"]
+
+
 def test_an_imported_session_that_was_ended_does_not_take_the_place_of_an_open_one(memory: Memory) -> None:
     say_in_two_sessions(memory)
     memory.observe("I have a garden.", said_at=NOON - timedelta(minutes=1), session="imported")

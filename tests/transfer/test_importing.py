@@ -79,6 +79,14 @@ def test_an_import_into_an_empty_bank_can_be_continued(memory: Memory, tmp_path:
         assert (chat.session, len(chat.lines)) == ("talk", 1)
 
 
+def test_a_conversation_of_the_first_hour_of_the_calendar_is_imported_and_ended(memory: Memory, tmp_path: Path) -> None:
+    first = datetime.min.replace(tzinfo=UTC)
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({"text": "Hello.", "said_at": first.isoformat()}), encoding="utf-8")
+    assert import_lines(memory, check_file(file))["added"] == 1
+    assert [session.ended_at for session in memory.sessions()] == [first]
+
+
 def test_a_conversation_after_an_import_into_an_empty_bank_writes_nothing_about_the_imported_sessions(
     memory: Memory, tmp_path: Path
 ) -> None:
