@@ -13,8 +13,9 @@ from typing import cast
 
 from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.facts.entities import SUBJECT, VALUE, EntityEdit, Mention
-from everthread.facts.fact_units import FACT, parse_unit, read_statements
+from everthread.facts.fact_units import FACT, parse_unit
 from everthread.facts.history import value_key
+from everthread.facts.stored_statements import read_statements
 from everthread.facts.types import Statement, StoredStatement
 from everthread.stores.base import Store
 from everthread.types import JSONValue
