@@ -53,12 +53,14 @@ from everthread.transfer.whatsapp_phrases import (
     is_system_message,
     strip_edit_mark,
 )
-from everthread.types import NewLine, Role
+from everthread.types import NewLine, Role, now
 
 if TYPE_CHECKING:
     from everthread.transfer.services.lines import Findings
 
 MAX_NAME_CHARS = 200  # the limit of a bank
+MIN_YEAR, MAX_YEAR = 2000, 2400  # of the Gregorian calendar; WhatsApp began in 2009
+BUDDHIST_OFFSET = 543  # by which the calendar of phones in Thailand is ahead
 WORDS_BEFORE_TIME = "à|klo"  # French and Finnish; a pattern
 # Controls of direction that surround names: embeddings, overrides and isolates.
 DIRECTIONS = MARKS + "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -370,22 +372,32 @@ def _date_numbers(begin: re.Match[str]) -> tuple[int, int, int]:
 def _make_date(day: tuple[int, int, int], day_first: bool) -> date:
     first, second, third = day
     if first > 31:
-        return date(first, second, third)
-    year = third if third > 99 else 2000 + third
+        return date(_to_gregorian(first), second, third)
+    year = _to_gregorian(third if third > 99 else 2000 + third)
     return date(year, second, first) if day_first else date(year, first, second)
+
+
+def _to_gregorian(year: int) -> int:
+    """Return a year of the Gregorian calendar, also for one of the Buddhist calendar, whose days are the same."""
+    return year - BUDDHIST_OFFSET if year > MAX_YEAR else year
 
 
 def _parse_said_at(chat: _Chat, number: int, begin: re.Match[str], day_first: bool) -> datetime:
     """Return the local time of a message."""
     try:
         day = _make_date(_date_numbers(begin), day_first)
-        return parse_clock(_normalize_clock(begin), datetime(day.year, day.month, day.day))
+        said_at = parse_clock(_normalize_clock(begin), datetime(day.year, day.month, day.day))
     except ValueError:
         order = "day" if day_first else "month"
         what = f"invalid time: {shorten(begin['date'])}, {shorten(begin['time'])}, read with the {order} first"
         raise file_error(
             chat.file.path, chat.place(number), what, "correct the date: the whole file must be in one order"
         ) from None
+    if not MIN_YEAR <= day.year <= now().year + 1:
+        what = f"{shorten(begin['date'])} would be a day of {day.year}, so it is of another calendar"
+        remedy = "choose the Gregorian calendar in the phone's settings, and export the chat again"
+        raise file_error(chat.file.path, chat.place(number), what, remedy)
+    return said_at
 
 
 def _normalize_clock(begin: re.Match[str]) -> str:

@@ -100,6 +100,7 @@ def test_the_docstring_shows_what_is_read(tmp_path: Path) -> None:
         (["05.06.24", "13.06.24"], ["2024-06-05", "2024-06-13"]),
         (["2024-05-06", "2024-05-13"], ["2024-05-06", "2024-05-13"]),
         (["13/06/2024", "12/06/2024"], ["2024-06-13", "2024-06-12"]),
+        (["29/2/2567", "2567/3/1"], ["2024-02-29", "2024-03-01"]),
     ],
 )
 def test_the_order_of_day_and_month_is_inferred_from_the_whole_file(
@@ -255,6 +256,15 @@ def test_long_white_space_is_read_quickly(tmp_path: Path, space: str) -> None:
         ("[13/06/24, 18:05:22] Ann: hi\n[06/13/24, 18:05:22] Ann: hi", "line 2: invalid time: '06/13/24'"),
         ("[13/06/24, 25:05:22] Ann: hi", "line 1: invalid time"),
         ("13/06/24 ÖS 18:05 - Ann: hi", "line 1: invalid time: '13/06/24', 'ÖS 18:05'"),
+        (
+            "12/3/1445, 14:05 - Ann: hi",
+            "line 1: '12/3/1445' would be a day of 1445, so it is of another calendar; choose",
+        ),
+        (
+            "1402/1/21, 14:05 - Ann: hi",
+            "line 1: '1402/1/21' would be a day of 1402, so it is of another calendar; choose",
+        ),
+        ("12/3/66, 14:05 - Ann: hi", "line 1: '12/3/66' would be a day of 2066, so it is of another calendar; choose"),
         ("\nhello\n", "line 2: 'hello' is not the beginning of a message; give the file as exported"),
     ],
 )
