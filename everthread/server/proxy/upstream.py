@@ -90,7 +90,6 @@ class Upstream:
         """Send all further requests to another server, with its key, and offer it memories in the initial role."""
         self.url = url.rstrip("/")
         self.role = self._initial_role
-        self._takes_role = False  # whether it has accepted memories in this role
         self._key = key
 
     @property
@@ -101,17 +100,18 @@ class Upstream:
     def list_roles(self, possible: Sequence[BlockRole]) -> list[BlockRole]:
         """List the roles in which to offer memories, in order.
 
+        A role that was accepted once may be refused later: by another model, or because some models accept a system
+        message only as the first one.
+
         Args:
             possible: those that the format of the request has.
         """
-        wanted: list[BlockRole] = [self.role]
-        if not self._takes_role and self.role != "user-prefix":
-            wanted.append("user-prefix")
+        wanted: list[BlockRole] = list(dict.fromkeys((self.role, "user-prefix")))
         return [role for role in wanted if role in possible] or list(possible[:1])
 
     def learn_role(self, role: BlockRole) -> None:
-        """Offer memories in this role from now on."""
-        self.role, self._takes_role = role, True
+        """Offer memories in this role first from now on."""
+        self.role = role
 
     async def send(
         self, method: str, target: Target, headers: RawHeaders, content: bytes | AsyncIterator[bytes] = b""

@@ -300,6 +300,21 @@ def test_memories_that_the_upstream_refuses_are_sent_otherwise_from_then_on(tmp_
             assert len(proxy.upstream.asked) - before == expected
 
 
+def test_a_role_that_was_accepted_at_the_beginning_of_a_conversation_may_be_refused_later(tmp_path: Path) -> None:
+    def accept_system_first(request: llm.Request) -> str | Status:
+        roles = [message["role"] for message in (request.body or {})["messages"]]
+        return Status(400, "roles must alternate") if "system" in roles[1:] else "Yes."
+
+    with serve_proxy(tmp_path) as proxy:
+        proxy.upstream.behaviours[:] = [accept_system_first]
+        proxy.post(user(FACT))
+        proxy.post(user(QUESTION))  # its memories are the first message
+        assert proxy.blocks
+        answer = proxy.post(user("Hello!"), {"role": "assistant", "content": "Hello, Nora."}, user(QUESTION))
+        assert "x-everthread-error" not in answer.headers
+        assert proxy.blocks[0].endswith(f"\n\n{QUESTION}")
+
+
 def test_memories_that_the_upstream_never_takes_are_left_out(proxy: Proxy) -> None:
     proxy.post(user(FACT))
     proxy.upstream.behaviours[:] = [
