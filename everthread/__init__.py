@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from everthread.chat.reply import Reply
     from everthread.client.client import Client
     from everthread.memory import Memory
+    from everthread.transfer.types import FileContents, FileConversation, FileSpeaker, ImportResult
     from everthread.types import (
         AllOf,
         AnyOf,
@@ -46,13 +47,9 @@ if TYPE_CHECKING:
         Context,
         EndResult,
         Evidence,
-        FileContents,
-        FileConversation,
-        FileSpeaker,
         Filter,
         FoundUnit,
         Hit,
-        ImportResult,
         Line,
         NewLine,
         NewUnit,
@@ -73,6 +70,7 @@ _NAMES_BY_MODULE = {
     "chat.reply": ("Reply",),
     "client.client": ("Client",),
     "memory": ("Memory",),
+    "transfer.types": ("FileContents", "FileConversation", "FileSpeaker", "ImportResult"),
     "types": (
         "AllOf",
         "AnyOf",
@@ -80,13 +78,9 @@ _NAMES_BY_MODULE = {
         "Context",
         "EndResult",
         "Evidence",
-        "FileContents",
-        "FileConversation",
-        "FileSpeaker",
         "Filter",
         "FoundUnit",
         "Hit",
-        "ImportResult",
         "Line",
         "NewLine",
         "NewUnit",

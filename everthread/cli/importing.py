@@ -19,7 +19,7 @@ from everthread.transfer import importing, many_banks
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.files import spool_input
 from everthread.transfer.formats import FORMATS
-from everthread.types import FileContents, FileConversation
+from everthread.transfer.types import FileContents, FileConversation
 
 MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 

@@ -28,14 +28,13 @@ from everthread.client.reply import RemoteReply
 from everthread.common.keys import SETTING_MODEL_FACTS, SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
 from everthread.stores.limits import check_bank_id
+from everthread.transfer.types import FileContents, ImportResult
 from everthread.types import (
     Context,
     EndResult,
     Evidence,
-    FileContents,
     Filter,
     Hit,
-    ImportResult,
     JSONValue,
     Line,
     Metadata,

@@ -12,13 +12,11 @@ from everthread.errors import BadInput, BadLine, BadQuery
 from everthread.facts.types import Entity, Fact, Profile
 from everthread.stores.conditions import check_condition, condition_to_json
 from everthread.stores.filters import check_key_prefix
+from everthread.transfer.types import FileContents, FileConversation, FileSpeaker
 from everthread.types import (
     Context,
     EndResult,
     Evidence,
-    FileContents,
-    FileConversation,
-    FileSpeaker,
     Filter,
     FoundUnit,
     Hit,

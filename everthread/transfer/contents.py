@@ -10,7 +10,8 @@ from datetime import datetime
 from everthread.transfer.bank_file import SessionLabel
 from everthread.transfer.services.lines import Findings
 from everthread.transfer.services.registry import name_service
-from everthread.types import FileContents, FileConversation, FileSpeaker, NewLine, Role
+from everthread.transfer.types import FileContents, FileConversation, FileSpeaker
+from everthread.types import NewLine, Role
 
 
 @dataclass(slots=True)

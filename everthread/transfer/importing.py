@@ -37,7 +37,8 @@ from everthread.transfer.services.changes import batch_conversations, find_last_
 from everthread.transfer.services.lines import Findings, number_name
 from everthread.transfer.services.registry import WHATSAPP
 from everthread.transfer.services.units import store_units
-from everthread.types import FileContents, Line, NewLine, NewUnit, Session, now
+from everthread.transfer.types import FileContents
+from everthread.types import Line, NewLine, NewUnit, Session, now
 
 NO_LABEL = SessionLabel(None, {})
 MAX_NAMED_SPEAKERS = 10  # in a message

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from everthread.transfer.importing import check_file
-from everthread.types import FileConversation, FileSpeaker
+from everthread.transfer.types import FileConversation, FileSpeaker
 
 
 def test_a_file_in_any_format_is_listed(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from everthread.transfer import exporting, importing
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.exporting import EXPORT_FORMATS, find_format
 from everthread.transfer.formats import FORMATS
-from everthread.types import FileContents
+from everthread.transfer.types import FileContents
 
 router = create_router("transfer", "/banks/{bank}")
 
