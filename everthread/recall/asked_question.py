@@ -16,7 +16,7 @@ from everthread.recall.candidates import MAX_EXHAUSTIVE_LINES, MAX_POSTINGS, loo
 from everthread.recall.learned_names import find_owners, find_unknown_names
 from everthread.recall.query_parsing import ParsedQuery, parse_query
 from everthread.stores.base import CorpusStats, Store
-from everthread.stores.look import Expected
+from everthread.stores.expected_reads import ExpectedReads
 from everthread.types import Seqs
 
 
@@ -92,7 +92,7 @@ class AskedQuestion:
             raise NotEmbedded(parsed)
         return self._embedded[parsed.embedding_text]
 
-    def expect(self, parsed: ParsedQuery, is_filtered: bool) -> Expected:
+    def expect(self, parsed: ParsedQuery, is_filtered: bool) -> ExpectedReads:
         """Embed the question, and return what a search for it reads first.
 
         Args:
@@ -102,6 +102,6 @@ class AskedQuestion:
         question = self.embed(parsed)
         vector = None if question is None else question.vector
         if is_filtered:
-            return Expected(self._encoder.name, vector)
+            return ExpectedReads(self._encoder.name, vector)
         terms = lookup_terms(parsed)
-        return Expected(self._encoder.name, vector, terms, max_terms(parsed), MAX_POSTINGS, MAX_EXHAUSTIVE_LINES)
+        return ExpectedReads(self._encoder.name, vector, terms, max_terms(parsed), MAX_POSTINGS, MAX_EXHAUSTIVE_LINES)

@@ -28,7 +28,7 @@ from everthread.recall.query_parsing import ParsedQuery, parse_query
 from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
 from everthread.stores.base import CorpusStats, Store
-from everthread.stores.look import Expected
+from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.unit_store import UnitKey
 from everthread.text import refusal_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
@@ -155,12 +155,12 @@ class BankReader:
             seqs = passages.neighbour_seqs((line.seq for line in ranked.lines), width, query.exclude)
             return ranked, self._drop_hidden(seqs, ranked.result.allowed)
 
-        expected = Expected(self.encoder.name, None)
+        expected = ExpectedReads(self.encoder.name, None)
         if (names := self._speakers.names) is not None and not asked.find_unknown_names(names):
             expected = asked.expect(asked.parse(names, {}), is_filtered)
         while True:
             try:
-                ranked, lines = self.store.look(self.bank, read, expected)
+                ranked, lines = self.store.read_snapshot(self.bank, read, expected)
                 break
             except NotEmbedded as error:
                 expected = asked.expect(error.parsed, is_filtered)

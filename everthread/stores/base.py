@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.copying import CopySource
-from everthread.stores.look import Expected
+from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.postings import Postings
 from everthread.stores.token_store import TokenStore
 from everthread.stores.unit_store import (  # noqa: F401  # other authors' stores import these from here
@@ -489,8 +489,8 @@ class Store(
 ):
     """The complete interface of a storage backend."""
 
-    def look(
-        self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: Expected
+    def read_snapshot(
+        self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: ExpectedReads
     ) -> tuple[Result, list[Line]]:
         """Read a bank as it is at one moment, in one transaction.
 

@@ -32,8 +32,8 @@ from everthread.stores.base import (
     Store,
 )
 from everthread.stores.copying import CopyReader
+from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
-from everthread.stores.look import Expected
 from everthread.stores.postgres import (
     evidence,
     line_removal,
@@ -59,7 +59,7 @@ from everthread.stores.postgres.connections import (
 )
 from everthread.stores.postgres.copying import PostgresCopyReader
 from everthread.stores.postgres.filters import build_condition, seq_bitmap
-from everthread.stores.postgres.look import FirstAnswers
+from everthread.stores.postgres.first_answers import FirstAnswers
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.transactions import Transactions
 from everthread.stores.postgres.vacuum import Vacuum
@@ -88,7 +88,6 @@ from everthread.types import (
 )
 
 Result = TypeVar("Result")
-Looked = TypeVar("Looked")
 
 
 class PostgresStore(Transactions, Store):
@@ -445,10 +444,10 @@ class PostgresStore(Transactions, Store):
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
         return self._read(bank, lambda db: scoring.read_rows(db, bank, seqs, within))
 
-    def look(
-        self, bank: str, read: Callable[[Store], tuple[Looked, Sequence[int]]], expected: Expected
-    ) -> tuple[Looked, list[Line]]:
-        def send(db: Connection) -> tuple[Looked, Cursor]:
+    def read_snapshot(
+        self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: ExpectedReads
+    ) -> tuple[Result, list[Line]]:
+        def send(db: Connection) -> tuple[Result, Cursor]:
             result, seqs = read(_Look(self, db, FirstAnswers(db, bank, expected)))
             return result, bank_rows.send_get_lines(db, bank, SeqArray(np.asarray(seqs, np.int64)))
 

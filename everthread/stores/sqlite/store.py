@@ -34,7 +34,7 @@ from everthread.stores.base import (
     Store,
 )
 from everthread.stores.copying import CopyReader
-from everthread.stores.look import Expected
+from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.postings import Postings
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
@@ -68,12 +68,12 @@ from everthread.stores.sqlite.bank_file import (
     file_name,
     remove_orphan_logs,
 )
+from everthread.stores.sqlite.bank_snapshot import BankSnapshot, CacheView
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.filters import LIVE, build_column_filter, build_condition, needs_rows
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.line_columns import LineColumns
-from everthread.stores.sqlite.look import BankLook, CacheView
 from everthread.stores.sqlite.open_bank import OpenBank
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.stores.unit_store import UnitCosines, UnitReplacement, UnitVersion
@@ -119,7 +119,7 @@ class SQLiteStore(Store):
         self.max_open_banks: int | None = None
         self._open: OrderedDict[str, OpenBank] = OrderedDict()
         self._lock = threading.Lock()
-        self._looked: OpenBank | None = None  # in a look, its bank
+        self._snapshot: OpenBank | None = None  # of a store in one transaction: its bank
 
     @property
     def location(self) -> str:
@@ -138,8 +138,8 @@ class SQLiteStore(Store):
         self.corpus_stats(bank)  # opening the file creates it, and reading it raises if it is damaged
 
     def _bank(self, bank: str) -> OpenBank:
-        if self._looked is not None:
-            return self._looked
+        if self._snapshot is not None:
+            return self._snapshot
         with FORK_GUARD, self._lock:
             opened = self._open.get(bank)
             if opened is None:
@@ -414,17 +414,17 @@ class SQLiteStore(Store):
         with self._bank(bank).snapshot(_read_columns) as (db, columns):
             return bank_rows.corpus_within(db, columns, within)
 
-    def look(
-        self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: Expected
+    def read_snapshot(
+        self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: ExpectedReads
     ) -> tuple[Result, list[Line]]:
         opened = self._bank(bank)
         failure: Exception | None = None
         with opened.snapshot(lambda cache, db: CacheView(cache, db, expected)) as (db, view):
-            look = copy(self)  # of its own class, which may have another index
-            look._looked = BankLook(opened.file, db, view)
+            snapshot = copy(self)  # of its own class, which may have another index
+            snapshot._snapshot = BankSnapshot(opened.file, db, view)
             try:
-                result, seqs = read(look)
-                return result, look.get(bank, seqs)
+                result, seqs = read(snapshot)
+                return result, snapshot.get(bank, seqs)
             except (OSError, ArithmeticError, ValueError) as error:
                 failure = error  # raised below, or it would be taken for an error of the file
         raise failure
@@ -554,7 +554,7 @@ class SQLiteStore(Store):
         opened = self._bank(bank)
         with opened.file.hold() as (db, put):
             held = copy(self)
-            held._looked = BankLook(opened.file, db, BankCache())
+            held._snapshot = BankSnapshot(opened.file, db, BankCache())
             yield held, put
         with FORK_GUARD, opened.lock:
             opened.cache.clear()

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from everthread.stores.look import Expected
+from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.sqlite.bank_file import BankFile
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.dense_index import DenseIndex
@@ -18,7 +18,7 @@ from everthread.stores.sqlite.open_bank import Cached, OpenBank
 class CacheView(BankCache):
     """A bank's cache as it is at one moment, while other threads update the cache itself."""
 
-    def __init__(self, cache: BankCache, db: sqlite3.Connection, expected: Expected) -> None:
+    def __init__(self, cache: BankCache, db: sqlite3.Connection, expected: ExpectedReads) -> None:
         """Take what is expected from the cache, at the beginning of a transaction."""
         self._taken = cache.line_columns(db)
         self._index: DenseIndex | None = None
@@ -35,12 +35,12 @@ class CacheView(BankCache):
         return BankCache().dense_index(db, model, dim, exact)  # of another model: read from the file
 
 
-class BankLook(OpenBank):
+class BankSnapshot(OpenBank):
     """A bank in an open transaction."""
 
     def __init__(self, file: BankFile, db: sqlite3.Connection, view: BankCache) -> None:
         """Use the transaction of a connection to the file."""
-        self.file, self._view = _FileLook(file, db), view
+        self.file, self._view = _SnapshotFile(file, db), view
 
     @contextmanager
     def snapshot(
@@ -50,7 +50,7 @@ class BankLook(OpenBank):
             yield db, read(self._view, db)
 
 
-class _FileLook(BankFile):
+class _SnapshotFile(BankFile):
     """The file in the open transaction."""
 
     def __init__(self, file: BankFile, db: sqlite3.Connection) -> None:

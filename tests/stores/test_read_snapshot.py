@@ -1,4 +1,4 @@
-"""A look reads a bank as it is at one moment, in every store, whatever is written meanwhile."""
+"""A snapshot is a bank as it is at one moment, in every store, whatever is written meanwhile."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from everthread import Filter, Line, Memory
 from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
-from everthread.stores.look import Expected
+from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Seqs, Vector
 
 NAMES = count()
-NOTHING = Expected("hash", None)
+NOTHING = ExpectedReads("hash", None)
 TEXTS = ["The ferry leaves at noon.", "A heron sat on the pier.", "The lighthouse is white.", "Where is the ferry?"]
 
 
 @pytest.fixture
 def memory(any_store: Store) -> Memory:
-    made = Memory(f"look {next(NAMES)}", any_store, HashEmbedder(), Memory.open("x", store=any_store).recipe)
+    made = Memory(f"snapshot {next(NAMES)}", any_store, HashEmbedder(), Memory.open("x", store=any_store).recipe)
     for text in TEXTS:
         made.observe(text, speaker="Ann")
     return made
 
 
-def look(
-    memory: Memory, read: Callable[[Store], Any], expected: Expected = NOTHING, seqs: Sequence[int] = ()
+def read_snapshot(
+    memory: Memory, read: Callable[[Store], Any], expected: ExpectedReads = NOTHING, seqs: Sequence[int] = ()
 ) -> tuple[Any, list[Line]]:
-    return memory.store.look(memory.bank, lambda store: (read(store), seqs), expected)
+    return memory.store.read_snapshot(memory.bank, lambda store: (read(store), seqs), expected)
 
 
-def expect(memory: Memory, small: int) -> Expected:
+def expect(memory: Memory, small: int) -> ExpectedReads:
     vector = memory.embedder.embed_query("the ferry")
-    return Expected(memory.embedder.name, vector, ["ferri", "heron", "nowher"], 24, 1000, small)
+    return ExpectedReads(memory.embedder.name, vector, ["ferri", "heron", "nowher"], 24, 1000, small)
 
 
-def read_all(memory: Memory, store: Store, expected: Expected) -> list[Any]:
+def read_all(memory: Memory, store: Store, expected: ExpectedReads) -> list[Any]:
     bank, model, vector, seqs = memory.bank, expected.model, expected.vector, np.array([1, 2, 4])
     assert vector is not None
     corpus = store.corpus_stats(bank)
@@ -63,15 +63,15 @@ def read_all(memory: Memory, store: Store, expected: Expected) -> list[Any]:
 
 
 @pytest.mark.parametrize("small", [0, 1000])
-def test_a_look_reads_what_the_store_reads(memory: Memory, small: int) -> None:
+def test_a_snapshot_has_what_the_store_reads(memory: Memory, small: int) -> None:
     expected = expect(memory, small)
-    found, lines = look(memory, lambda store: read_all(memory, store, expected), expected, [3, 1])
+    found, lines = read_snapshot(memory, lambda store: read_all(memory, store, expected), expected, [3, 1])
     assert found == read_all(memory, memory.store, expected)
     assert [line.seq for line in lines] == [1, 3]
 
 
 @pytest.mark.parametrize("small", [0, 1000])
-def test_a_look_does_not_see_what_is_written_meanwhile(memory: Memory, small: int) -> None:
+def test_a_snapshot_does_not_have_what_is_written_meanwhile(memory: Memory, small: int) -> None:
     expected = expect(memory, small)
     before = read_all(memory, memory.store, expected)
 
@@ -82,13 +82,13 @@ def test_a_look_does_not_see_what_is_written_meanwhile(memory: Memory, small: in
         after = read_all(memory, memory.store, expected)  # which brings the caches up to date
         return read_all(memory, store, expected), after
 
-    (seen, after), lines = look(memory, read, expected, [2, 5])
+    (seen, after), lines = read_snapshot(memory, read, expected, [2, 5])
     assert seen == before != after
     assert [line.seq for line in lines] == [2]
-    assert look(memory, lambda store: read_all(memory, store, expected), expected)[0] == after
+    assert read_snapshot(memory, lambda store: read_all(memory, store, expected), expected)[0] == after
 
 
-def test_a_look_answers_other_questions_than_expected(memory: Memory) -> None:
+def test_a_snapshot_answers_other_questions_than_expected(memory: Memory) -> None:
     expected, other = expect(memory, 1000), memory.embedder.embed_query("a heron")
 
     def read(store: Store) -> list[Any]:
@@ -102,17 +102,17 @@ def test_a_look_answers_other_questions_than_expected(memory: Memory) -> None:
             store.scoring_rows(memory.bank, np.array([1, 2]), within).sessions.tolist(),
         ]
 
-    assert str(look(memory, read, expected)[0]) == str(read(memory.store))
+    assert str(read_snapshot(memory, read, expected)[0]) == str(read(memory.store))
 
 
-def test_a_look_at_a_missing_bank_finds_nothing(any_store: Store) -> None:
-    (corpus, cosines), lines = any_store.look(
+def test_a_snapshot_of_a_missing_bank_finds_nothing(any_store: Store) -> None:
+    (corpus, cosines), lines = any_store.read_snapshot(
         "nobody",
         lambda store: (
             (store.corpus_stats("nobody"), store.cosines("nobody", "hash", np.ones(3, np.float32), np.array([1]))),
             [1],
         ),
-        Expected("hash", np.ones(3, np.float32), ["ferri"], 24, 1000, 1000),
+        ExpectedReads("hash", np.ones(3, np.float32), ["ferri"], 24, 1000, 1000),
     )
     assert (corpus.last_seq, str(cosines), lines) == (0, "[nan]", [])
 
@@ -124,13 +124,13 @@ def test_an_error_of_the_reader_is_not_taken_for_one_of_the_store(memory: Memory
         raise kind("ours")
 
     with pytest.raises(kind, match="ours"):
-        look(memory, fail)
+        read_snapshot(memory, fail)
     assert memory.recall("ferry")
 
 
-def test_a_large_bank_is_looked_at_by_its_index(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_of_a_large_bank_is_read_by_its_index(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = Memory(
-        f"look {next(NAMES)}", any_store, BulkEmbedder(HashEmbedder()), Memory.open("x", store=any_store).recipe
+        f"snapshot {next(NAMES)}", any_store, BulkEmbedder(HashEmbedder()), Memory.open("x", store=any_store).recipe
     )
     memory.observe_many([])
     for number in range(30):
@@ -139,7 +139,7 @@ def test_a_large_bank_is_looked_at_by_its_index(any_store: Store, monkeypatch: p
         monkeypatch.setattr("everthread.stores.postgres.vector_index.EXACT_SEARCH_LIMIT", 10)
         assert any_store.build_indexes(memory.bank) == 1
     vector = memory.embedder.embed_query("garden of word7")
-    expected, seqs = Expected(memory.embedder.name, vector, ["garden"], 24, 1000, 10), np.arange(1, 31)
+    expected, seqs = ExpectedReads(memory.embedder.name, vector, ["garden"], 24, 1000, 10), np.arange(1, 31)
 
     def read(store: Store) -> list[Any]:
         return [
@@ -148,7 +148,7 @@ def test_a_large_bank_is_looked_at_by_its_index(any_store: Store, monkeypatch: p
             store.scoring_rows(memory.bank, seqs).lines.tolist(),
         ]
 
-    assert look(memory, read, expected)[0] == read(any_store)
+    assert read_snapshot(memory, read, expected)[0] == read(any_store)
 
 
 class OwnIndex(SQLiteStore):
@@ -158,8 +158,10 @@ class OwnIndex(SQLiteStore):
         return np.array([1])
 
 
-def test_a_look_uses_the_index_of_the_store(tmp_path: Path) -> None:
+def test_a_snapshot_uses_the_index_of_the_store(tmp_path: Path) -> None:
     with closing(OwnIndex(tmp_path)) as store:
         vector = np.ones(3, np.float32)
-        found, _ = store.look("own", lambda look: (look.nearest_seqs("own", "hash", vector, 5, None), []), NOTHING)
+        found, _ = store.read_snapshot(
+            "own", lambda snapshot: (snapshot.nearest_seqs("own", "hash", vector, 5, None), []), NOTHING
+        )
         assert found.tolist() == [1]

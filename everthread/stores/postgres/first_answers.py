@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from everthread.stores.arrays import is_member, max_by_id, union
 from everthread.stores.base import CorpusStats, ScoringRows
-from everthread.stores.look import Expected
+from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.postgres import postings, rows, scoring, vector_index
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import Postings, Records
@@ -24,7 +24,7 @@ from everthread.types import Seqs, Vector
 class FirstAnswers:
     """Answers from one snapshot of a bank. A method returns None for what was not expected. Not thread-safe."""
 
-    def __init__(self, db: Connection, bank: str, expected: Expected) -> None:
+    def __init__(self, db: Connection, bank: str, expected: ExpectedReads) -> None:
         """Send what is expected.
 
         Args:

@@ -1,4 +1,4 @@
-"""Expected: what a search is expected to read first, so that a store can read it together, in one round trip."""
+"""ExpectedReads: what a search is expected to read first, so that a store can read it together, in one round trip."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from everthread.types import Vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Expected:
+class ExpectedReads:
     """The first reads of a search, which are a store's to answer together. Other reads are answered one by one.
 
     Attributes:
