@@ -24,7 +24,7 @@ A question comes in (recall, context); a function calls those that are indented 
             recall.features         compute_signals                     computes the signals of each candidate
           recall.candidate_reader   CandidateReader.measure_best        reads the best lines, and compares their words
           recall.features           weighted_sums                       combines them into scores
-          recall.relevance          collect_evidence                    collects evidence that the bank can answer
+          recall.relevance          collect_query_features              collects the features of the question
           recall.relevance          estimate_relevance                  turns scores into probabilities
           recall.passages           build_hits                          reads the best lines and their neighbours
       recipes.dispatch              apply_gate                          drops hits that are not relevant (context)

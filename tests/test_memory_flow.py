@@ -120,7 +120,7 @@ def test_recall_and_context_call_the_functions_of_the_diagram_in_order(memory: M
     assert is_in_order(part, lambda: memory.context(**reranked), {of_a_time, of_recall})  # type: ignore[arg-type]
     asked = {"query": "What did we talk about yesterday?", "as_of": NOON + timedelta(days=1)}
     judged = {  # rules take their place
-        *("recall.candidate_reader.CandidateReader.measure_best", "recall.relevance.collect_evidence"),
+        *("recall.candidate_reader.CandidateReader.measure_best", "recall.relevance.collect_query_features"),
         "recall.relevance.estimate_relevance",
     }
     assert is_in_order(part, lambda: memory.recall(**asked), judged | of_context)  # type: ignore[arg-type]

@@ -87,7 +87,7 @@ ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score
 # Among friends, "uncovered" let in more of the questions with other names. Beside "unmatched", "match" has no weight of
 # its own: fitted, it is negative.
 ONLY_SOME = ("uncovered", "unmatched", "query_length")
-EVIDENCE = tuple(name for name in relevance.EVIDENCE_NAMES if name not in ONLY_SOME)
+COMMON_FEATURES = tuple(name for name in relevance.QUERY_FEATURES if name not in ONLY_SOME)
 
 Floats = npt.NDArray[np.float64]
 # Of the questions put to each kind of bank, in fitting the gate; the first two also in fitting the weights.
@@ -101,7 +101,7 @@ class FitSettings:
 
     names: tuple[str, ...]  # of the weighted signals
     ridge: float
-    evidence: tuple[str, ...] = EVIDENCE
+    query_features: tuple[str, ...] = COMMON_FEATURES
     order_only: frozenset[str] = frozenset()  # signals that are no evidence (see ScoringProfile)
     given: Mapping[str, float] = field(default_factory=dict)  # weights that can't be fitted on these conversations
     small_bank_odds: float = SMALL_BANK_ODDS
@@ -114,14 +114,14 @@ class FitSettings:
 AMONG_FRIENDS = FitSettings(
     FRIEND_SIGNALS,
     ridge=0.03,
-    evidence=(*(name for name in EVIDENCE if name != "match"), "unmatched"),
+    query_features=(*(name for name in COMMON_FEATURES if name != "match"), "unmatched"),
     order_only=FRIENDS_ORDER_ONLY,
     small_bank_odds=0.38,  # keeps as many questions about first facts as 0.3 did without unmatched words
 )
 WITH_ASSISTANT = FitSettings(
     (*ASSISTANT_SIGNALS, *(MESSAGE + name for name in MESSAGE_SIGNALS)),
     ridge=0.1,
-    evidence=(*EVIDENCE, "uncovered", "unmatched"),
+    query_features=(*COMMON_FEATURES, "uncovered", "unmatched"),
     order_only=frozenset(MESSAGE + name for name in MESSAGE_SIGNALS),
 )
 # With words alone, a gate that accepts nearly all own questions accepts nearly all foreign ones too, so the share of
@@ -129,7 +129,7 @@ WITH_ASSISTANT = FitSettings(
 BY_CHARACTERS = FitSettings(
     names=CHARACTER_SIGNALS,
     ridge=0.03,
-    evidence=("best_score", "small_bank", "query_length"),
+    query_features=("best_score", "small_bank", "query_length"),
     given={"person": 1.1275},  # as with an assistant; these conversations have no bot
     small_bank_odds=1.0,
     kept_shares=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4),
@@ -145,7 +145,7 @@ BY_WORDS = replace(BY_CHARACTERS, names=WORD_SIGNALS, given={}, foreign_share=0.
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One question to one bank: its candidates, and the evidence that does not depend on weights."""
+    """One question to one bank: its candidates, and the features of its query that do not depend on weights."""
 
     asker: str  # the conversation that the question is from
     bank: str
@@ -155,7 +155,7 @@ class Trial:
     source: str
     gold: int  # number of lines that answer it, candidates or not
     example: Example
-    evidence: Mapping[str, float]
+    query_features: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ def _measure_fit(
         message_weights={
             name.removeprefix(MESSAGE): weight for name, weight in weights.items() if name.startswith(MESSAGE)
         },
-        query_model=dict(zip(("bias", *kind.evidence), _round(final.query_model), strict=True)),
+        query_model=dict(zip(("bias", *kind.query_features), _round(final.query_model), strict=True)),
         hit_model=dict(zip(("bias", "score_share"), _round(final.hit_model), strict=True)),
         threshold=round(threshold, 3),
         questions=len(own["full"]),
@@ -450,9 +450,9 @@ def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int]
     signals |= {MESSAGE + name: share * values for name, values in signals.items()}
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
-    evidence = relevance.collect_evidence(candidates, signals, np.zeros(len(matrix), np.float32), unmatched)
+    query_features = relevance.collect_query_features(candidates, signals, np.zeros(len(matrix), np.float32), unmatched)
     example = prune_candidates(Example(bank.bank, matrix, np.flatnonzero(np.isin(candidates.seqs, gold))), rough)
-    return Trial(asker, bank.bank, kind, "full", len(gold), example, evidence)
+    return Trial(asker, bank.bank, kind, "full", len(gold), example, query_features)
 
 
 # ----------------------------------------------------------------------- fitting
@@ -508,23 +508,23 @@ def _fit_gate(trials: Sequence[Trial], weights: Floats, kind: FitSettings) -> Fl
         return 2 * SOURCE_WEIGHTS[trial.source] * odds / (1 + own_odds[trial.source]) / counts[trial.kind, trial.source]
 
     own = np.array([trial.kind == "own" for trial in trials])
-    evidence = np.array([_evidence(trial, weights, kind) for trial in trials])
-    bias, slope = logistic(evidence, own, np.array([weight(trial) for trial in trials]))
+    query_features = np.array([_query_features(trial, weights, kind) for trial in trials])
+    bias, slope = logistic(query_features, own, np.array([weight(trial) for trial in trials]))
     return np.array([bias, *slope])
 
 
-def _evidence(trial: Trial, weights: Floats, kind: FitSettings) -> list[float]:
+def _query_features(trial: Trial, weights: Floats, kind: FitSettings) -> list[float]:
     counted = [weight * (name not in kind.order_only) for name, weight in zip(kind.names, weights, strict=True)]
     scores = trial.example.signals @ np.array(counted)
     best_score = float(scores.max()) if len(scores) else 0.0  # no line was said in the queried time span
-    small_bank_score = trial.evidence["small_bank"] * best_score
-    evidence = {**trial.evidence, "best_score": best_score, "small_bank_score": small_bank_score}
-    return [evidence[name] for name in kind.evidence]
+    small_bank_score = trial.query_features["small_bank"] * best_score
+    query_features = {**trial.query_features, "best_score": best_score, "small_bank_score": small_bank_score}
+    return [query_features[name] for name in kind.query_features]
 
 
 def _compute_probability(trial: Trial, profile: _FittedProfile) -> float:
-    evidence = np.array(_evidence(trial, profile.weights, profile.kind))
-    return float(1 / (1 + np.exp(-(profile.query_model[0] + profile.query_model[1:] @ evidence))))
+    query_features = np.array(_query_features(trial, profile.weights, profile.kind))
+    return float(1 / (1 + np.exp(-(profile.query_model[0] + profile.query_model[1:] @ query_features))))
 
 
 def _is_gold(example: Example) -> npt.NDArray[np.bool_]:

@@ -4,9 +4,9 @@ The relevance of a hit is computed in four steps:
 
 1. Features: `features` measures the signals of each candidate line, such as its cosine to the question.
 2. Profile: the `ScoringProfile` of the recipe (`recipes.default`) weights the signals; their sum is the line's score.
-3. Query relevance: `collect_evidence` takes the best signals and the best score of all informative candidates, and the
-   profile's `query_model` turns them into the probability that any line of the bank is relevant to the query. For
-   relative times ("last week"), the signals of dates don't count as evidence. If the probability is below the profile's
+3. Query relevance: `collect_query_features` takes the best signals and the best score of all informative candidates,
+   and the profile's `query_model` turns them into the probability that any line of the bank is relevant to the query.
+   For relative times ("last week"), the signals of dates don't count. If the probability is below the profile's
    threshold, a context has no hits: this is the relevance gate.
 4. Relevance: the profile's `hit_model` turns the line's share of all scores (a softmax) into the probability that this
    line is relevant if any line is. The hit's relevance is the product of both probabilities.
@@ -36,7 +36,7 @@ from everthread.text.time_expressions import Span
 
 Floats = npt.NDArray[np.float32]
 
-EVIDENCE_NAMES = (
+QUERY_FEATURES = (
     "match",  # the greatest cosine x idf share of the window: similar in meaning and in words at the same place
     "cosine",  # the greatest cosine
     "best_score",  # the best score
@@ -57,21 +57,21 @@ MAX_LOGIT = 50.0  # from which on a probability is 0 or 1, and its exponential c
 
 @dataclass(frozen=True, slots=True)
 class LogisticModel:
-    """A logistic curve: the probability is 1 / (1 + exp(-(bias + weights · evidence)))."""
+    """A logistic curve: the probability is 1 / (1 + exp(-(bias + weights · features)))."""
 
     bias: float
     weights: Mapping[str, float]
 
-    def predict(self, evidence: Mapping[str, float]) -> float:
-        """Return the probability that this evidence gives."""
-        logit = self.bias + sum(weight * evidence[name] for name, weight in self.weights.items())
+    def predict(self, features: Mapping[str, float]) -> float:
+        """Return the probability that these features give."""
+        logit = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
         return 1 / (1 + math.exp(min(-logit, MAX_LOGIT)))
 
 
-def collect_evidence(
+def collect_query_features(
     candidates: Candidates, signals: Signals, scores: Floats, unmatched: float = UNKNOWN_UNMATCHED
 ) -> dict[str, float]:
-    """Collect the evidence from which the query relevance is predicted.
+    """Collect the features of a query from which its relevance is predicted.
 
     Args:
         candidates: the candidates.
@@ -80,7 +80,7 @@ def collect_evidence(
         unmatched: the share of the question's words to which no word of the best lines is near.
 
     Returns:
-        A value for each of `EVIDENCE_NAMES`.
+        A value for each of `QUERY_FEATURES`.
     """
     informative = np.flatnonzero(signals["empty"] == 0)
     cosines, shares = signals["cosine"][informative], signals["share_window"][informative]
@@ -105,10 +105,10 @@ def _idf_mass(candidates: Candidates) -> float:
     return sum((idf(posting.df, candidates.corpus.lines) for posting in candidates.postings.values()), 0.0)
 
 
-def evidence_weights(
+def relevance_weights(
     parsed: ParsedQuery, weights: Mapping[str, float], order_only: Collection[str] = ()
 ) -> Mapping[str, float]:
-    """Return the weights of the scores that count as evidence: for relative times, without the signals of dates.
+    """Return the weights of the scores from which relevance is estimated: of relative times, without those of dates.
 
     Lines said last week are no evidence that the bank can answer a question about last week. The curves were fitted on
     absolute dates only.

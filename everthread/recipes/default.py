@@ -338,12 +338,12 @@ def _score(
     """Score candidates by a profile."""
     parsed, weights = candidates.parsed, profile.weigh(candidates.parsed)
     signals, unmatched = reader.measure_best(candidates, signals, weights)
-    weights_for_evidence = relevance.evidence_weights(parsed, profile.weights, profile.order_only)
-    scores, evidence_scores = features.weighted_sums(signals, weights, weights_for_evidence)
+    weights_of_relevance = relevance.relevance_weights(parsed, profile.weights, profile.order_only)
+    scores, relevance_scores = features.weighted_sums(signals, weights, weights_of_relevance)
     query_relevance = 0.0
     if not parsed.is_small_talk:
-        evidence = relevance.collect_evidence(candidates, signals, evidence_scores, unmatched)
-        query_relevance = profile.query_model.predict(evidence)
+        query_features = relevance.collect_query_features(candidates, signals, relevance_scores, unmatched)
+        query_relevance = profile.query_model.predict(query_features)
     if "standing" in signals and (signals["standing"] == statements.DIET).any():
         query_relevance = max(query_relevance, DIET_RELEVANCE)
     if parsed.is_broad and profile.session_penalty:

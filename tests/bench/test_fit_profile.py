@@ -21,7 +21,7 @@ from everthread.bench.fit_profile import (
     BY_CHARACTERS,
     BY_WORDS,
     CHARACTER_SIGNALS,
-    EVIDENCE,
+    COMMON_FEATURES,
     FRIEND_SIGNALS,
     KEPT_SHARES,
     MESSAGE_SIGNALS,
@@ -74,9 +74,9 @@ def fitted() -> FitResult:
     return cross_validate(FRIENDLY, "hash")
 
 
-def test_each_signal_and_each_piece_of_evidence_gets_a_fitted_number(fitted: FitResult) -> None:
+def test_each_signal_and_each_feature_of_a_query_gets_a_fitted_number(fitted: FitResult) -> None:
     assert tuple(fitted.weights) == FRIEND_SIGNALS
-    assert tuple(fitted.query_model) == ("bias", *AMONG_FRIENDS.evidence)
+    assert tuple(fitted.query_model) == ("bias", *AMONG_FRIENDS.query_features)
     assert tuple(fitted.hit_model) == ("bias", "score_share")
     numbers = [*fitted.weights.values(), *fitted.query_model.values(), *fitted.hit_model.values()]
     assert all(map(math.isfinite, numbers))
@@ -122,7 +122,7 @@ def test_conversations_with_an_assistant_have_other_signals_and_friends_may_be_m
     alone = cross_validate(ASSISTED, "hash")
     mixed = cross_validate(ASSISTED, "hash", FRIENDLY[3:])
     assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT_SIGNALS
-    assert tuple(alone.query_model) == ("bias", *EVIDENCE, "uncovered", "unmatched")
+    assert tuple(alone.query_model) == ("bias", *COMMON_FEATURES, "uncovered", "unmatched")
     assert tuple(alone.message_weights) == tuple(mixed.message_weights) == MESSAGE_SIGNALS
     assert alone.weights != mixed.weights
     assert alone.questions == mixed.questions == 18
@@ -161,7 +161,7 @@ CHINESE = [merge(load_first_facts("zh")[at::3], f"talk-{at}") for at in range(3)
 def test_by_words_alone_meaning_has_no_weight_and_the_acceptance_rate_sets_the_threshold() -> None:
     fitted = cross_validate(CHINESE, "hash", language="zh", kind=BY_CHARACTERS)
     assert tuple(fitted.weights) == CHARACTER_SIGNALS
-    assert tuple(fitted.query_model) == ("bias", *BY_CHARACTERS.evidence)
+    assert tuple(fitted.query_model) == ("bias", *BY_CHARACTERS.query_features)
     assert fitted.weights["share"] > 0
     assert fitted.weights["person"] == BY_CHARACTERS.given["person"]  # with a single speaker it cannot be fitted
     assert (fitted.questions, len(fitted.curve)) == (126, len(BY_CHARACTERS.kept_shares))

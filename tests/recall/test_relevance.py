@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from everthread.recall.query_parsing import parse_query
 from everthread.recall.relevance import (
-    EVIDENCE_NAMES,
+    QUERY_FEATURES,
     SATURATED_LINES,
     LogisticModel,
-    collect_evidence,
+    collect_query_features,
     estimate_relevance,
-    evidence_weights,
     log_softmax,
     mentions_unknown_name,
+    relevance_weights,
 )
 from everthread.recall.types import Query
 from everthread.recipes.base import Recipe
@@ -63,11 +63,11 @@ def test_the_default_hit_models_rise_with_the_score(profile: ScoringProfile) -> 
     assert found[0] < found[-1]
 
 
-@given(st.floats(-20, 20), st.dictionaries(st.sampled_from(EVIDENCE_NAMES), st.floats(-10, 10), min_size=1))
-def test_a_logistic_model_predicts_the_logistic_of_the_weighted_evidence(
+@given(st.floats(-20, 20), st.dictionaries(st.sampled_from(QUERY_FEATURES), st.floats(-10, 10), min_size=1))
+def test_a_logistic_model_predicts_the_logistic_of_the_weighted_features(
     bias: float, weights: dict[str, float]
 ) -> None:
-    values = {name: 0.1 * place for place, name in enumerate(EVIDENCE_NAMES)}
+    values = {name: 0.1 * place for place, name in enumerate(QUERY_FEATURES)}
     x = bias + sum(weight * values[name] for name, weight in weights.items())
     assert LogisticModel(bias, weights).predict(values) == pytest.approx(1 / (1 + np.exp(-x)), rel=1e-9)
 
@@ -77,17 +77,17 @@ def test_a_logistic_model_does_not_overflow() -> None:
     assert LogisticModel(0, {"best_score": 1}).predict({"best_score": -1e9}) == pytest.approx(0)
 
 
-def test_an_empty_bank_yields_all_evidence(tmp_path: Path) -> None:
+def test_an_empty_bank_yields_all_features(tmp_path: Path) -> None:
     with open_filled(tmp_path, []) as memory:
         found, signals = memory.reader.measure_candidates(Query("Where is the kite?"))
-        assert set(collect_evidence(found, signals, np.empty(0, np.float32))) == set(EVIDENCE_NAMES)
+        assert set(collect_query_features(found, signals, np.empty(0, np.float32))) == set(QUERY_FEATURES)
         assert memory.context("Where is the kite?").text == ""
 
 
-def test_a_query_similar_in_meaning_and_words_has_more_match_evidence(tmp_path: Path) -> None:
+def test_a_query_similar_in_meaning_and_words_has_a_greater_match(tmp_path: Path) -> None:
     with open_filled(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
         near, far = (
-            collect_evidence(*memory.reader.measure_candidates(Query(query)), np.zeros(2, np.float32))["match"]
+            collect_query_features(*memory.reader.measure_candidates(Query(query)), np.zeros(2, np.float32))["match"]
             for query in ("kite of red paper", "tax declaration of the landlord")
         )
         assert near > far
@@ -96,7 +96,9 @@ def test_a_query_similar_in_meaning_and_words_has_more_match_evidence(tmp_path: 
 def test_what_no_window_says_about_a_subject_is_uncovered(tmp_path: Path) -> None:
     with open_filled(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
         said, unsaid = (
-            collect_evidence(*memory.reader.measure_candidates(Query(query)), np.zeros(2, np.float32))["uncovered"]
+            collect_query_features(*memory.reader.measure_candidates(Query(query)), np.zeros(2, np.float32))[
+                "uncovered"
+            ]
             for query in ("Is the kite red?", "What did the kite cost?")
         )
         assert said == pytest.approx(0, abs=1e-5)
@@ -124,21 +126,21 @@ def test_a_line_that_only_asks_is_not_evidence(tmp_path: Path) -> None:
         tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
     ) as memory:
         found, signals = memory.reader.measure_candidates(Query("where is my kite"))
-        evidence = collect_evidence(found, signals, np.array([7, 1], np.float32))
+        features = collect_query_features(found, signals, np.array([7, 1], np.float32))
         assert signals["empty"].tolist() == [1, 0]
-        assert (evidence["best_score"], evidence["match"]) == (1, 0)
-        assert evidence["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
+        assert (features["best_score"], features["match"]) == (1, 0)
+        assert features["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
 
 
 @pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (SATURATED_LINES, 0.0), (2 * SATURATED_LINES, 0.0)])
-def test_the_small_evidence_falls_with_the_size_of_the_bank(tmp_path: Path, lines: int, small: float) -> None:
+def test_the_features_of_small_banks_fall_with_the_size_of_the_bank(tmp_path: Path, lines: int, small: float) -> None:
     with open_filled(tmp_path, ["I built a kite."]) as memory:
         found, signals = memory.reader.measure_candidates(Query("kite"))
         found = replace(found, corpus=replace(found.corpus, lines=lines))
-        evidence = collect_evidence(found, signals, np.ones(1, np.float32))
-        assert evidence["small_bank"] == pytest.approx(small)
-        assert evidence["small_bank_score"] == pytest.approx(small)
-        assert evidence["small_bank_cosine"] == pytest.approx(small * evidence["cosine"])
+        features = collect_query_features(found, signals, np.ones(1, np.float32))
+        assert features["small_bank"] == pytest.approx(small)
+        assert features["small_bank_score"] == pytest.approx(small)
+        assert features["small_bank_cosine"] == pytest.approx(small * features["cosine"])
 
 
 def thresholded(threshold: float) -> Recipe:
@@ -185,4 +187,4 @@ def test_relevance_is_returned_whether_or_not_it_passes_the_gate(tmp_path: Path)
 def test_a_matching_relative_time_is_not_evidence(question: str, trusts: bool) -> None:
     weights = {"cosine": 1.0, "day": 4.0, "month": 3.0}
     asked = parse_query(question, ("Ann",), BEGUN)
-    assert evidence_weights(asked, weights) == (weights if trusts else {"cosine": 1.0})
+    assert relevance_weights(asked, weights) == (weights if trusts else {"cosine": 1.0})

@@ -18,7 +18,7 @@ from everthread.memory import Memory
 from everthread.recall import statements
 from everthread.recall.features import SIGNALS
 from everthread.recall.query_parsing import MESSAGE_TERMS, QUESTION_TERMS, parse_query
-from everthread.recall.relevance import EVIDENCE_NAMES
+from everthread.recall.relevance import QUERY_FEATURES
 from everthread.recall.types import Query
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.testing import HashEmbedder
@@ -35,9 +35,9 @@ PROFILES = {
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
-def test_a_profile_has_finite_weights_of_known_signals_and_evidence(profile: ScoringProfile) -> None:
+def test_a_profile_has_finite_weights_of_known_signals_and_features(profile: ScoringProfile) -> None:
     assert set(profile.weights) <= {*SIGNALS, *statements.SIGNALS, "token_match"}
-    assert set(profile.query_model.weights) <= set(EVIDENCE_NAMES)
+    assert set(profile.query_model.weights) <= set(QUERY_FEATURES)
     numbers = [
         *profile.weights.values(),
         *profile.message_weights.values(),
