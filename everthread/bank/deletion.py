@@ -7,8 +7,8 @@
   jobs of these sessions.
 - `remove_from_indexes` deletes the postings and the vectors of the lines, and subtracts them from the bank's counts.
 - `units.forget`, called by `forget`, deletes the units that derive from the lines, with their vectors.
-- `evidence.remove_lines`, called by `forget`, takes the lines, and units that derive from them, out of the records of
-  what was recalled for replies.
+- `recall_records.remove_lines`, called by `forget`, takes the lines, and units that derive from them, out of the
+  records of what was recalled for replies.
 - `_forget_names`, called by `forget`, removes the names that no line has any more from the setting with the names under
   which the person has spoken.
 - `update_summaries_and_pins` removes the pins of the lines from the setting that lists them, and queues new summaries

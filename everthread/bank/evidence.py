@@ -1,7 +1,7 @@
 """Records which memories a reply was given, and reads them back as they were.
 
-The record is in the reply's metadata (`stores.evidence`), so it is stored in one transaction with the reply. It has
-numbers instead of texts: the texts are read from the lines, of which none is ever overwritten.
+The record is in the reply's metadata (`stores.recall_records`), so it is stored in one transaction with the reply. It
+has numbers instead of texts: the texts are read from the lines, of which none is ever overwritten.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from everthread.bank.settings import recall_from
 from everthread.common.keys import META_CORRECTS, META_RECALLED
 from everthread.common.timestamps import to_micros
 from everthread.errors import BankDamaged, BankTooNew, NotFound
-from everthread.stores import evidence as records
+from everthread.stores import recall_records
 from everthread.stores.base import Store
 from everthread.types import Context, Evidence, FoundUnit, Hit, JSONValue, Line, Unit
 
@@ -111,7 +111,7 @@ def read_evidence(store: Store, bank: str, seq: int) -> Evidence:
         NotFound: there is no such line, or nothing is recorded for it.
     """
     line = get_recorded(store, bank, seq)
-    record = None if line is None else records.get_record(line.metadata)
+    record = None if line is None else recall_records.get_record(line.metadata)
     if record is None:
         what = f"bank {bank!r} has no line {seq}" if line is None else f"no memories are recorded for line {seq}"
         raise NotFound(f"{what}; expected the number of a reply by this version of Everthread")
@@ -123,16 +123,16 @@ class _Reader:
 
     def __init__(self, store: Store, bank: str, record: Mapping[str, Any]) -> None:
         self._store, self._bank, self._record = store, bank, record
-        named = set(records.list_seqs(record, "kept"))
-        for hit in records.list_hits(record):
-            named.update(records.list_seqs(hit, "passage"), records.list_seqs(hit, "span")[-1:])
-            named.update(seq for seq in (hit.get("seq"),) if records.is_seq(seq))
+        named = set(recall_records.list_seqs(record, "kept"))
+        for hit in recall_records.list_hits(record):
+            named.update(recall_records.list_seqs(hit, "passage"), recall_records.list_seqs(hit, "span")[-1:])
+            named.update(seq for seq in (hit.get("seq"),) if recall_records.is_seq(seq))
         self._lines = {line.seq: line for line in read_recorded(store, bank, named)}
 
     def read(self, seq: int) -> Evidence:
         record = self._record
-        hits = tuple(filter(None, map(self._read_hit, records.list_hits(record))))
-        kept = self._select(records.list_seqs(record, "kept"))
+        hits = tuple(filter(None, map(self._read_hit, recall_records.list_hits(record))))
+        kept = self._select(recall_records.list_seqs(record, "kept"))
         given = record.get("others")
         others = given.items() if isinstance(given, Mapping) else ()
         counts = {str(name): count for name, count in others if type(count) is int and count > 0}
@@ -147,13 +147,13 @@ class _Reader:
             forgotten=max(0, int(_number(record.get("forgotten")))),
             others=counts,
             shared=self._read_shared(counts),
-            prompt=records.get_prompt_sizes(record),
+            prompt=recall_records.get_prompt_sizes(record),
         )
 
     def _read_shared(self, banks: Iterable[str]) -> dict[str, tuple[Line, ...]]:
         """Read the lines of the other banks that are still shared with this one, except banks that can't be read."""
         allowed = set(recall_from(self._store.settings(self._bank))).intersection(banks)
-        recorded = records.list_shared(self._record)
+        recorded = recall_records.list_shared(self._record)
         shared: dict[str, tuple[Line, ...]] = {}
         for bank in sorted(allowed.intersection(recorded)):
             if self._store.exists(bank):
@@ -167,18 +167,18 @@ class _Reader:
 
     def _read_hit(self, hit: Mapping[str, Any]) -> Hit | None:
         """Return a hit of the record; None if it was forgotten."""
-        source = self._lines.get(hit["seq"]) if records.is_seq(hit.get("seq")) else self._read_unit(hit)
+        source = self._lines.get(hit["seq"]) if recall_records.is_seq(hit.get("seq")) else self._read_unit(hit)
         if source is None:
             return None
         given = hit.get("signals")
         signals = {str(name): _number(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
-        passage = self._select(records.list_seqs(hit, "passage"))
+        passage = self._select(recall_records.list_seqs(hit, "passage"))
         return Hit(source, _number(hit.get("score")), _number(hit.get("relevance")), signals, passage)
 
     def _read_unit(self, hit: Mapping[str, Any]) -> FoundUnit | None:
         """Return the unit of a hit. Another unit may have its id by now, but it was written at another time."""
         kind, number = hit.get("kind"), hit.get("id")
-        if not isinstance(kind, str) or not records.is_seq(number):
+        if not isinstance(kind, str) or not recall_records.is_seq(number):
             return None
         units = self._store.units(self._bank, (kind,), ids=[number], include_retracted=True)
         unit = next((unit for unit in units if to_micros(unit.valid_from) == hit.get("written")), None)

@@ -2,8 +2,8 @@
 
 A question for all that is known of someone is answered with facts (`chat.known_facts`).
 
-It is chosen when the message is said. Later it is read from the record of what was recalled (`stores.evidence`), with
-the quoted line as it is by then.
+It is chosen when the message is said. Later it is read from the record of what was recalled (`stores.recall_records`),
+with the quoted line as it is by then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
 from everthread.common.keys import META_CORRECTS
 from everthread.memory import Memory
 from everthread.recall.context_packing import identify_source
-from everthread.stores import evidence as records
+from everthread.stores import recall_records
 from everthread.stores.base import Store
 from everthread.text.line_features import is_small_talk
 from everthread.text.questions import is_question, is_question_only
@@ -127,7 +127,7 @@ def _find_response(hits: Sequence[Hit]) -> Line | None:
 def is_sure(context: Context, source: Line | FoundUnit) -> bool:
     """Return whether the hit that holds a memory is relevant enough to be stated."""
     hits = (hit for each in (context, *context.others) for hit in each.hits)
-    return records.is_sure(hit.relevance for hit in hits if source == hit.source or source in hit.passage)
+    return recall_records.is_sure(hit.relevance for hit in hits if source == hit.source or source in hit.passage)
 
 
 def read_answers(memory: Memory, lines: Iterable[Line]) -> dict[int, OfflineAnswer]:
@@ -140,8 +140,8 @@ def read_answers(memory: Memory, lines: Iterable[Line]) -> dict[int, OfflineAnsw
     Returns:
         The answers, by the numbers of the lines that have one.
     """
-    recorded = [line for line in lines if line.role == "user" and records.get_record(line.metadata) is not None]
-    seqs = {seq for line in recorded if (seq := records.get_answer(line.metadata)) is not None}
+    recorded = [line for line in lines if line.role == "user" and recall_records.get_record(line.metadata) is not None]
+    seqs = {seq for line in recorded if (seq := recall_records.get_answer(line.metadata)) is not None}
     sources = {line.seq: line for line in memory.store.get(memory.bank, sorted(seqs))}
     sources |= _find_versions(memory.store, memory.bank, seqs - sources.keys())
     answers = ((line.seq, _read_known(memory, line) or _read_answer(line, sources)) for line in recorded)
@@ -150,27 +150,27 @@ def read_answers(memory: Memory, lines: Iterable[Line]) -> dict[int, OfflineAnsw
 
 def _read_known(memory: Memory, line: Line) -> OfflineAnswer | None:
     """Return the answer to a line; None if it lists no facts."""
-    record = records.get_record(line.metadata) or {}
+    record = recall_records.get_record(line.metadata) or {}
     kind = record.get("kind")
     if kind not in ("known", "changed"):
         return None
-    shown = {hit.get("seq") for hit in records.list_hits(record)}
+    shown = {hit.get("seq") for hit in recall_records.list_hits(record)}
     known = find_known(memory.store, memory.bank, memory.read_known(limit=0), line, lambda seqs: seqs[-1] in shown)
     return OfflineAnswer(kind, known=replace(known, has_more=record.get("more") is True))
 
 
 def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | None:
-    kind = (records.get_record(line.metadata) or {}).get("kind")
+    kind = (recall_records.get_record(line.metadata) or {}).get("kind")
     if kind in ("nothing", "remembered", "unsaved", "listening"):
         return OfflineAnswer(kind)
-    if not records.has_answer(line.metadata):
+    if not recall_records.has_answer(line.metadata):
         return None  # it quoted a unit or a line of another bank, which is not recorded
-    seq = records.get_answer(line.metadata)
+    seq = recall_records.get_answer(line.metadata)
     source = sources.get(seq) if seq else None
     if source is None:
         return OfflineAnswer("quote")
     is_corrected = source.seq != seq and META_CORRECTS in source.metadata
-    return OfflineAnswer("quote", source, records.is_answer_sure(line.metadata), is_corrected)
+    return OfflineAnswer("quote", source, recall_records.is_answer_sure(line.metadata), is_corrected)
 
 
 def _find_versions(store: Store, bank: str, seqs: Collection[int]) -> dict[int, Line]:

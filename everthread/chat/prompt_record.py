@@ -25,7 +25,7 @@ from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.recall.context_packing import identify_source
-from everthread.stores import evidence as records
+from everthread.stores import recall_records
 from everthread.stores.arrays import to_ranges
 from everthread.text.analyzer import detect_language
 from everthread.types import Context, Evidence, Filter, Hit, JSONValue, Line, Unit
@@ -88,7 +88,7 @@ def read_prompt(memory: Memory, evidence: Evidence, character: Character | None 
     if line is None or not evidence.prompt:
         what = f"of the prompt of line {evidence.seq} nothing is recorded"
         raise NotFound(f"{what}; expected the number of a reply that a language model gave to this version")
-    record = records.get_prompt(records.get_record(line.metadata) or {})
+    record = recall_records.get_prompt(recall_records.get_record(line.metadata) or {})
     texts = _PromptReader(memory, line, record, character).read_texts(evidence)
     parts = tuple(
         PromptPart(name, tokens, texts.get(name, ""), name in OF_TODAY) for name, tokens in evidence.prompt.items()
@@ -133,7 +133,7 @@ class _PromptReader:
         return texts
 
     def _read(self, seq: Any) -> Line | None:
-        return get_recorded(self._memory.store, self._memory.bank, seq) if records.is_seq(seq) else None
+        return get_recorded(self._memory.store, self._memory.bank, seq) if recall_records.is_seq(seq) else None
 
     def _read_window(self) -> list[Line]:
         given = self._record.get("window")
@@ -147,11 +147,11 @@ class _PromptReader:
         return [line for line in lines if any(first <= line.seq <= last for first, last in spans)]
 
     def _read_pinned(self) -> list[Line]:
-        return [line for line in map(self._read, records.list_seqs(self._record, "pinned")) if line is not None]
+        return [line for line in map(self._read, recall_records.list_seqs(self._record, "pinned")) if line is not None]
 
     def _read_notes(self) -> str:
         match self._record.get("notes"):
-            case [int(number), int(written)] if records.is_seq(number):
+            case [int(number), int(written)] if recall_records.is_seq(number):
                 units = self._memory.store.units(self._memory.bank, ("note",), ids=[number], include_retracted=True)
                 return next((unit.text for unit in units if to_micros(unit.valid_from) == written), "")
         return ""
@@ -168,7 +168,7 @@ class _PromptReader:
 
 
 def _is_span(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(records.is_seq, value))
+    return isinstance(value, list) and len(value) == 2 and all(map(recall_records.is_seq, value))
 
 
 def _rebuild_context(evidence: Evidence) -> Context:

@@ -19,8 +19,8 @@ from everthread.common.keys import META_CORRECTS, META_RECALLED, META_UNDATED
 from everthread.errors import BadInput, BadLine
 from everthread.memory import Memory
 from everthread.recall.relevance_buffer import MAX_PASSAGES
-from everthread.stores.evidence import count_memories
 from everthread.stores.limits import MAX_SEQ
+from everthread.stores.recall_records import count_memories
 from everthread.types import FoundUnit, Line, NewLine, Role
 
 Item = TypeVar("Item")

@@ -1,4 +1,4 @@
-"""Rewrites the evidence of replies (`stores.evidence`) for another bank, where their lines have other numbers.
+"""Rewrites the evidence of replies (`stores.recall_records`) for another bank, where their lines have other numbers.
 
 In a file, lines are identified by their keys, so a record that was read has keys in place of numbers, until its lines
 are stored. Lines that are not in the file count as forgotten, and so do units, which are never in it.
@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import Any
 
 from everthread.common.keys import META_RECALLED
-from everthread.stores import evidence as records
+from everthread.stores import recall_records
 from everthread.stores.arrays import to_ranges
 from everthread.types import JSONValue, Metadata
 
@@ -29,9 +29,9 @@ def to_keys(metadata: Metadata, keys: Mapping[int, str]) -> Metadata:
     if META_RECALLED not in metadata:
         return metadata
     rest = {name: value for name, value in metadata.items() if name != META_RECALLED}
-    if (record := records.get_record(metadata)) is None:
+    if (record := recall_records.get_record(metadata)) is None:
         return rest
-    prompt = records.get_prompt(record)
+    prompt = recall_records.get_prompt(record)
     spans = (span for span in _items(prompt.get("window")) if _is_span(span))
     seqs = chain.from_iterable(range(first, last + 1) for first, last in spans)
     window = list(dict.fromkeys(islice(seqs, MAX_WINDOW_LINES)))
@@ -53,7 +53,7 @@ def to_seqs(record: Mapping[str, Any], seqs: Mapping[str, int]) -> JSONValue:
 
 def list_keys(record: Mapping[str, Any]) -> set[str]:
     """Return the keys of all lines that a record of `to_keys` names."""
-    hits, prompt = [*records.list_hits(record)], records.get_prompt(record)
+    hits, prompt = [*recall_records.list_hits(record)], recall_records.get_prompt(record)
     named = [
         record.get("answer"),
         *_items(record.get("kept")),
@@ -66,11 +66,11 @@ def list_keys(record: Mapping[str, Any]) -> set[str]:
 
 def _rename(record: Mapping[str, Any], names: Mapping[Any, Any]) -> dict[str, Any]:
     """Replace the names of lines in a record; hits and kept lines without a new one count as forgotten."""
-    hits, kept = [*records.list_hits(record)], _items(record.get("kept"))
+    hits, kept = [*recall_records.list_hits(record)], _items(record.get("kept"))
     left = [_rename_hit(hit, names) for hit in hits if _hashable(hit.get("seq")) in names]
     still_kept = _find(kept, names)
     before = record.get("forgotten")
-    prompt = records.get_prompt(record)
+    prompt = recall_records.get_prompt(record)
     parts: dict[str, Any] = {
         **_select(record, ("memories", "relevance", "tokens", "kind", "more", "others")),
         "hits": left,
@@ -109,4 +109,4 @@ def _select(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def _is_span(span: object) -> bool:
-    return isinstance(span, list) and len(span) == 2 and all(map(records.is_seq, span))
+    return isinstance(span, list) and len(span) == 2 and all(map(recall_records.is_seq, span))

@@ -24,7 +24,7 @@ from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.common.keys import META_KEY_FROM, META_RECALLED, SESSION_FACTS_TO
 from everthread.errors import BadFile, ConfigError
 from everthread.memory import BATCH_LINES, Memory
-from everthread.stores.evidence import get_record
+from everthread.stores.recall_records import get_record
 from everthread.stores.shared_rows import SESSION_GAP
 from everthread.transfer import formats, restoring
 from everthread.transfer.bank_file import Head, SessionLabel, find_head

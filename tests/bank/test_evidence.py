@@ -18,8 +18,8 @@ from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
-from everthread.stores.evidence import count_memories, get_answer, get_record, list_hits, list_seqs
 from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.recall_records import count_memories, get_answer, get_record, list_hits, list_seqs
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Context, FoundUnit, Hit, JSONValue, Line, NewLine, NewUnit

@@ -20,7 +20,7 @@ from everthread.recipes.default import Default
 from everthread.recipes.membot import Membot
 from everthread.scribes.base import NOTES_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.stores.evidence import get_answer
+from everthread.stores.recall_records import get_answer
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
 from everthread.text.analyzer import remove_quotes
 from everthread.types import Filter, FoundUnit, Line, Message, NewLine

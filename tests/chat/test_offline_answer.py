@@ -22,7 +22,7 @@ from everthread.chat.offline_answer import (
 from everthread.common.keys import META_RECALLED
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.memory import Memory
-from everthread.stores.evidence import SURE_RELEVANCE, get_answer, is_answer_sure
+from everthread.stores.recall_records import SURE_RELEVANCE, get_answer, is_answer_sure
 from everthread.transfer import exporting, importing
 from everthread.types import Context, Hit, JSONValue, Line
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from playwright.sync_api import Page
 
 from everthread.chat.offline_answer import MIN_SHARE
-from everthread.stores.evidence import SURE_RELEVANCE
+from everthread.stores.recall_records import SURE_RELEVANCE
 from server.page_helpers import FILES, visit
 
 STATIC_IMPORT = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];$""", re.MULTILINE)

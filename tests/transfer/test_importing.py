@@ -16,7 +16,7 @@ from everthread.common.keys import META_KEY_FROM, META_RECALLED
 from everthread.errors import BadFile
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.stores.evidence import get_answer
+from everthread.stores.recall_records import get_answer
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.transfer.importing import (

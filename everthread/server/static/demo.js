@@ -15,7 +15,7 @@ import { language, languages, t } from "./words.js";
 
 const BUDGET_TOKENS = 150; // of recalled lines; only the first is shown
 const MAX_NEAR_MISSES = 3;
-const SURE_RELEVANCE = 0.3; // as in stores/evidence.py
+const SURE_RELEVANCE = 0.3; // as in stores/recall_records.py
 const LANGUAGES = ["en", "de", "zh"];
 
 let demo = null;

@@ -21,7 +21,7 @@ from everthread.common.timestamps import from_micros, to_micros
 from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
-from everthread.stores.postgres import evidence, postings, reanalysis, token_codes, units, vector_index
+from everthread.stores.postgres import postings, reanalysis, recall_records, token_codes, units, vector_index
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.arrays import SeqArray
 from everthread.stores.postgres.connections import Connection, Cursor, set_local
@@ -131,7 +131,7 @@ def _delete_rows(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[
             (bank, seqs, bank),
         )
         db.execute("DELETE FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)", (bank, seqs))
-    evidence.remove_lines(db, bank, seqs)
+    recall_records.remove_lines(db, bank, seqs)
     with db.pipeline():
         sessions = _delete_empty(db, bank, "session", "session_id", {session for _, session, _ in rows})
         speakers = _delete_empty(db, bank, "speaker", "name", {speaker for _, _, speaker in rows})

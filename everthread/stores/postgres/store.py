@@ -35,11 +35,11 @@ from everthread.stores.copying import CopyReader
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
 from everthread.stores.postgres import (
-    evidence,
     line_removal,
     moved_rows,
     postings,
     reanalysis,
+    recall_records,
     schema,
     scoring,
     sessions,
@@ -283,7 +283,7 @@ class PostgresStore(Transactions, Store):
         return self._write_locked(bank, lambda db: sessions.set_metadata(db, bank, session, title, metadata))
 
     def set_records(self, bank: str, records: Mapping[int, JSONValue]) -> None:
-        self._write_locked(bank, lambda db: evidence.set_records(db, bank, records))
+        self._write_locked(bank, lambda db: recall_records.set_records(db, bank, records))
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         self._write_locked(bank, lambda db: units.put_setting(db, bank, name, value))

@@ -11,7 +11,7 @@ from pgvector import HalfVector
 
 from everthread.common.timestamps import to_micros
 from everthread.stores.json_text import canonical_json
-from everthread.stores.postgres import evidence
+from everthread.stores.postgres import recall_records
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
@@ -118,7 +118,7 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
         (bank, change.kind, [int(number) for number in change.delete_ids]),
     )
     if change.forgets:
-        evidence.remove_units(db, bank, change.kind, change.delete_ids)
+        recall_records.remove_units(db, bank, change.kind, change.delete_ids)
     rows = build_unit_rows(change, first_id, at)
     insert(db, bank, f"unit (bank_id, {UNIT_COLUMNS})", list(_UNIT_TYPES.values()), rows)
     put_vectors(db, bank, model, vectors_by_key(change, first_id), models)
@@ -291,7 +291,7 @@ def forget_chain(db: Connection, bank: str, kind: str, number: int) -> tuple[lis
     _unlink(db, bank, refs, chain)
     ids = [ref.id for ref in chain]
     db.execute(f"DELETE FROM everthread.unit WHERE {_IS_IN_UNITS}", (bank, kind, ids))
-    recorded = evidence.remove_units(db, bank, kind, ids)
+    recorded = recall_records.remove_units(db, bank, kind, ids)
     return ids, ["unit", "unit_vector", *(["line"] if recorded else [])]
 
 

@@ -22,7 +22,7 @@ from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
 from everthread.stores.postings import count_lines
-from everthread.stores.sqlite import column_blocks, evidence, postings, reanalysis, token_codes, units
+from everthread.stores.sqlite import column_blocks, postings, reanalysis, recall_records, token_codes, units
 from everthread.stores.sqlite import rows as bank_rows
 from everthread.types import now
 
@@ -104,7 +104,7 @@ def _delete_rows(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
         (chosen,),
     )
     db.execute(f"DELETE FROM line WHERE {_IS_CHOSEN_LINE}", (chosen,))
-    evidence.remove_lines(db, seqs)
+    recall_records.remove_lines(db, seqs)
     units.forget(db, seqs)
     deleted_sessions = db.execute(
         f"""DELETE FROM session WHERE {_IS_CHOSEN_NUMBER} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)

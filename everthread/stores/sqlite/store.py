@@ -47,11 +47,11 @@ from everthread.stores.sqlite import (
     batch_writer,
     copying,
     dense_index,
-    evidence,
     line_removal,
     moved_file,
     postings,
     reanalysis,
+    recall_records,
     receipts,
     schema,
     sessions,
@@ -253,7 +253,7 @@ class SQLiteStore(Store):
 
     def set_records(self, bank: str, records: Mapping[int, JSONValue]) -> None:
         with self._bank(bank).file.write_transaction() as db:
-            evidence.set_records(db, records)
+            recall_records.set_records(db, records)
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         with self._bank(bank).file.write_transaction() as db:

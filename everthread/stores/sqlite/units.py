@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from everthread.stores.json_text import canonical_json
-from everthread.stores.sqlite import evidence, unit_vectors
+from everthread.stores.sqlite import recall_records, unit_vectors
 from everthread.stores.unit_store import UnitReplacement
 from everthread.stores.units import (
     JOB_COLUMNS,
@@ -88,7 +88,7 @@ def replace(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int
         "DELETE FROM unit WHERE kind = ? AND unit_id = ?", [(change.kind, int(number)) for number in change.delete_ids]
     )
     if change.forgets:
-        evidence.remove_units(db, change.kind, change.delete_ids)
+        recall_records.remove_units(db, change.kind, change.delete_ids)
     rows = build_unit_rows(change, first_id, at)
     if rows:
         db.executemany(f"INSERT INTO unit ({UNIT_COLUMNS}) VALUES ({', '.join('?' * len(rows[0]))})", rows)
@@ -163,7 +163,7 @@ def forget_chain(db: sqlite3.Connection, kind: str, number: int) -> list[int]:
     chain = find_chain(refs, kind, number)
     _delete(db, refs, chain)
     ids = [ref.id for ref in chain]
-    evidence.remove_units(db, kind, ids)
+    recall_records.remove_units(db, kind, ids)
     return ids
 
 

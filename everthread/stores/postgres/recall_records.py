@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from everthread.common.keys import META_RECALLED
-from everthread.stores import evidence
+from everthread.stores import recall_records
 from everthread.stores.postgres.connections import Connection
 from everthread.types import JSONValue
 
@@ -18,18 +18,18 @@ def set_records(db: Connection, bank: str, records: Mapping[int, JSONValue]) -> 
     rows = db.execute(query, (bank, list(records))).fetchall()
     with db.pipeline():
         for seq, metadata in rows:
-            db.execute(CHANGE, (evidence.add_record(metadata, records[seq]), bank, seq))
+            db.execute(CHANGE, (recall_records.add_record(metadata, records[seq]), bank, seq))
 
 
 def remove_lines(db: Connection, bank: str, seqs: Sequence[int]) -> None:
     """Remove lines (ascending) from the records of all later replies."""
     removed = set(seqs)
-    _update(db, bank, seqs[0], lambda metadata: evidence.remove_lines(metadata, removed))
+    _update(db, bank, seqs[0], lambda metadata: recall_records.remove_lines(metadata, removed))
 
 
 def remove_units(db: Connection, bank: str, kind: str, ids: Collection[int]) -> bool:
     """Remove units from the records of all replies; return whether there were any."""
-    return _update(db, bank, 0, lambda metadata: evidence.remove_units(metadata, kind, ids))
+    return _update(db, bank, 0, lambda metadata: recall_records.remove_units(metadata, kind, ids))
 
 
 def _update(db: Connection, bank: str, after: int, change: Callable[[str], str | None]) -> bool:
