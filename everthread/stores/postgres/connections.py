@@ -31,6 +31,7 @@ Result = TypeVar("Result")
 
 TIMEOUT_S = 10.0  # a call waits this long for a connection, and for a restarting server
 RETRY_DELAY_S = 0.1  # between the attempts of one call
+NOTHING_STORED = "Nothing was stored. "  # in the error of a failed write
 MAX_CONNECTIONS = 8  # per process; for many processes, put a pooler such as PgBouncer in front of the server
 DEFAULT_PARAMETERS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
 # Other encodings, from the URL or the environment, can't represent every character.
@@ -145,7 +146,7 @@ class Database:
             ConnectionLost: the connection broke before the commit.
             CommitUnknown: the connection broke during the commit.
         """
-        with self._pooled_connection() as db:
+        with self._pooled_connection(NOTHING_STORED) as db:
             with db.pipeline():
                 db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
                 checks = self._configure_transaction(db, bank, {})
@@ -164,14 +165,14 @@ class Database:
                 raise StoreUnavailable(f"{self.display_url} rolled back this call; nothing was stored")
 
     @contextmanager
-    def _pooled_connection(self) -> Iterator[Connection]:
-        """Yield a connection of the pool, which rolls back when the block raises."""
-        with self.map_errors(), self._get_pool().connection(timeout=self._timeout_s) as db:
+    def _pooled_connection(self, outcome: str = "") -> Iterator[Connection]:
+        """Yield a connection of the pool, which rolls back when the block raises. Takes the same as `map_errors`."""
+        with self.map_errors(outcome), self._get_pool().connection(timeout=self._timeout_s) as db:
             try:
                 yield db
             except psycopg.Error as error:
                 if db.closed:  # independently of the driver's error class
-                    raise self._lost(error) from error
+                    raise self._lost(error, outcome) from error
                 raise
 
     def retry(self, call: Callable[[], Result]) -> Result:
@@ -215,40 +216,42 @@ class Database:
             self._configure(db)
 
     @contextmanager
-    def map_errors(self) -> Iterator[None]:
-        """Translate errors of the driver into `EverthreadError`s that name the server and the remedy."""
+    def map_errors(self, outcome: str = "") -> Iterator[None]:
+        """Translate errors of the driver into `EverthreadError`s that name the server and the remedy.
+
+        Args:
+            outcome: a sentence about what a failed write has stored.
+        """
         try:
             yield
         except EverthreadError:
             raise
         except PoolTimeout as error:
-            with self.map_errors():  # the pool hides the cause; a new connection shows it
+            with self.map_errors(outcome):  # the pool hides the cause; a new connection shows it
                 self._try_connection()
             raise StoreUnavailable(
                 f"{self.display_url}: all {self._connections} connections of this process were busy for "
-                f"{self._timeout_s:g} s. Nothing was stored; try again, with fewer threads"
+                f"{self._timeout_s:g} s. {outcome}Try again, with fewer threads"
             ) from error
         except TimeoutError as error:
             raise ConnectionLost(
-                f"{self.display_url} did not answer for {self._timeout_s:g} s. Nothing was stored; check that it runs"
+                f"{self.display_url} did not answer for {self._timeout_s:g} s. {outcome}Check that it runs"
             ) from error
         except (psycopg.Error, UnicodeEncodeError) as error:
-            raise self._explain(error) from error
+            raise self._explain(error, outcome) from error
 
-    def _explain(self, error: Exception) -> EverthreadError:
+    def _explain(self, error: Exception, outcome: str) -> EverthreadError:
         reason = _error_text(error)
         state = error.sqlstate if isinstance(error, psycopg.Error) else None
         for kinds, pattern, error_type, remedy in _ERROR_MAP:
             if isinstance(error, kinds) or (state is None and re.search(pattern, reason)):
                 return error_type(f"{self.display_url}: {reason}; {remedy}")
         if _is_retryable(error):
-            return self._lost(error)
-        return StoreUnavailable(f"{self.display_url} failed: {reason}. Nothing was stored")
+            return self._lost(error, outcome)
+        return StoreUnavailable(f"{self.display_url} failed: {reason}. {outcome}".rstrip())
 
-    def _lost(self, error: Exception) -> ConnectionLost:
-        return ConnectionLost(
-            f"{self.display_url} can't be reached: {_error_text(error)}. Nothing was stored; check that it runs"
-        )
+    def _lost(self, error: Exception, outcome: str) -> ConnectionLost:
+        return ConnectionLost(f"{self.display_url} can't be reached: {_error_text(error)}. {outcome}Check that it runs")
 
     def close(self) -> None:
         """Close all connections; the next call opens a new pool."""

@@ -10,7 +10,7 @@ from everthread.errors import BankMoved
 from everthread.stores.limits import check_bank_id
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres import schema
-from everthread.stores.postgres.connections import CommitUnknown, Connection, Database
+from everthread.stores.postgres.connections import NOTHING_STORED, CommitUnknown, Connection, Database
 from everthread.stores.postgres.lazy import Lazy
 from everthread.types import now
 
@@ -73,7 +73,7 @@ class Transactions:
                 return results[-1]
 
         try:
-            return self._retry(attempt)
+            return self._retry(attempt, NOTHING_STORED)
         except BankMoved as error:
             if not results:
                 raise
@@ -91,11 +91,16 @@ class Transactions:
 
         return self._write(bank, write)
 
-    def _retry(self, call: Callable[[], Result]) -> Result:
-        """Call a function once the tables exist, and return its result; repeat it if the connection breaks."""
+    def _retry(self, call: Callable[[], Result], outcome: str = "") -> Result:
+        """Call a function once the tables exist, and return its result; repeat it if the connection breaks.
+
+        Args:
+            call: the function.
+            outcome: as for `Database.map_errors`.
+        """
 
         def attempt() -> Result:
-            with self.database.map_errors():
+            with self.database.map_errors(outcome):
                 self._ready.get(self._timeout_s)
             return call()
 

@@ -112,10 +112,14 @@ def test_a_store_reports_a_stopped_server_and_works_again_after_its_restart(own:
         memory = retry(lambda: opened(store))
         retry(lambda: memory.observe("Before the storm.", key="before"))
         own.kill()
-        for call in (lambda: memory.observe("Into the wind."), lambda: memory.recall("storm")):
+        for call, is_write in (
+            (lambda: memory.observe("Into the wind."), True),
+            (lambda: memory.recall("storm"), False),
+        ):
             began = time.monotonic()
-            with pytest.raises(StoreUnavailable, match=r"can't be reached: .*Nothing was stored; check that it"):
+            with pytest.raises(StoreUnavailable, match=r"can't be reached: .*\. Check that it runs") as caught:
                 call()
+            assert ("Nothing was stored. " in str(caught.value)) == is_write
             assert time.monotonic() - began < PATIENCE
         own.start()
         retry(lambda: memory.observe("After the storm.", key="after"))

@@ -106,7 +106,7 @@ def test_a_missing_database_is_reported_with_the_command_that_creates_it(postgre
 
 @pytest.mark.parametrize("place", ["@/db?host=/nowhere", "@127.0.0.1:1/db", "@nohost.invalid/db"])
 def test_a_missing_server_is_reported_within_seconds(place: str) -> None:
-    words = r"can't be reached: .*(No such file|refused|resolve).*; check that it runs"
+    words = r"can't be reached: .*(No such file|refused|resolve).*\. Check that it runs"
     assert_refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", timeout_s=1), StoreUnavailable, words)
 
 
