@@ -32,14 +32,13 @@ from everthread.server.proxy.passed_answer import PassedAnswer, StoreReply
 from everthread.server.proxy.place import write_request
 from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.turn import Turn
-from everthread.server.proxy.upstream import RawHeaders, Target, Upstream
+from everthread.server.proxy.upstream import RawHeaders, Target, Upstream, find_refusal
 from everthread.types import Metadata
 
 Read = TypeVar("Read")
 
 log = logging.getLogger("everthread.server")
 
-REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its memories elsewhere, or without them
 # The task that a front end performs, or the agent for which Claude Code or Codex asks; nothing of them is remembered.
 TASK_HEADERS = ("x-everthread-task", "x-claude-code-agent-id", "x-openai-subagent")
 MODEL_SHARE = 0.8  # of the time for recall, after which lines are found without a model
@@ -203,8 +202,8 @@ class Exchange:
         roles = self._upstream.list_roles(request.block_roles) if block.text else []
         for role in roles:
             content = await _read(request, partial(write_request, request, model, block.text, index, role))
-            answer = await self._upstream.send("POST", target, raw_headers, content)
-            if answer.status_code not in REFUSED_STATUSES:
+            answer, is_refused = await find_refusal(await self._upstream.send("POST", target, raw_headers, content))
+            if not is_refused:
                 if answer.is_success and len(roles) > 1:
                     self._upstream.learn_role(role)
                 return answer, block

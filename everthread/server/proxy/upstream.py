@@ -53,6 +53,9 @@ DROPPED_PREFIXES = (b"x-everthread-", b"x-forwarded-", b"sec-", b"access-control
 DROPPED_ANSWER_HEADERS = HOP_BY_HOP_HEADERS | {b"date"}  # uvicorn adds its own date
 DROPPED_ANSWER_PREFIXES = (b"access-control-", b"x-everthread-")
 MAX_IDLE_CONNECTIONS = 100
+REFUSED_STATUSES = (400, 413, 422)  # of a request that may be accepted with its memories elsewhere, or without them
+# In an answer with the status 500: llama.cpp and others give it to messages that the model's template doesn't take.
+TEMPLATE_ERROR = re.compile(rb"jinja|template|roles? must alternate|system (?:message|role)", re.IGNORECASE)
 UNREACHABLE = "upstream-unreachable"  # the name of a problem
 
 
@@ -177,6 +180,16 @@ async def read_answer(answer: httpx.Response) -> bytes:
         raise _unreachable(error) from None
     finally:
         await answer.aclose()
+
+
+async def find_refusal(answer: httpx.Response) -> tuple[httpx.Response, bool]:
+    """Return an answer, or a copy of it, and whether it refuses a request that may be accepted with its memories
+    elsewhere. Raises as `read_answer`."""
+    if answer.status_code != 500 or "content-encoding" in answer.headers:
+        return answer, answer.status_code in REFUSED_STATUSES
+    body = await read_answer(answer)
+    copy = httpx.Response(answer.status_code, headers=answer.headers, stream=httpx.ByteStream(body))
+    return copy, TEMPLATE_ERROR.search(body) is not None
 
 
 def check_path(path: bytes) -> None:

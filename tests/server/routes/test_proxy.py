@@ -283,10 +283,15 @@ def test_errors_of_the_upstream_are_passed_on(proxy: Proxy, status: int) -> None
     assert proxy.texts == ["Hello?", "Yes."]
 
 
-def test_memories_that_the_upstream_refuses_are_sent_otherwise_from_then_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "refusal",
+    [Status(400, "roles must alternate"), Status(500, "Jinja Exception: System message must be at the beginning")],
+    ids=["400", "500 of llama.cpp"],
+)
+def test_memories_that_the_upstream_refuses_are_sent_otherwise_from_then_on(tmp_path: Path, refusal: Status) -> None:
     def accept_alternating(request: llm.Request) -> str | Status:
         roles = [message["role"] for message in (request.body or {})["messages"]]
-        return Status(400, "roles must alternate") if "system" in roles[1:] else "Yes."
+        return refusal if "system" in roles[1:] else "Yes."
 
     with serve_proxy(tmp_path) as proxy:
         proxy.upstream.behaviours[:] = [accept_alternating]
@@ -313,6 +318,17 @@ def test_a_role_that_was_accepted_at_the_beginning_of_a_conversation_may_be_refu
         answer = proxy.post(user("Hello!"), {"role": "assistant", "content": "Hello, Nora."}, user(QUESTION))
         assert "x-everthread-error" not in answer.headers
         assert proxy.blocks[0].endswith(f"\n\n{QUESTION}")
+
+
+def test_another_error_of_the_upstream_is_passed_on_at_once_with_memories_as_well(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.upstream.behaviours[:] = [Raw(b"<html>Out of memory</html>", "text/html", 500)]
+    before = len(proxy.upstream.asked)
+    answer = proxy.post(user(QUESTION))
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "text/html")
+    assert answer.content == b"<html>Out of memory</html>"
+    assert len(proxy.upstream.asked) - before == 1
+    assert int(answer.headers["x-everthread-recalled"]) > 0
 
 
 def test_memories_that_the_upstream_never_takes_are_left_out(proxy: Proxy) -> None:
