@@ -140,16 +140,20 @@ class Transcript:
         return sum(map(_is_shown, history[start:], self.current[start + offset :]))
 
     def count_altered(self, history: Sequence[ChatMessage], offset: int) -> int:
-        """Return how many of the last replies of a history are current ones at a distance that the client may have
-        changed, each after the same message of the person."""
+        """Return how many of the last replies of a history were given at a distance to the same message of the person.
+        The client may have changed them, or returned to one that was discarded."""
         pairs = list(zip(history[max(0, -offset) :], self.current[max(0, offset) :], strict=False))[-MAX_ALTERED:]
         return sum(
             message.role == line.role == "assistant"
             and said.role == "user"
             and _is_shown(said, asked)
-            and is_altered(message.normalized, normalize(line.text))
+            and any(is_altered(message.normalized, normalize(given)) for given in self._list_replies(asked, line))
             for (said, asked), (message, line) in pairwise(pairs)
         )
+
+    def _list_replies(self, asked: Line, reply: Line) -> list[str]:
+        """Return the texts of the current reply to a line, and of those that were discarded."""
+        return [reply.text, *(line.text for line in self.discarded.values() if line.parent == asked.seq)]
 
     def skip_removed(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Leave out the messages of lines that were retracted or forgotten alone, between lines that are current.

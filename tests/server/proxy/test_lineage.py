@@ -667,6 +667,15 @@ def test_a_client_that_changes_each_reply_continues_its_session(
     assert texts(memory, turn)[-2:] == ["Question 5?", "Never!"]
 
 
+def test_a_client_that_changes_each_reply_returns_to_the_first_one(memory: Memory, lineage: Lineage) -> None:
+    history: list[ChatMessage] = []
+    say(lineage, history, "What is in the basket?", "Figs and dates.")
+    lineage.finish(lineage.begin([history[0]]), "Nothing at all!")
+    turn = lineage.begin([history[0], bot("Luna: Figs and dates."), user("May I?")])
+    assert len(memory.sessions()) == 1
+    assert texts(memory, turn) == ["What is in the basket?", "Figs and dates.", "May I?"]
+
+
 def test_another_reply_to_the_same_message_is_another_conversation(memory: Memory, lineage: Lineage) -> None:
     say(lineage, [], "Good morning!", "Good morning, Nora. Did you sleep well?")
     turn = lineage.begin([user("Good morning!"), bot("Hello. How can I help you today?"), user("Water the fern.")])
