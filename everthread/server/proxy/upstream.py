@@ -128,7 +128,8 @@ class Upstream:
             content: the body; an iterator if it is the client's own, unchanged.
 
         Raises:
-            Problem: 502 or 504 in place of an answer; 400 for a path that leads above the base URL.
+            Problem: 502 or 504 in place of an answer, also of a redirect of a POST, which the client would follow past
+                the memory; 400 for a path that leads above the base URL.
         """
         check_path(target.path)
         base = httpx.URL(self.url.removesuffix("/v1") if target.is_root else self.url)
@@ -139,13 +140,18 @@ class Upstream:
         request = httpx.Request(method, url, headers=passed, content=content)
         request.extensions["timeout"] = self._timeout.as_dict()
         try:
-            return await self._open().send(request, stream=True)
+            answer = await self._open().send(request, stream=True)
         except httpx.ConnectTimeout as error:
             raise _unreachable(error) from None
         except httpx.TimeoutException:
             raise Problem(504, "upstream-timeout", "the model's server did not answer in time; try again") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _unreachable(error) from None
+        if method == "POST" and answer.is_redirect:
+            await answer.aclose()
+            reason = f"the model's server redirects to another address (status {answer.status_code})"
+            raise Problem(502, UNREACHABLE, f"{reason}; set proxy_url to that address")
+        return answer
 
     async def close(self) -> None:
         """Close the connections."""

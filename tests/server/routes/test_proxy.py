@@ -283,6 +283,15 @@ def test_errors_of_the_upstream_are_passed_on(proxy: Proxy, status: int) -> None
     assert proxy.texts == ["Hello?", "Yes."]
 
 
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_a_redirect_of_the_upstream_is_an_error_that_names_the_remedy(proxy: Proxy, status: int) -> None:
+    proxy.upstream.behaviours[:] = [Raw(b"", "text/plain", status)]
+    answer = proxy.post(user("Hello?"))
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (502, "upstream_unreachable")
+    assert f"redirects to another address (status {status}); set proxy_url to that address" in error["message"]
+
+
 @pytest.mark.parametrize(
     "refusal",
     [Status(400, "roles must alternate"), Status(500, "Jinja Exception: System message must be at the beginning")],
