@@ -10,7 +10,7 @@ from everthread.facts.grammar import Grammar
 MAX_CLAUSES = 40  # of a sentence
 MAX_OPENERS = 4  # before a subject: "well, honestly, these days"
 
-COMMA = re.compile("[,，]")
+COMMA = re.compile(r"[,，]|(?<=[一-鿿])\s")  # in a text without spaces, these are commas
 
 
 def find_starts(grammar: Grammar, text: str) -> Iterator[tuple[int, bool]]:

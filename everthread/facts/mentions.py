@@ -69,16 +69,26 @@ class Mentions:
         for each in reversed(self.before):
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
                 break
-            referents = [*each.find_referents(), *self._find_addressed(each)]
+            referents = [*each.find_referents(), *self._find_addressed(each), *each._list_current()]
             if fitting := [known for known in referents if self._may_be(known, gender)]:
-                return [known for known in fitting if known.is_named()] or fitting
+                named = [known for known in fitting if known.is_named()] or fitting
+                return (self.grammar.keeps_subject and [known for known in named if not known.is_pet()]) or named
         return []
+
+    def _list_current(self) -> list[Referent]:
+        """Return the relative whom the sentence has introduced last, in a language that leaves out subjects."""
+        current = self.current if self.grammar.keeps_subject else None
+        return [current] if current is not None and current.relation is not None else []
 
     def _find_addressed(self, said: Mentions) -> Iterator[Referent]:
         """Yield the speaker's relatives that another one has mentioned: "your son"."""
         if said.line.speaker != self.line.speaker:
             for match in self.grammar.heads["asked"].finditer(said.text):
-                if match["yours"] and (found := self.identify_relative(match, match.groupdict(), self.speaker())):
+                if (
+                    match["yours"]
+                    and match["relation"]
+                    and (found := self.identify_relative(match, match.groupdict(), self.speaker()))
+                ):
                     yield found
 
     def _identify_mention(self, match: re.Match[str]) -> Referent | None:
@@ -147,7 +157,7 @@ class Mentions:
                 return None
             return Referent(self.names.spelling.get(name.lower(), name), end=match.end())
         if self.grammar.keeps_subject and not groups.get("possessor_speaker") and groups.get("relation"):
-            return self._find_unsaid_owner()
+            return self._find_unsaid_owner(groups["relation"] or "")
         if groups.get("relation") and not groups.get("possessor_speaker") and self._goes_on_about_other(groups):
             return None
         return self.speaker()
@@ -160,11 +170,13 @@ class Mentions:
         attribute = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())].attribute
         return not (attribute in KIN and subject.relation[1] in KIN)
 
-    def _find_unsaid_owner(self) -> Referent | None:
+    def _find_unsaid_owner(self, relation: str) -> Referent | None:
         """Return whose relative one is that has no owner: the subject's, or the speaker's if it is no other."""
         current = self.current
         if current is None or current.is_speaker:
             return self.speaker()
+        if current.relation == (self.line.speaker, self.grammar.relations[relation.lower()].attribute):
+            return self.speaker()  # the subject is that relative
         return current if current.relation is None or current.relation[1] in OWNERS else None
 
     def identify_in(self, head: re.Match[str], match: re.Match[str]) -> Referent | None:
@@ -212,6 +224,8 @@ class Mentions:
             return centre
         if here := self._list_candidates(gender, 0, start):
             return _find_only(here)
+        if self.grammar.keeps_subject and self._names_relation(gender, start):
+            return None
         for before in reversed(self.before):
             if before.line is not self.line:
                 break
@@ -221,6 +235,12 @@ class Mentions:
             if before._list_candidates(gender, 0, end):
                 break
         return _find_only(self.find_focus(gender))
+
+    def _names_relation(self, gender: Gender, end: int) -> bool:
+        """Return whether the sentence has, before a place, a word for one whom a pronoun may mean, whoever it is."""
+        words = (match for match in self.grammar.heads["asked"].finditer(self.text, 0, end) if match["relation"])
+        called = (each for each in words if each.start() > 1 or self.text[each.end()] not in ",，")  # "dad, he's 30"
+        return any(self.grammar.relations[each["relation"].lower()].gender in (gender, "") for each in called)
 
     def _find_centre(self, gender: Gender, start: int) -> Referent | None:
         """Return the subject of the last clause before a place, unless the sentence has mentioned another since."""
@@ -308,12 +328,23 @@ class Mentions:
                 gender = self.grammar.pronouns[pronoun]
                 is_topic = topic is not None and not topic.is_speaker and topic.gender in (gender, "")
                 asked.append(topic if is_topic else self._find_antecedent(gender, 0))
+            elif question and match["relation"] is None:
+                asked.append(None)
             elif question:
-                asked.append(self.identify_relative(match, match.groupdict(), self.speaker()))
+                one = self.identify_relative(match, match.groupdict(), self.speaker())
+                asked.append(one if match["yours"] or self._was_mentioned(one) else None)
         if not asked:
             return topic
         found = {each.name: each for each in asked if each is not None}
         return next(iter(found.values())) if len(found) == 1 and None not in asked else None
+
+    def _was_mentioned(self, referent: Referent | None) -> bool:
+        """Return whether the last sentences mention the one, or its name is known: "the brother" may be anyone's."""
+        if referent is None:
+            return False
+        return self.names.is_known(referent.name) or any(
+            each.name == referent.name for said in self.before for each in said.find_referents()
+        )
 
     def _find_topic(self) -> Referent | None:
         """Return what the speaker's last words were about; the speaker if no one was mentioned since."""
@@ -325,6 +356,18 @@ class Mentions:
         if said is not None and said.current is not None:
             return said.current
         return None if (said is not None and said.is_lost) or self.find_focus() else self.speaker()
+
+    def may_be_of_other(self) -> bool:
+        """Return whether a sentence without a subject may be about one whom the line or the one before it means.
+
+        The line means one by a pronoun for nobody that it mentions: "is from Leeds, and he sings".
+        """
+        if self.grammar.about_other.search(self.line.text) is not None and not self.find_referents():
+            return True
+        said = next((each for each in reversed(self.before) if each.line is not self.line), None)
+        if said is None or said.line.session != self.line.session or said.line.speaker == self.line.speaker:
+            return False
+        return self.grammar.addressed.search(said.text) is None and self.grammar.of_other.match(self.text) is not None
 
     def is_about_other(self, start: int) -> bool:
         """Return whether a clause without a subject answers what isn't about the speaker."""

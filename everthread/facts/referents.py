@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from everthread.facts.history import value_key
 from everthread.facts.types import Statement
 
 MAX_NAME_CHARS = 6  # of a name in a text without spaces
+_LATIN = re.compile("[A-Za-z]{2}")  # no name ends between these letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,14 @@ class Referent:
         """Return whether it is more than "somebody"."""
         return self.relation is not None or " " in self.name or not self.name.islower()
 
+    def is_pet(self) -> bool:
+        """Return whether it is known to be someone's pet."""
+        return self.relation is not None and self.relation[1] == "pet"
+
     def fits(self, about: str) -> bool:
         """Return whether a pattern that is only about some is about it."""
         if about == "pets":
-            return self.relation is not None and self.relation[1] == "pet"
+            return self.is_pet()
         if about == "unrelated":
             return self.relation is None and not self.is_speaker
         return about == "anyone" or self.is_speaker == (about == "speaker")
@@ -98,7 +104,9 @@ class Names:
     def find_at(self, text: str, start: int) -> int:
         """Return where the longest known name ends that a text without spaces has at a place; 0 if it has none."""
         ends = range(min(start + MAX_NAME_CHARS, len(text)), start, -1)
-        return next((end for end in ends if self.is_known(text[start:end])), 0)
+        return next(
+            (end for end in ends if self.is_known(text[start:end]) and not _LATIN.search(text[end - 1 : end + 1])), 0
+        )
 
     def find_relative(self, owner: str, relation: Relation) -> str | None:
         """Return the name of the only one of this relation to its owner, if there is just one.

@@ -159,7 +159,7 @@ class SentenceReader:
         elif self.grammar.keeps_subject and self.grammar.heads["subject"].match(self.text, start) is not None:
             self.mentions.current, self.mentions.is_lost = None, True
         elif self.mentions.is_about_other(start):
-            asked = self.mentions.find_asked()
+            asked = None if self.mentions.find_referents() else self.mentions.find_asked()
             self.mentions.current = None if asked and asked.is_speaker else asked
             self.mentions.is_lost = asked is None
 
@@ -218,7 +218,7 @@ class SentenceReader:
             return False
         if self.grammar.keeps_subject and self.mentions.current is not None and not self.mentions.current.is_speaker:
             return False
-        if self.mentions.current is None and self.grammar.about_other.search(self.text, 0, start):
+        if self.grammar.keeps_subject and self.mentions.current is None and self.mentions.may_be_of_other():
             return False
         if pattern.bare == "clause":
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -37,6 +38,14 @@ STATED = {
     "我妹在台大唸法律": "Nora's sister | field | 法律; Nora's sister | school | 台大",
     "我哥在县城开了个汽修厂": "Nora's brother | owns | 汽修厂",
     "我浙江人啊，吃不了辣": "Nora | origin | 浙江",
+    "我在东莞跑外卖两年了": "Nora | home | 东莞 | 2022; Nora | occupation | 跑外卖 | 2022",
+    "我爸开出租": "Nora's father | occupation | 开出租",
+    "我养了一只叫拿铁的金毛": "Nora | pet | 拿铁; 拿铁 | breed | 金毛",
+    "家里那只老猫叫黄豆，十四了": "Nora | pet | 黄豆; 黄豆 | kind | 猫; 黄豆 | age | 十四",
+    "店里养了只八哥，会喊人，叫二毛": "Nora | pet | 二毛; 二毛 | kind | 八哥",
+    "我大学学的是材料成型": "Nora | field | 材料成型",
+    "我最喜欢重庆森林这部电影": "Nora | likes | 重庆森林",
+    "老头子有糖尿病，胰岛素一天打两针": "Nora's husband | health | 糖尿病; Nora's husband | takes | 胰岛素",
     "我是湖南人，无辣不欢": "Nora | origin | 湖南",
     "我去年搬到了厦门": "Nora | home | 厦门 | 2023",
     "我以前住在南京": "-Nora | home | 南京",
@@ -296,6 +305,21 @@ def test_each_form_of_a_grammar_compiles(language: str) -> None:
 def test_what_is_introduced_is_what_the_next_clauses_are_about() -> None:
     found = map(show, read("我昨天生了，女孩，六斤二两，叫高一诺"))
     assert list(found) == ["Nora | daughter | 高一诺"]
+    found = map(show, read("闺女考上了！国防科大，学通信"))
+    assert list(found) == ["Nora's daughter | school | 国防科大", "Nora's daughter | field | 通信"]
+
+
+def test_a_stranger_whom_a_clause_introduces_is_not_who_speaks() -> None:
+    assert read("我们画室有个男生长得很帅，会弹贝斯，住在南昌") == []
+
+
+def test_what_may_be_about_another_than_who_speaks_is_not_read() -> None:
+    assert read("籍贯是南通，但他在青岛长大") == []
+    other = replace(line("这首歌是一个很出名的歌手唱的"), speaker="Ben")
+    for text in ("是的，是加拿大人", "哦，加拿大人啊", "才二十岁就出道了", "知道，1982年出生，今年37岁了"):
+        assert read_statements([other, line(text, 2)]) == []
+    question = line("宝宝多大啦？", role="assistant")
+    assert read_statements([question, line("一岁半，男宝", 2)]) == []
 
 
 def test_an_answer_about_another_is_not_about_the_one_who_answers() -> None:
