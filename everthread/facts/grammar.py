@@ -188,8 +188,8 @@ class Grammar:
         elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
         boundary: where a clause with a subject leaves what governs the clause before it.
         about_other: what a sentence has that is about another than the one who is spoken to: "she was born in 1980".
-        of_other: what a line begins with that goes on about another whom the line before it, which isn't about the one
-            who is spoken to, means: "is a singer".
+        of_other: what a line begins with that goes on about another person, after a line that isn't about the one who
+            is spoken to: "is a singer".
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
             any other isn't about who gives it.

@@ -76,7 +76,7 @@ class Mentions:
         return []
 
     def _list_current(self) -> list[Referent]:
-        """Return the relative whom the sentence has introduced last, in a language that leaves out subjects."""
+        """Return the relative that the sentence has introduced last, in a language that leaves out subjects."""
         current = self.current if self.grammar.keeps_subject else None
         return [current] if current is not None and current.relation is not None else []
 
@@ -237,7 +237,7 @@ class Mentions:
         return _find_only(self.find_focus(gender))
 
     def _names_relation(self, gender: Gender, end: int) -> bool:
-        """Return whether the sentence has, before a place, a word for one whom a pronoun may mean, whoever it is."""
+        """Return whether the sentence has, before a place, a word for a relative that a pronoun may mean."""
         words = (match for match in self.grammar.heads["asked"].finditer(self.text, 0, end) if match["relation"])
         called = (each for each in words if each.start() > 1 or self.text[each.end()] not in ",，")  # "dad, he's 30"
         return any(self.grammar.relations[each["relation"].lower()].gender in (gender, "") for each in called)
@@ -358,9 +358,10 @@ class Mentions:
         return None if (said is not None and said.is_lost) or self.find_focus() else self.speaker()
 
     def may_be_of_other(self) -> bool:
-        """Return whether a sentence without a subject may be about one whom the line or the one before it means.
+        """Return whether a sentence without a subject may be about another person than the speaker.
 
-        The line means one by a pronoun for nobody that it mentions: "is from Leeds, and he sings".
+        The line has a pronoun for someone that it doesn't mention ("is from Leeds, and he sings"), or goes on about
+        what the line before it says.
         """
         if self.grammar.about_other.search(self.line.text) is not None and not self.find_referents():
             return True

@@ -309,11 +309,11 @@ def test_what_is_introduced_is_what_the_next_clauses_are_about() -> None:
     assert list(found) == ["Nora's daughter | school | 国防科大", "Nora's daughter | field | 通信"]
 
 
-def test_a_stranger_whom_a_clause_introduces_is_not_who_speaks() -> None:
+def test_a_stranger_that_a_clause_introduces_is_not_the_speaker() -> None:
     assert read("我们画室有个男生长得很帅，会弹贝斯，住在南昌") == []
 
 
-def test_what_may_be_about_another_than_who_speaks_is_not_read() -> None:
+def test_what_may_be_about_another_than_the_speaker_is_not_read() -> None:
     assert read("籍贯是南通，但他在青岛长大") == []
     other = replace(line("这首歌是一个很出名的歌手唱的"), speaker="Ben")
     for text in ("是的，是加拿大人", "哦，加拿大人啊", "才二十岁就出道了", "知道，1982年出生，今年37岁了"):
