@@ -194,10 +194,10 @@ class Lineage:
                 self._sessions.open(session) if session is not None else self._sessions.recognise(messages, so_far)
             )
             messages = transcript.skip_removed(messages)
-            alignment = transcript.align(messages)
+            alignment = transcript.align(messages) or transcript.align(messages, "user")
             line = transcript.current[-1] if transcript.current else None
             is_last = alignment is not None and alignment.offset + len(messages) == len(transcript.current)
-            if line is None or not is_last or normalize(line.text) != so_far.normalized:
+            if line is None or not is_last or not so_far.normalized.endswith(normalize(line.text)):  # after a name
                 return None
             corrected = build_correction(self.memory.store, self.memory.bank, line.seq, text)
             metadata = {name: value for name, value in corrected.metadata.items() if name != META_PARTIAL}

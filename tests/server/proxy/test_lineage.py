@@ -413,6 +413,13 @@ def test_the_continuation_of_the_last_reply_corrects_it(lineage: Lineage, histor
     assert texts(lineage.memory, turn) == [message.text for message in history]
 
 
+def test_the_continuation_of_a_reply_after_a_name_corrects_it(memory: Memory, lineage: Lineage) -> None:
+    history: list[ChatMessage] = []
+    turn = say(lineage, history, "What is in the basket?", "Figs and dates, and")
+    assert lineage.extend_reply([history[0], bot("Luna: Figs and dates, and")], "Luna: Figs and dates, and a note.")
+    assert texts(memory, turn) == ["What is in the basket?", "Luna: Figs and dates, and a note."]
+
+
 def test_a_reply_that_is_not_the_last_or_not_stored_has_no_continuation(
     lineage: Lineage, history: list[ChatMessage]
 ) -> None:
