@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +46,13 @@ from everthread.transfer.files import read_text
 from everthread.types import Filter, Role
 
 MAX_LISTED_BANKS = 20  # in a message: enough to find a mistyped name
+_SCOPES = {  # what is forgotten, in words, by option
+    "seq": "line {}",
+    "session": "session {!r}",
+    "speaker": "everything that {!r} said",
+    "unit": "{0[0]} {0[1]}",
+    "everything": "everything",
+}
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -425,20 +432,8 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     now, run: everthread db scrub URL. It is removed from the backups of `everthread backup` as well; a warning names
     those that can't be reached.
     """
-    phrases = {
-        "seq": "line {}",
-        "session": "session {!r}",
-        "speaker": "everything that {!r} said",
-        "unit": "{0[0]} {0[1]}",
-        "everything": "everything",
-    }
     given = {name: value for name, value in scope.items() if value is not None and value is not False}
-    if not given:
-        raise BadInput("there is nothing to forget; pass --seq, --session, --speaker, --unit or --everything")
-    if len(given) > 1:
-        names = " and ".join(f"--{name}" for name in given)
-        raise BadInput(f"{names} can't be given together; forget one after the other")
-    (named,) = (phrases[name].format(value) for name, value in given.items())
+    named = _name_scope(given)
     if as_json and not yes:
         raise BadInput(
             f"with --json there is no confirmation; pass --yes as well, to forget {named} of bank {bank!r} for good"
@@ -463,6 +458,17 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     show_json(receipt) if as_json else click.echo(
         f"forgotten: {pluralize(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
     )
+
+
+def _name_scope(given: Mapping[str, Any]) -> str:
+    """Return what is to be forgotten, in words. Raises BadInput unless exactly one option is given."""
+    if not given:
+        raise BadInput("there is nothing to forget; pass --seq, --session, --speaker, --unit or --everything")
+    if len(given) > 1:
+        names = " and ".join(f"--{name}" for name in given)
+        raise BadInput(f"{names} can't be given together; forget one after the other")
+    ((name, value),) = given.items()
+    return _SCOPES[name].format(value)
 
 
 @main.command()

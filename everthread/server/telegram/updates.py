@@ -92,36 +92,43 @@ def read_update(update: Mapping[str, Any], bot_name: str) -> Said | Pressed | Mo
         return Moved(int(message["chat"]["id"]), int(successor))
     if chat := message.get("migrate_from_chat_id"):
         return Moved(int(chat), int(message["chat"]["id"]))
+    return _read_message(message, bot_name, is_edited="edited_message" in update) if message else None
+
+
+def _read_message(message: Mapping[str, Any], bot_name: str, *, is_edited: bool) -> Said | None:
+    """Read a message; None if it is another bot's, or has no content."""
     sender, community = message.get("from") or {}, message.get("sender_chat") or {}
-    if not message or not sender or (sender.get("is_bot") and not community):
+    if not sender or (sender.get("is_bot") and not community):
+        return None
+    text, has_media = str(message.get("text") or message.get("caption") or ""), any(kind in message for kind in MEDIA)
+    if not text and not has_media:
         return None
     is_group = message["chat"].get("type") != "private"
     answered = message.get("reply_to_message") or {}
-    text = str(message.get("text") or message.get("caption") or "")
-    has_media = any(kind in message for kind in MEDIA)
-    if not text and not has_media:
-        return None
     mention = re.compile(rf"@{re.escape(bot_name)}\b", re.IGNORECASE | re.ASCII)
-    answers_bot = str((answered.get("from") or {}).get("username", "")).lower() == bot_name.lower()
-    command = _COMMAND.fullmatch(text.strip())
-    is_commanded = command is not None and (command[2] or bot_name).lower() == bot_name.lower()
-    is_meant = is_commanded if command else answers_bot or mention.search(text) is not None
-    own_text = mention.sub("", text, count=1).strip() if mention.match(text.lstrip()) else text
     return Said(
         chat=int(message["chat"]["id"]),
         message=int(message["message_id"]),
-        text=own_text,
+        text=mention.sub("", text, count=1).strip() if mention.match(text.lstrip()) else text,
         sent_at=datetime.fromtimestamp(int(message.get("edit_date") or message["date"]), UTC).astimezone(),
         speaker=(str(community.get("title") or "") or _full_name(sender)) if is_group else "",
         language=str(sender.get("language_code", "")),
         reply_to=int(answered["message_id"]) if answered else None,
         has_media=has_media,
-        is_edited="edited_message" in update,
+        is_edited=is_edited,
         is_group=is_group,
-        is_addressed=not is_group or is_meant,
+        is_addressed=not is_group or _addresses_bot(text, answered, bot_name, mention),
         links=_find_links(message),
         topic=_find_topic(message),
     )
+
+
+def _addresses_bot(text: str, answered: Mapping[str, Any], bot_name: str, mention: re.Pattern[str]) -> bool:
+    """Return whether a message in a group mentions the bot, answers it, or is a command that may be its own."""
+    if (command := _COMMAND.fullmatch(text.strip())) is not None:
+        return (command[2] or bot_name).lower() == bot_name.lower()
+    answers_bot = str((answered.get("from") or {}).get("username", "")).lower() == bot_name.lower()
+    return answers_bot or mention.search(text) is not None
 
 
 def _read_press(press: Mapping[str, Any]) -> Pressed | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from pgvector import HalfVector
 
@@ -320,18 +321,22 @@ def _count_pending(db: Connection, bank: str, model: str, roles: Collection[Role
     return int(row[0])
 
 
-def find_contradictions(db: Connection, bank: str) -> list[str]:
-    """Describe contradictions between the tables of a bank."""
-    counted = db.execute(
-        f"SELECT lines, retracted, terms, last_seq, {EARLIER_LAST} FROM everthread.bank WHERE bank_id = %s", (bank,)
-    ).fetchone()
-    if counted is None:
-        return []
-    earlier = int(counted[4])
-    live = retracted = total = highest = 0
+class _LineCounts(NamedTuple):
+    """What the lines of a bank amount to."""
+
+    live: int
+    retracted: int
+    terms: int  # of live lines
+    records: int  # of postings, of live lines
+    last: int  # the number of the last line
+
+
+def _count_lines(db: Connection, bank: str, earlier: int) -> _LineCounts:
+    """Count the lines of a bank, and analyse those after the last one of an earlier analyser."""
+    live = retracted = total = last = 0
     records = postings.count_records(db, bank, earlier)
     for seq, text, metadata, is_live, length in _read_texts(db, bank):
-        highest = seq
+        last = seq
         if not text:
             continue
         if not is_live:
@@ -341,6 +346,18 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
         else:
             terms = count_terms(remove_quotes_json(text, metadata))
             live, total, records = live + 1, total + terms.length, records + len(terms.terms)
+    return _LineCounts(live, retracted, total, records, last)
+
+
+def find_contradictions(db: Connection, bank: str) -> list[str]:
+    """Describe contradictions between the tables of a bank."""
+    counted = db.execute(
+        f"SELECT lines, retracted, terms, last_seq, {EARLIER_LAST} FROM everthread.bank WHERE bank_id = %s", (bank,)
+    ).fetchone()
+    if counted is None:
+        return []
+    earlier = int(counted[4])
+    counts = _count_lines(db, bank, earlier)
     blocks = _count_records(db, bank)
     sessions = db.execute(
         "SELECT coalesce(sum(lines), 0), coalesce(sum(terms), 0) FROM everthread.session WHERE bank_id = %s", (bank,)
@@ -348,14 +365,14 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
     assert sessions is not None
     problems = describe_miscounts(
         (
-            ("lines", counted[0], live),
-            ("retracted lines", counted[1], retracted),
-            ("terms", counted[2], total),
-            ("word records", blocks[0], records),
-            ("bytes of word records", blocks[1], records * POSTING_DTYPE.itemsize),
+            ("lines", counted[0], counts.live),
+            ("retracted lines", counted[1], counts.retracted),
+            ("terms", counted[2], counts.terms),
+            ("word records", blocks[0], counts.records),
+            ("bytes of word records", blocks[1], counts.records * POSTING_DTYPE.itemsize),
             ("words counted wrongly", blocks[2], 0),
-            ("lines in sessions", int(sessions[0]), live),
-            ("terms in sessions", int(sessions[1]), total),
+            ("lines in sessions", int(sessions[0]), counts.live),
+            ("terms in sessions", int(sessions[1]), counts.terms),
         )
     )
     orphans = db.execute(
@@ -366,7 +383,7 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
     if orphans and orphans[0]:
         problems.append(f"vectors without a line: {orphans[0]}")
     last = int(counted[3])
-    return problems + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
+    return problems + ([f"the last seq is {last}, but line {counts.last} exists"] if counts.last > last else [])
 
 
 def _count_records(db: Connection, bank: str) -> tuple[int, int, int]:
