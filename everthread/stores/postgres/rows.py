@@ -322,7 +322,7 @@ def _count_pending(db: Connection, bank: str, model: str, roles: Collection[Role
 
 
 class _LineCounts(NamedTuple):
-    """What the lines of a bank amount to."""
+    """Counts of the lines of a bank."""
 
     live: int
     retracted: int
