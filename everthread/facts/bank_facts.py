@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from reprlib import repr as shortly
 
 from everthread.bank import deletion
 from everthread.bank.damage import raises_bank_damaged
@@ -32,6 +33,7 @@ from everthread.facts.stored_statements import add_statements, forget_statements
 from everthread.facts.types import Entity, Fact, Profile, Statement, StoredStatement
 from everthread.facts.unread_lines import BATCH_LINES
 from everthread.stores.base import Store
+from everthread.stores.limits import check_storable
 from everthread.types import JSONValue, now
 
 MAX_VALUE_CHARS = 200  # of a value that the person writes
@@ -420,6 +422,7 @@ def _check_attribute(attribute: str | None) -> None:
 def _check_value(value: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_VALUE_CHARS:
         raise BadInput(
-            f"invalid value of a fact: got {value!r}; expected 1 to {MAX_VALUE_CHARS} characters that are not all blank"
+            f"invalid value of a fact: got {shortly(value)}; "
+            f"expected 1 to {MAX_VALUE_CHARS} characters that are not all blank"
         )
-    return " ".join(value.split())
+    return check_storable(" ".join(value.split()), "the value of a fact", BadInput)

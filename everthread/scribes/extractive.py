@@ -13,6 +13,7 @@ from datetime import date
 
 import numpy as np
 
+from everthread.bank.line_validation import replace_unstorable
 from everthread.errors import BadInput
 from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget
 from everthread.text import redaction, salience
@@ -178,8 +179,8 @@ def _day(line: Line) -> date | None:
 
 
 def join_row(text: str) -> str:
-    """Join a text to one row, without a bullet or a date before it."""
-    return _BULLET.sub("", " ".join(text.split())).strip()
+    """Join a text to one row that every database can store, without a bullet or a date before it."""
+    return _BULLET.sub("", " ".join(replace_unstorable(text)[0].split())).strip()
 
 
 def check_limit(limit: int) -> int:

@@ -405,6 +405,13 @@ def test_an_invalid_value_is_refused(memory: Memory, value: Any) -> None:
         memory.correct_fact(only(memory).id, value)
 
 
+@pytest.mark.parametrize("value", ["Lei\0gh", "Lei\ud800gh"])
+def test_a_value_that_not_every_bank_can_store_is_refused(memory: Memory, value: str) -> None:
+    tell(memory, "I live in Leeds.")
+    with pytest.raises(BadInput, match="the value of a fact contains NUL or half a surrogate pair"):
+        memory.correct_fact(only(memory).id, value)
+
+
 def test_an_ended_fact_held_until_then_and_may_begin_again(memory: Memory) -> None:
     tell(memory, "I own the bike.", "I own the bike.")
     ended = memory.end_fact(only(memory).id, "2024-05")

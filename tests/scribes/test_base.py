@@ -557,6 +557,13 @@ def test_facts_name_their_lines_and_an_answer_without_them_is_asked_for_again() 
         writer.list_facts(SESSION)
 
 
+def test_characters_of_an_answer_that_not_every_bank_can_store_are_replaced() -> None:
+    fact = {"fact": "Nora lives\0 here.", "lines": 1, "subject": "Nora\0", "attribute": "home", "value": "Lisbon\0"}
+    with scribe(Reply(json.dumps({"facts": [fact]}))) as (writer, _):
+        (found,) = writer.list_facts(SESSION)
+    assert (found.text, found.subject, found.value) == ("Nora lives\ufffd here.", "Nora\ufffd", "Lisbon\ufffd")
+
+
 def test_a_session_longer_than_the_context_is_read_for_facts_in_parts_with_the_same_numbers() -> None:
     def answer(prompt: str) -> str:
         seqs = re.findall(r"^(\d+) Nora:", prompt, re.MULTILINE)
