@@ -104,7 +104,7 @@ def read_moment(moment: str, zone: tzinfo | None) -> datetime:
     Raises:
         BadInput: it is anything else.
     """
-    match = _MOMENT.fullmatch(moment)
+    match = isinstance(moment, str) and _MOMENT.fullmatch(moment)
     try:
         year, month, day = (int(part or 1) for part in match.groups()) if match else (0, 0, 0)
         return datetime(year, month, day, tzinfo=zone)

@@ -523,10 +523,11 @@ def test_the_end_of_a_fact_that_was_replaced_is_not_changed(memory: Memory, act:
     assert memory.facts(include_ended=True) == [york, leeds]
 
 
-def test_an_invalid_moment_is_refused(memory: Memory) -> None:
+@pytest.mark.parametrize("moment", ["May", 2024])
+def test_an_invalid_moment_is_refused(memory: Memory, moment: Any) -> None:
     tell(memory, "I own the bike.")
-    with pytest.raises(BadInput, match="invalid moment: got 'May'"):
-        memory.end_fact(only(memory).id, "May")
+    with pytest.raises(BadInput, match=f"invalid moment: got {moment!r}"):
+        memory.end_fact(only(memory).id, moment)
 
 
 @pytest.mark.parametrize("act", ["confirm_fact", "end_fact", "resume_fact", "forget_fact"])
