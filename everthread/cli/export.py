@@ -109,6 +109,6 @@ def _write_file(path: Path, texts: Iterator[str], force: bool) -> Path:
     if not force:
         _check_missing(path)
     is_file = path.is_file() or not path.exists()
-    with open_atomically(path.resolve()) if is_file else path.open("wb") as file:
+    with open_atomically(Path(os.path.realpath(path))) if is_file else path.open("wb") as file:
         file.writelines(text.encode() for text in texts)
     return path

@@ -124,7 +124,7 @@ def back_up(
     """
     names = _check_banks(store, banks)
     place = place.expanduser().absolute()
-    if str(place.resolve()) in (each.location for each in list_stores(store)):
+    if os.path.realpath(place) in (each.location for each in list_stores(store)):
         raise BadInput(f"{place} is the folder of the banks; name another one for their backups")
     with map_errors("", place):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)

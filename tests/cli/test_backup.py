@@ -73,6 +73,16 @@ def test_what_is_no_backup_is_named(banks: Path, tmp_path: Path) -> None:
     assert "has no backup; name a folder that `everthread backup` wrote" in refused.output
 
 
+def test_a_link_to_itself_is_no_place_of_backups_or_banks(banks: Path, tmp_path: Path) -> None:
+    loop, places = tmp_path / "loop", tmp_path / "places.toml"
+    loop.symlink_to(loop)
+    assert f"everthread: {loop} is a file, not a folder" in run(banks, "backup", loop).stderr
+    places.write_text(f'[places]\na = "{loop}"\nb = "{banks}"\n')
+    assert "the place 'a' is the folder" in run(places, "lines").stderr
+    run(banks, "export", "--bank", "bob", "--output", loop)
+    assert "Tea is at four." in loop.read_text(encoding="utf-8")
+
+
 def test_forgetting_a_whole_damaged_bank_names_no_backup(banks: Path, tmp_path: Path) -> None:
     run(banks, "backup", tmp_path / "backups")
     (banks / "bob.bank").write_bytes(b"no database" * 1000)

@@ -14,6 +14,7 @@ References in the places have the names, which must therefore stay what they are
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -110,7 +111,7 @@ def _check_distinct(path: Path, places: Mapping[str, str]) -> None:
     names: dict[str, str] = {}
     for name, place in places.items():
         is_url = place.startswith(dsn.SCHEMES)
-        key = place.partition("://")[2].rpartition("@")[2] if is_url else str(Path(place).resolve())
+        key = place.partition("://")[2].rpartition("@")[2] if is_url else os.path.realpath(place)
         if key in names:
             shown = dsn.redact_password(place)
             raise ConfigError(f"{path}: {names[key]!r} and {name!r} are one place, {shown}; remove one of them")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections import OrderedDict
@@ -123,7 +124,7 @@ class SQLiteStore(Store):
 
     @property
     def location(self) -> str:
-        return str(self.folder.resolve())
+        return os.path.realpath(self.folder)
 
     def banks(self) -> list[str]:
         paths = [path for path in self.folder.glob(f"*{BANK_SUFFIX}") if not moved_file.is_note(path)]
