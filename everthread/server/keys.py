@@ -121,7 +121,7 @@ class KeyStore:
             NotFound: if there is no key of this name.
         """
         with self._file.write() as db:
-            if not db.execute("DELETE FROM key WHERE name = ?", (name,)).rowcount:
+            if not name.isprintable() or not db.execute("DELETE FROM key WHERE name = ?", (name,)).rowcount:
                 raise NotFound(f"there is no key {name!r}; `everthread keys list` shows all keys")
 
     def find(self, secret: str) -> ApiKey | None:
