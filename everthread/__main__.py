@@ -6,6 +6,7 @@ command with one line and the exit status 130.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from everthread.common.fast_imports import without_garbage_collection
@@ -15,6 +16,7 @@ INTERRUPTED = 130  # the exit status of a program that SIGINT ended, by shell co
 
 def main() -> None:
     """Load the command line and run it. A hook loads only what it needs, because a prompt waits for it."""
+    _open_closed_streams()
     try:
         if sys.argv[1:2] == ["hook"]:
             with without_garbage_collection():
@@ -32,6 +34,13 @@ def main() -> None:
     finally:
         # After an interrupt in `exec`, which dataclasses use, Python ends by the signal unless `exec` succeeds later.
         exec("")  # noqa: S102
+
+
+def _open_closed_streams() -> None:
+    """Open standard streams that the caller has closed, which are None, as empty ones."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # until the process ends
 
 
 if __name__ == "__main__":

@@ -45,6 +45,14 @@ def test_an_interrupt_in_generated_code_ends_with_130(tmp_path: Path, module: st
     assert status == 130, output
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_empty(tmp_path: Path, closed: str) -> None:
+    everthread = f"{sys.executable} -m everthread --store {tmp_path / 'banks'} --embedder hash"
+    for arguments, status in (("observe Hello.", 0), ("lines", 0), ("forget --everything", 2)):
+        done = subprocess.run(f"{everthread} {arguments} {closed}", shell=True, capture_output=True, text=True)
+        assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+
+
 def interrupt_at(module: str, arguments: list[str], interrupt: str, folder: Path) -> tuple[int, str]:
     """Interrupt a command at the import of a module; return its exit status and what it wrote to standard error."""
     (folder / "sitecustomize.py").write_text(INTERRUPTED_AT.format(module=module, interrupt=interrupt))
