@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from math import isfinite
+from math import inf
 from reprlib import repr as shortly
 from typing import get_args, get_type_hints
 
@@ -91,7 +91,7 @@ def check_duration(seconds: float | None, name: str) -> float | None:
     Raises:
         BadQuery: it is not a finite number of seconds from 0.
     """
-    if seconds is not None and (type(seconds) not in (int, float) or not isfinite(seconds) or seconds < 0):
+    if seconds is not None and (type(seconds) not in (int, float) or not 0 <= seconds < inf):
         raise BadQuery(f"{name} must be a number of seconds from 0, got {seconds!r}")
     return seconds
 

@@ -18,6 +18,7 @@ from everthread.common import fork_safety
 Result = TypeVar("Result")
 
 MODEL_SHARE = 0.8  # of the time, for all models together; the rest is for reading the store
+MAX_SECONDS = threading.TIMEOUT_MAX / 2  # of a request; a thread can't wait for longer than the system can count
 MAX_CALLS = 32  # calls that run at once in a process, including late ones; a further call waits
 
 
@@ -48,7 +49,7 @@ class Deadline:
         Args:
             seconds: the time of the whole request; with 0 no model is called.
         """
-        self._at = time.monotonic() + seconds * MODEL_SHARE
+        self._at = time.monotonic() + min(seconds, MAX_SECONDS) * MODEL_SHARE
         self.missed = False
 
     def call(self, function: Callable[[], Result], otherwise: Result) -> Result:
