@@ -63,13 +63,27 @@ def export(
     multilingual: bool = False,
     texts: Sequence[str] = (),
 ) -> EmbedderConfig:
-    """Write the model in `folder` to `out`; return its description. Default name: the folder's plus `quantise`."""
+    """Convert a sentence-transformers model.
+
+    Args:
+        folder: the folder of the model.
+        out: the folder to write.
+        quantise: the format of the weights.
+        name: the embedder's name; None: the folder's, with the format.
+        multilingual, texts: as for `export_encoder`.
+
+    Returns:
+        The description of the embedder that was written.
+
+    Raises:
+        ConfigError: the format is unknown, a package is missing, or the model can't be read.
+    """
     if quantise not in get_args(Quantise):
         raise ConfigError(f"unknown quantisation {quantise!r}; choose one of {', '.join(get_args(Quantise))}")
     source = read_source_config(folder)
     _check_exporter()
     encoder = load_encoder(folder)
-    from everthread.embedders.pooling import BasePooling
+    from everthread.embedders.pooling import BasePooling  # imports torch, which was checked to exist
 
     pooling = BasePooling(source.pooling, source.normalise)
     name = name or f"{folder.resolve().name}-{quantise}"
@@ -91,7 +105,7 @@ def export_encoder(
     multilingual: bool = False,
     texts: Sequence[str] = (),
 ) -> EmbedderConfig:
-    """Write a model that is loaded; return its description.
+    """Convert an encoder in memory, and return the description of the embedder that was written.
 
     Args:
         encoder: turns token ids into the states of tokens.
