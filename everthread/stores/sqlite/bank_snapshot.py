@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from everthread.stores.dense_index import DenseIndex
 from everthread.stores.expected_reads import ExpectedReads
+from everthread.stores.line_columns import LineColumns
 from everthread.stores.sqlite.bank_file import BankFile
 from everthread.stores.sqlite.cache import BankCache
-from everthread.stores.sqlite.dense_index import DenseIndex
 from everthread.stores.sqlite.file_errors import map_errors
-from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.stores.sqlite.open_bank import Cached, OpenBank
 
 

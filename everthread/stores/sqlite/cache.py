@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from everthread.stores import dense_index
 from everthread.stores.base import LINE_DTYPE
-from everthread.stores.sqlite import column_blocks, dense_index, rows, unit_vectors
+from everthread.stores.dense_index import DenseIndex
+from everthread.stores.line_columns import LineColumns
+from everthread.stores.sqlite import column_blocks, rows, unit_vectors
 from everthread.stores.sqlite.bank_file import Inode
-from everthread.stores.sqlite.dense_index import DenseIndex
-from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 
 

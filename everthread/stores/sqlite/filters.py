@@ -11,8 +11,8 @@ from everthread.common.timestamps import to_micros
 from everthread.stores.conditions import ValueGroups
 from everthread.stores.filters import allowed_names, allows_only_units
 from everthread.stores.json_text import canonical_json
+from everthread.stores.line_columns import ColumnFilter
 from everthread.stores.sql_filters import HAS_WORDS, NOT_RETRACTED, FilterTranslator, SQLCondition, join_any
-from everthread.stores.sqlite.line_columns import ColumnFilter
 from everthread.types import Comparison, Filter, JSONValue
 
 LIVE = f"{NOT_RETRACTED} AND {HAS_WORDS}"

@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from everthread.common.timestamps import from_micros
 from everthread.errors import StoreUnavailable
+from everthread.stores import dense_index
 from everthread.stores.arrays import distinct_small, is_member, repeat_indexes
 from everthread.stores.base import LINE_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.errors import unknown_parent_error
+from everthread.stores.line_columns import LineColumns
 from everthread.stores.postings import POSTING_DTYPE
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
@@ -26,9 +28,8 @@ from everthread.stores.shared_rows import (
     parse_line,
     sum_by_name,
 )
-from everthread.stores.sqlite import column_blocks, dense_index, postings, token_codes
+from everthread.stores.sqlite import column_blocks, postings, token_codes
 from everthread.stores.sqlite.filters import LIVE
-from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.text.analyzer import TermCounts, count_terms, remove_quotes_json
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 

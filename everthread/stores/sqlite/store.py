@@ -22,6 +22,7 @@ import numpy.typing as npt
 from everthread.common.staging import remove_unfinished
 from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
+from everthread.stores import dense_index
 from everthread.stores import units as shared_units
 from everthread.stores.arrays import find_positions, is_member, max_by_id, to_ranges
 from everthread.stores.base import (
@@ -36,6 +37,7 @@ from everthread.stores.base import (
 )
 from everthread.stores.copying import CopyReader
 from everthread.stores.expected_reads import ExpectedReads
+from everthread.stores.line_columns import LineColumns
 from everthread.stores.postings import Postings
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
@@ -47,7 +49,6 @@ from everthread.stores.shared_rows import (
 from everthread.stores.sqlite import (
     batch_writer,
     copying,
-    dense_index,
     line_removal,
     moved_file,
     postings,
@@ -74,7 +75,6 @@ from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.filters import LIVE, build_column_filter, build_condition, needs_rows
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
-from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.stores.sqlite.open_bank import OpenBank
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.stores.unit_store import UnitCosines, UnitReplacement, UnitVersion

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from everthread.stores import dense_index
 from everthread.stores.arrays import append_rows
-from everthread.stores.sqlite import column_blocks, dense_index
+from everthread.stores.sqlite import column_blocks
 from everthread.stores.sqlite import rows as bank_rows
 from everthread.stores.unit_store import UnitCosines, UnitKey
 from everthread.types import Vector, Vectors

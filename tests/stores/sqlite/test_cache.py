@@ -8,8 +8,9 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from everthread.stores import dense_index
 from everthread.stores.base import LINE_DTYPE
-from everthread.stores.sqlite import column_blocks, dense_index, rows, schema
+from everthread.stores.sqlite import column_blocks, rows, schema
 from everthread.stores.sqlite.cache import BankCache
 from everthread.types import Vectors
 

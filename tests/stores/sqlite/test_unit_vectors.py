@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
-from everthread.stores.sqlite import dense_index
+from everthread.stores import dense_index
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.stores.sqlite.unit_vectors import UnitVectors

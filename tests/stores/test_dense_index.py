@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.stores.arrays import ArrayPatch
-from everthread.stores.sqlite.dense_index import DenseIndex, cosines, hamming_distances, sign_codes, transpose_codes
+from everthread.stores.dense_index import DenseIndex, cosines, hamming_distances, sign_codes, transpose_codes
 from everthread.types import Seqs, Vector, Vectors
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from everthread.stores.arrays import ArrayPatch
 from everthread.stores.base import LINE_DTYPE
-from everthread.stores.sqlite.line_columns import ColumnFilter, LineColumns
+from everthread.stores.line_columns import ColumnFilter, LineColumns
 from everthread.types import Seqs
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.arrays import ArrayPatch, is_member, max_by_id, union
-from everthread.types import Seqs, Vector, Vectors
+from everthread.types import Seqs, Vector
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
 MAX_RESIDENT_VECTORS = 200_000  # held in memory in half precision (154 MB at 384 dimensions); more are read from disk
@@ -24,9 +24,13 @@ VECTORS_PER_CHUNK = 256  # vectors converted to single precision per step
 GATHER_RATIO = 8  # if fewer than one code in eight is allowed, copying those is faster than scanning all
 
 
-def sign_codes(vectors: Vectors) -> npt.NDArray[np.uint8]:
+def sign_codes(vectors: npt.NDArray[np.number]) -> npt.NDArray[np.uint8]:
     """Convert (N, D) vectors to (N, B) sign codes; B is a multiple of 8 bytes."""
-    bits = np.packbits(vectors > 0, axis=1)
+    return pad_codes(np.packbits(vectors > 0, axis=1))
+
+
+def pad_codes(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Pad codes to a multiple of 8 bytes."""
     spare = -bits.shape[1] % 8
     return np.pad(bits, ((0, 0), (0, spare))) if spare else bits
 
