@@ -45,6 +45,10 @@ TRANSACTION_SETTINGS = {
     "idle_in_transaction_session_timeout": "60s",  # a lost client would otherwise lock the bank for hours
 }
 
+# For queries that find the same plan whatever their values are: planning them again takes as long as running them. Not
+# with Citus, which can't plan every query without its values.
+PLAN_ONCE = {"plan_cache_mode": "force_generic_plan"}
+
 # Also per transaction: pgvector's types are in the schema of the extension, which may not be on the user's path.
 SET_SEARCH_PATH = """set_config('search_path', (SELECT quote_ident(nspname) FROM pg_extension
     JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'), true)"""
@@ -132,6 +136,11 @@ class Database:
                 except EverthreadError:
                     self._run_checks(bank, checks)  # nothing was found, for example, because the bank was moved
                     raise
+                except psycopg.Error:
+                    raise
+                except Exception:
+                    db.execute("COMMIT")  # after a rollback, the driver drops the connection's prepared statements
+                    raise
                 db.execute("COMMIT")
             self._run_checks(bank, checks)
 
@@ -199,7 +208,7 @@ class Database:
 
     def _open_pool(self) -> ConnectionPool[Connection]:
         self._try_connection()  # reports a wrong password now instead of after the pool's timeout
-        return ConnectionPool(
+        pool = ConnectionPool(
             self.conninfo,
             min_size=1,
             max_size=self._connections,
@@ -207,8 +216,10 @@ class Database:
             kwargs={"autocommit": True},
             configure=self._configure,
             name="everthread",
-            open=True,
+            open=False,
         )
+        pool.open(wait=True, timeout=self._timeout_s)  # or the first call would open a second connection
+        return pool
 
     def _try_connection(self) -> None:
         """Check that a connection can be opened."""
@@ -263,7 +274,8 @@ class Database:
         settings = {**TRANSACTION_SETTINGS, **extra_settings, **({} if bank is None else {"everthread.bank": bank})}
         if self._has_citus:
             for name, value in (PASS_ON_SETTINGS | settings).items():
-                set_local(db, name, value)
+                if name not in PLAN_ONCE:
+                    set_local(db, name, value)
             db.execute(f"SELECT {SET_SEARCH_PATH}")
             cursors = [db.execute(self._check[0] if self._check else "SELECT NULL")]
         else:

@@ -38,12 +38,18 @@ class Transactions:
         self._ready = Lazy(lambda: schema.ensure_tables(database))
         self._checked_banks: set[str] = set()  # banks whose postings are known to be of no later analyser
 
-    def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
-        """Call a function in a read transaction and return its result; repeat it if the connection breaks."""
+    def _read(self, bank: str, call: Callable[[Connection], Result], **settings: str) -> Result:
+        """Call a function in a read transaction and return its result; repeat it if the connection breaks.
+
+        Args:
+            bank: the bank.
+            call: reads.
+            settings: server settings of the transaction.
+        """
         check_bank_id(bank)
 
         def attempt() -> Result:
-            with self.database.read_transaction(bank) as db:
+            with self.database.read_transaction(bank, **settings) as db:
                 self._check_analyser(db, bank)
                 return call(db)
 

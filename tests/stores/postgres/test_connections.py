@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import psycopg
 import pytest
@@ -102,3 +102,29 @@ def test_a_call_waits_for_a_full_server_and_then_reports_it(own: postgres.Own) -
         assert not store.exists("alice")
         leaving.join()
         store.close()
+
+
+def test_the_first_calls_use_one_connection(database: str) -> None:
+    with closing(PostgresStore(database)) as store:
+        for _ in range(3):
+            store.banks()
+        assert store.database._get_pool().get_stats()["pool_size"] == 1
+
+
+def test_after_an_error_of_the_reader_statements_stay_prepared(database: str) -> None:
+    with closing(PostgresStore(database)) as store:
+        for _ in range(10):
+            store.settings("alice")
+        server = store.database
+
+        def count_prepared() -> int:
+            with server._get_pool().connection() as db:
+                row = db.execute("SELECT count(*) FROM pg_prepared_statements", prepare=False).fetchone()
+            assert row is not None
+            return int(row[0])
+
+        before = count_prepared()
+        with pytest.raises(KeyError), server.read_transaction("alice"):
+            raise KeyError("ours")
+        store.settings("alice")
+        assert count_prepared() >= before > 0
