@@ -21,7 +21,15 @@ from everthread.common.timestamps import from_micros, to_micros
 from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
-from everthread.stores.postgres import postings, reanalysis, recall_records, token_codes, units, vector_index
+from everthread.stores.postgres import (
+    bank_cache,
+    postings,
+    reanalysis,
+    recall_records,
+    token_codes,
+    units,
+    vector_index,
+)
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.arrays import SeqArray
 from everthread.stores.postgres.connections import Connection, Cursor, set_local
@@ -240,9 +248,9 @@ def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
                 (lines, terms, bank, session),
             )
         db.execute(
-            """UPDATE everthread.bank SET lines = lines - %s, terms = terms - %s, head_terms = head_terms - %s
-               WHERE bank_id = %s""",
-            (counts.lines, counts.terms, counts.head_terms, bank),
+            """UPDATE everthread.bank SET lines = lines - %s, terms = terms - %s, head_terms = head_terms - %s,
+               revision = %s WHERE bank_id = %s""",
+            (counts.lines, counts.terms, counts.head_terms, bank_cache.new_revision(), bank),
         )
 
 
@@ -256,5 +264,6 @@ def drop_models(db: Connection, bank: str, keep: str) -> int:
         (bank, bank, keep),
     ).rowcount
     db.execute("DELETE FROM everthread.model WHERE bank_id = %s AND name <> %s", (bank, keep))
+    bank_cache.mark_revised(db, bank)
     token_codes.drop(db, bank, "model <> %s", keep)
     return int(deleted)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from everthread.stores.errors import bank_moved_error
+from everthread.stores.postgres import bank_cache
 from everthread.stores.postgres.connections import Connection, Cursor, Database
 from everthread.text.analyzer import ANALYZER_VERSION
 
@@ -42,7 +43,7 @@ def _check_transaction(database: Database, bank: str, elsewhere: str | None) -> 
 BANK_CHECK = "SELECT elsewhere FROM everthread.bank WHERE bank_id = %s", _check_transaction
 
 _EMPTY = """analyser = %s, last_seq = 0, lines = 0, retracted = 0, terms = 0, head_terms = 0, sessions = 0,
-    speakers = 0, models = 0, earlier_last = 0, earlier_analyser = 0"""
+    speakers = 0, models = 0, earlier_last = 0, earlier_analyser = 0, revision = %s"""
 
 
 def empty(db: Connection, bank: str, tables: Sequence[str], elsewhere: str | None) -> None:
@@ -53,7 +54,7 @@ def empty(db: Connection, bank: str, tables: Sequence[str], elsewhere: str | Non
     for table in tables:
         db.execute(f"DELETE FROM everthread.{table} WHERE bank_id = %s", (bank,))
     query = f"UPDATE everthread.bank SET {_EMPTY}, elsewhere = %s WHERE bank_id = %s"
-    db.execute(query, (ANALYZER_VERSION, elsewhere, bank))
+    db.execute(query, (ANALYZER_VERSION, bank_cache.new_revision(), elsewhere, bank))
 
 
 def lock_elsewhere(db: Connection, bank: str, at: int) -> bool:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from everthread.stores.postgres import line_removal
 from everthread.stores.postgres import rows as bank_rows
+from everthread.stores.postgres.bank_cache import BankCache
 from everthread.stores.postgres.connections import Connection, set_local
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.store import PostgresStore
@@ -28,8 +29,9 @@ class PinnedStore(PostgresStore):
     def __init__(self, store: PostgresStore, db: Connection) -> None:
         vars(self).update(vars(store))  # the same pool, and no second thread that builds indexes
         self._db = db
+        self._cache = BankCache()  # other stores must not see what is not committed
 
-    def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
+    def _read(self, bank: str, call: Callable[[Connection], Result], **settings: str) -> Result:
         return call(self._db)
 
     def _write(

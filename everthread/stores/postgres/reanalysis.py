@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from everthread.stores.base import LINE_DTYPE
-from everthread.stores.postgres import postings
+from everthread.stores.postgres import bank_cache, postings
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import compare_records, group_by_term
@@ -94,6 +94,7 @@ def _put_lengths(
             (sessions.tolist(), by_session.tolist(), bank),
         )
         db.execute(
-            "UPDATE everthread.bank SET terms = terms + %s, head_terms = head_terms + %s WHERE bank_id = %s",
-            (int(longer.sum()), int(longer_head.sum()), bank),
+            """UPDATE everthread.bank SET terms = terms + %s, head_terms = head_terms + %s, revision = %s
+               WHERE bank_id = %s""",
+            (int(longer.sum()), int(longer_head.sum()), bank_cache.new_revision(), bank),
         )

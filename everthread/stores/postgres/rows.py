@@ -11,7 +11,7 @@ from pgvector import HalfVector
 from everthread.common.timestamps import from_micros
 from everthread.stores.base import CorpusStats, Speaker
 from everthread.stores.errors import bank_too_new_error
-from everthread.stores.postgres import moved_rows, postings, vector_index
+from everthread.stores.postgres import bank_cache, moved_rows, postings, vector_index
 from everthread.stores.postgres.arrays import IS_IN, SeqArray
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
@@ -414,7 +414,7 @@ def _read_texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool
 def remove_vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
     """Remove the vectors of lines: of every model, or of the models with one name."""
     vector_index.remove(db, bank, vector_index.indexed_models(db, bank, model), seqs)
-    db.execute(
+    reduced = db.execute(
         """WITH gone AS (DELETE FROM everthread.vector WHERE bank_id = %s AND seq = ANY(%s) AND model IN
                (SELECT number FROM everthread.model WHERE bank_id = %s AND name = coalesce(%s::text, name))
                RETURNING model, seq),
@@ -423,6 +423,8 @@ def remove_vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | 
            WHERE bank_id = %s AND number = counted.model""",
         (bank, list(seqs), bank, model, bank),
     )
+    if reduced.rowcount:
+        bank_cache.mark_revised(db, bank)
 
 
 # ---------------------------------------------------------------------- the analyser

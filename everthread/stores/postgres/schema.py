@@ -179,6 +179,11 @@ _SIXTH = """
 ALTER TABLE everthread.bank ADD COLUMN elsewhere text COLLATE "C";
 """
 
+_SEVENTH = """
+-- A random number of the last change of lines or vectors that is not an addition (stores.postgres.bank_cache).
+ALTER TABLE everthread.bank ADD COLUMN revision bigint NOT NULL DEFAULT 0;
+"""
+
 # Each in steps; after every step new tables are distributed if the others are.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (_FIRST,),
@@ -187,6 +192,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (_FOURTH, _FOURTH_KEYS),
     (_FIFTH,),
     (_SIXTH,),
+    (_SEVENTH,),
 )
 VERSION = len(MIGRATIONS)
 PGVECTOR = (0, 8)  # the first with iterative scans, which continue if a filter leaves too few results

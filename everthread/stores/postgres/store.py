@@ -49,9 +49,11 @@ from everthread.stores.postgres import (
 )
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.arrays import SeqArray
+from everthread.stores.postgres.bank_cache import BankCache
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
 from everthread.stores.postgres.connections import (
     MAX_CONNECTIONS,
+    PLAN_ONCE,
     TIMEOUT_S,
     Connection,
     Cursor,
@@ -111,6 +113,7 @@ class PostgresStore(Transactions, Store):
         super().__init__(
             Database(url, max_connections, timeout_s, schema.VERSION_CHECK, moved_rows.BANK_CHECK), timeout_s
         )
+        self._cache = BankCache()
         self._vacuum = Vacuum(self.database)
         self._index_builder = vector_index.BackgroundBuilder(self.build_indexes)
 
@@ -253,6 +256,7 @@ class PostgresStore(Transactions, Store):
 
         receipt, tables = self._write(bank, write, was_committed)
         self._check_again(bank)
+        self._cache.drop(bank)
         self._vacuum.schedule(bank, tables, whole_bank=scope == "bank")
         return receipt
 
@@ -448,10 +452,10 @@ class PostgresStore(Transactions, Store):
         self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: ExpectedReads
     ) -> tuple[Result, list[Line]]:
         def send(db: Connection) -> tuple[Result, Cursor]:
-            result, seqs = read(_Look(self, db, FirstAnswers(db, bank, expected)))
+            result, seqs = read(_Look(self, db, FirstAnswers(db, bank, expected, self._cache)))
             return result, bank_rows.send_get_lines(db, bank, SeqArray(np.asarray(seqs, np.int64)))
 
-        result, rows = self._read(bank, send)
+        result, rows = self._read(bank, send, **PLAN_ONCE)
         return result, bank_rows.parse_lines(rows)
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
@@ -537,6 +541,7 @@ class PostgresStore(Transactions, Store):
     def close(self) -> None:
         self._vacuum.run()
         self.database.close()
+        self._cache.renew()
 
 
 class _Look(PostgresStore):
@@ -546,7 +551,7 @@ class _Look(PostgresStore):
         vars(self).update(vars(store))
         self._db, self._first = db, first
 
-    def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
+    def _read(self, bank: str, call: Callable[[Connection], Result], **settings: str) -> Result:
         return call(self._db)
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
@@ -559,7 +564,7 @@ class _Look(PostgresStore):
         return super().postings(bank, terms, max_terms, limit, within) if found is None else found
 
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
-        found = self._first.scoring_rows(seqs) if within is None else None
+        found = self._first.scoring_rows(seqs, within)
         return super().scoring_rows(bank, seqs, within) if found is None else found
 
     def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:

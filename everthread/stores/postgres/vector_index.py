@@ -1,6 +1,6 @@
 """Searches the vectors of a bank: exhaustively in a small bank, by the bank's own index in a large one.
 
-The sign codes of a large bank (see `stores.sqlite.dense_index`) are in a separate table with an HNSW index (Malkov and
+The sign codes of a large bank (see `stores.dense_index`) are in a separate table with an HNSW index (Malkov and
 Yashunin 2016, by pgvector), which contains no other bank's lines and is not touched by other banks' writes. An index
 over codes takes a third of the space of one over vectors, and is written twice as fast. Of the ten nearest lines, 99%
 are among its first 400, which the caller compares by their vectors.
@@ -23,7 +23,7 @@ from psycopg import errors, sql
 
 from everthread.errors import EverthreadError
 from everthread.stores.arrays import max_by_id, union
-from everthread.stores.postgres.arrays import IS_IN, SeqArray, read_array, read_bytes
+from everthread.stores.postgres.arrays import IS_AFTER, IS_IN, SeqArray, read_array, read_bytes
 from everthread.stores.postgres.connections import Connection, ConnectionLost, Cursor
 from everthread.stores.postgres.filters import seq_bitmap
 from everthread.types import Seqs, Vector
@@ -86,9 +86,9 @@ def send_all_cosines(db: Connection, bank: str, model: str, query: Vector) -> Cu
     return db.execute(
         f"""SELECT array_agg(seq), array_agg((-(data <#> %s))::float4), (SELECT large FROM everthread.model
                WHERE bank_id = %s AND name = %s AND dim = %s)
-            FROM everthread.vector WHERE bank_id = %s AND model = {SELECT_MODEL} AND (
+            FROM everthread.vector WHERE bank_id = %s AND model = {SELECT_MODEL} AND seq {IS_AFTER} AND (
                SELECT NOT large FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s)""",
-        (HalfVector(query), *values, bank, *values, *values),
+        (HalfVector(query), *values, bank, *values, 0, *values),
         binary=True,
     )
 

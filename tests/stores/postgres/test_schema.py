@@ -21,7 +21,7 @@ from everthread import Memory, NewLine
 from everthread.common.installation import upgrade_command
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.postgres import schema, vacuum
-from everthread.stores.postgres.connections import Database
+from everthread.stores.postgres.connections import PLAN_ONCE, Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYZER_VERSION
@@ -187,9 +187,9 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
             f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYZER_VERSION})",
             "INSERT INTO everthread.buffer VALUES ('alice', 'before', '[[1,2]]')",
         )
-        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 6.*everthread db migrate URL"):
+        with pytest.raises(StoreUnavailable, match=r"schema 1, this version requires 7.*everthread db migrate URL"):
             opened(url)
-        assert schema.migrate(Database(url)) == 5
+        assert schema.migrate(Database(url)) == 6
         assert schema.migrate(Database(url)) == 0
         for each in (url, postgres.build_url(url, user=role, password=SECRET)):
             with opened(each) as memory:
@@ -219,7 +219,7 @@ def test_tables_of_version_0_1_0_are_migrated_and_their_sessions_can_have_titles
     )
     with pytest.raises(StoreUnavailable, match="everthread db migrate URL"):
         opened(url)
-    assert schema.migrate(Database(url)) == 4
+    assert schema.migrate(Database(url)) == 5
     with opened(url) as memory:
         assert [(session.id, session.title, session.metadata) for session in memory.sessions()] == [("s", None, {})]
         assert memory.set_session("s", title="Tea").title == "Tea"
@@ -315,7 +315,7 @@ def test_tables_of_later_migrations_are_distributed_before_their_foreign_keys_ex
                WHERE contype = ''f'' AND conrelid = what'""",
         )
         assert len(schema.distribute(Database(url))) == 11
-    assert schema.migrate(Database(url)) == 5
+    assert schema.migrate(Database(url)) == 6
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
     spread = {name.partition(".")[2]: keys for name, keys in rows}
@@ -379,9 +379,28 @@ def test_tables_are_created_and_migrated_by_statements_that_citus_accepts(
             assert schema.migrate(Database(citus.url)) == 1
             run(url, FUNCTIONS)
             assert len(schema.distribute(Database(citus.url))) == 11
-        assert schema.migrate(Database(citus.url)) == 5
+        assert schema.migrate(Database(citus.url)) == 6
         with psycopg.connect(url) as db:
             assert schema.distributed_tables(db) == {*schema.TABLES, "migration"}
+
+
+def read_plan_mode(url: str) -> str:
+    """Return how statements are planned in a transaction that asks to plan them once."""
+    server = Database(url)
+    with server.read_transaction("alice", **PLAN_ONCE) as db:
+        row = db.execute("SHOW plan_cache_mode").fetchone()
+    server.close()
+    assert row is not None
+    return str(row[0])
+
+
+def test_statements_are_planned_once(url: str) -> None:
+    schema.migrate(Database(url))
+    assert read_plan_mode(url) == "force_generic_plan"
+
+
+def test_citus_plans_statements_with_their_values(citus: str) -> None:
+    assert read_plan_mode(citus) == "auto"
 
 
 def read_settings(url: str, bank: str, trace: IO[bytes]) -> tuple[object, ...]:
