@@ -54,6 +54,7 @@ CLAUSES = (
     "boundary",
     "about_other",
     "of_other",
+    "stranger",
 )
 BLOCKS = ("line", "story", "sentence", "clause", "frame", "before", "after")
 
@@ -190,6 +191,7 @@ class Grammar:
         about_other: what a sentence has that is about another than the one who is spoken to: "she was born in 1980".
         of_other: what a line begins with that goes on about another person, after a line that isn't about the one who
             is spoken to: "is a singer".
+        stranger: a mention of someone who isn't known, by a noun: "a girl". Its group `f`, `m` or `child` shows which.
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
             any other isn't about who gives it.
@@ -247,6 +249,7 @@ class Grammar:
     boundary: re.Pattern[str]
     about_other: re.Pattern[str]
     of_other: re.Pattern[str]
+    stranger: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
     keeps_subject: bool

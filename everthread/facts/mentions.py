@@ -204,10 +204,22 @@ class Mentions:
             found = self._find_meant(gender, start)
             if found is None or not (self._is_certain(found) or self._is_only(found, gender)):
                 return None
+            if self._follows_stranger(found, gender, start):
+                return None
         name = self.names.aliases.get(found.name, found.name)
         if gender and not found.gender:
             self.names.genders[name] = gender
         return replace(found, name=name)
+
+    def _follows_stranger(self, found: Referent, gender: Gender, start: int) -> bool:
+        """Return whether the sentence has mentioned someone unknown since, whom a pronoun may mean: "a girl"."""
+        strangers = [
+            match.end()
+            for match in self.grammar.stranger.finditer(self.text, 0, start)
+            if any(self._may_be(Referent("", sex), gender) for sex in ("f", "m") if match[sex]) or match["child"]
+        ]
+        named = [each.end for each in self.find_referents() if each.name == found.name and each.end <= start]
+        return bool(strangers) and strangers[-1] > max(named, default=0)
 
     def _is_certain(self, referent: Referent) -> bool:
         return referent.is_certain or self.names.is_known(referent.name)

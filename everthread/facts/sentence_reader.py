@@ -158,6 +158,8 @@ class SentenceReader:
             self.mentions.current, self.mentions.is_lost = heads["subject"][0], False
         elif self.grammar.keeps_subject and self.grammar.heads["subject"].match(self.text, start) is not None:
             self.mentions.current, self.mentions.is_lost = None, True
+        elif (unknown := self.grammar.heads["subject"].match(self.text, start)) and unknown.groupdict().get("pronoun"):
+            self.mentions.last_subject = None  # it may mean another: "Ana looks after a girl, she's 3 and allergic …"
         elif self.mentions.is_about_other(start):
             asked = None if self.mentions.find_referents() else self.mentions.find_asked()
             self.mentions.current = None if asked and asked.is_speaker else asked

@@ -11,6 +11,9 @@ from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
 
+# What only people have: "he's a German Shepherd" isn't what a dog does for a living.
+HUMAN = frozenset(("employer", "occupation", "school", "field", "status", "language", "member"))
+
 
 @dataclass(frozen=True, slots=True)
 class ValueReader:
@@ -64,8 +67,15 @@ class ValueReader:
         for attribute in sorted(ATTRIBUTES.intersection(groups)):
             if text := groups[attribute]:
                 for value in self._split(text, attribute in form.lists):
-                    if not (attribute == "name" and value.lower() in subject.name.lower()):
+                    if not self._is_unfit(subject, attribute, value):
                         yield subject.name, attribute, pattern.prefix + value
+
+    @staticmethod
+    def _is_unfit(subject: Referent, attribute: str, value: str) -> bool:
+        """Return whether a value can't be one of the subject: its own name, or the work of a pet."""
+        if attribute == "name":
+            return value.lower() in subject.name.lower()
+        return attribute in HUMAN and subject.fits("pets")
 
     def _favourite(self, kind: str) -> str:
         """Return the attribute for what is a favourite of its kind."""
