@@ -212,7 +212,7 @@ class Mentions:
         return replace(found, name=name)
 
     def _follows_stranger(self, found: Referent, gender: Gender, start: int) -> bool:
-        """Return whether the sentence has mentioned someone unknown since, whom a pronoun may mean: "a girl"."""
+        """Return whether a pronoun may mean someone unknown that the sentence has mentioned since: "a girl"."""
         strangers = [
             match.end()
             for match in self.grammar.stranger.finditer(self.text, 0, start)

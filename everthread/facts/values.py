@@ -11,7 +11,7 @@ from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
 
-# What only people have: "he's a German Shepherd" isn't what a dog does for a living.
+# Attributes of people, not of pets: "he's a German Shepherd" states no occupation.
 HUMAN = frozenset(("employer", "occupation", "school", "field", "status", "language", "member"))
 
 

@@ -1,4 +1,4 @@
-"""Tests of values: what sounds like a fact and is none, or only part of one."""
+"""Tests of values: sentences that only sound like facts, and values that are only part of one."""
 
 from __future__ import annotations
 
