@@ -236,7 +236,7 @@ class Mentions:
             return centre
         if here := self._list_candidates(gender, 0, start):
             return _find_only(here)
-        if self.grammar.keeps_subject and self._names_relation(gender, start):
+        if self.grammar.keeps_subject and (self._names_relation(gender, start) or self._asks_about_stranger()):
             return None
         for before in reversed(self.before):
             if before.line is not self.line:
@@ -253,6 +253,11 @@ class Mentions:
         words = (match for match in self.grammar.heads["asked"].finditer(self.text, 0, end) if match["relation"])
         called = (each for each in words if each.start() > 1 or self.text[each.end()] not in ",，")  # "dad, he's 30"
         return any(self.grammar.relations[each["relation"].lower()].gender in (gender, "") for each in called)
+
+    def _asks_about_stranger(self) -> bool:
+        """Return whether the question that the line answers is about one without a known relation: "the in-laws"."""
+        asked = self.grammar.heads["asked"].finditer(self.find_question())
+        return any(match["relation"] is None and match["pronoun"] is None for match in asked)
 
     def _find_centre(self, gender: Gender, start: int) -> Referent | None:
         """Return the subject of the last clause before a place, unless the sentence has mentioned another since."""
