@@ -44,6 +44,7 @@ FRIEND_SIGNALS = (
     "cosine_window",
     "cosine_session",
     "bm25_window",
+    "bm25_nearby",
     "bm25_session",
     "share",
     "asks",

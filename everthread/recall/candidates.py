@@ -4,12 +4,13 @@ The dense index finds the lines nearest in meaning, the postings those with the 
 the union. In a small bank every line is a candidate. If the query only asks what was said at a time, the candidates are
 the lines of that time. A rank by BM25 only chooses candidates; `features` scores them.
 
-A line's window is the line with its neighbours. The rows are the candidates and the lines of their windows; records
-are the entries of postings.
+A line's window is the line with its neighbours. The rows are the candidates and the lines around them; records are the
+entries of postings.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -42,11 +43,15 @@ MAX_POSTINGS = 400_000  # records read for one query; terms that would exceed it
 # A line's window: itself and its neighbours, by distance, with the weights of their words.
 WINDOW_WEIGHTS = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
 LINES_BEFORE, LINES_AFTER = -min(WINDOW_WEIGHTS), max(WINDOW_WEIGHTS)
+# The lines nearby are those before a line that together have this many terms, and those after it, within as many lines
+# as lines of average length would take.
+TERMS_BEFORE, TERMS_AFTER = 24, 12
+MAX_NEARBY_BEFORE, MAX_NEARBY_AFTER = 6, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """C candidates, ascending by seq, and R rows: the candidates with the lines of their windows.
+    """C candidates, ascending by seq, and R rows: the candidates with the lines around them.
 
     Attributes:
         seqs: (C,) the numbers of the candidates.
@@ -120,7 +125,7 @@ def find_candidates(
             # Lines beside them are near as well, by the cosines around them.
             seqs = union(nearest, seqs, lines.keep_allowed(union(nearest - 1, nearest + 1)))
     seqs = lines.drop_excluded(seqs[(seqs >= 1) & (seqs <= last)])
-    rows = store.scoring_rows(bank, add_windows(seqs, last), lines.visible)
+    rows = store.scoring_rows(bank, add_surroundings(seqs, last, *count_surroundings(corpus)), lines.visible)
     is_candidate = is_member(rows.seq, seqs)
     row_indexes = np.flatnonzero(is_candidate)
     cosine = _read_cosines(store, bank, model, embed(), rows.seq, is_candidate, lines.exclude)
@@ -260,9 +265,17 @@ def sample_evenly(seqs: Seqs, limit: int) -> Seqs:
     return seqs if len(seqs) <= limit else seqs[np.linspace(0, len(seqs) - 1, limit).astype(np.intp)]
 
 
-def add_windows(seqs: Seqs, last: int) -> Seqs:
-    """Return the numbers of these lines and of their windows, ascending."""
+def count_surroundings(corpus: CorpusStats) -> tuple[int, int]:
+    """Return how many lines before and after a candidate are read: its window, and what is nearby."""
+    mean = max(corpus.mean_per_line(corpus.terms), 1.0)
+    before = min(math.ceil(TERMS_BEFORE / mean), MAX_NEARBY_BEFORE)
+    after = min(math.ceil(TERMS_AFTER / mean), MAX_NEARBY_AFTER)
+    return max(before, LINES_BEFORE), max(after, LINES_AFTER)
+
+
+def add_surroundings(seqs: Seqs, last: int, before: int, after: int) -> Seqs:
+    """Return the numbers of these lines, and of as many before and after each, ascending."""
     if len(seqs) >= last:
         return seqs
-    windowed = union(*(seqs + step for step in range(-LINES_BEFORE, LINES_AFTER + 1)))
-    return windowed[(windowed >= 1) & (windowed <= last)]
+    found = union(*(seqs + step for step in range(-before, after + 1)))
+    return found[(found >= 1) & (found <= last)]

@@ -1,4 +1,4 @@
-"""The features of candidate lines: eighteen signals, and their weighted sum, the score. Pure.
+"""The features of candidate lines: twenty-one signals, and their weighted sum, the score. Pure.
 
 `statements` has three more, which are read from the texts of the best candidates, and `token_match` one, from the codes
 of their words.
@@ -6,6 +6,9 @@ of their words.
 The signals are raw values, not z-scores: they mean the same in every bank, so that one set of weights and one relevance
 gate serve all banks. The weights are fitted by a listwise softmax (Cao et al. 2007, ListNet) on whole rankings:
 `everthread bench fit`.
+
+The lines nearby are those before a line in its session that together have `TERMS_BEFORE` terms, and those after it that
+have `TERMS_AFTER`, within as many lines as lines of the bank's average length would take (`count_surroundings`).
 
 The idf mass of a query is the sum of the idf of its terms. The head of a line is its first `HEAD_CHARS`
 characters (`text.analyzer`): neighbours in a window count only by their heads.
@@ -20,7 +23,15 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from everthread.recall.candidates import LINES_AFTER, LINES_BEFORE, WINDOW_WEIGHTS, Candidates
+from everthread.recall.candidates import (
+    LINES_AFTER,
+    LINES_BEFORE,
+    TERMS_AFTER,
+    TERMS_BEFORE,
+    WINDOW_WEIGHTS,
+    Candidates,
+    count_surroundings,
+)
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import take_records
 from everthread.stores.base import ScoringRows
@@ -38,6 +49,7 @@ SIGNALS = (
     "cosine_window",  # mean over the line and its neighbours (WINDOW_WEIGHTS): a short message depends on others
     "cosine_session",  # of the best candidate in the session
     "bm25_window",  # over the line and its neighbours (WINDOW_WEIGHTS), divided by the root of the query's idf mass
+    "bm25_nearby",  # over the line and those nearby, divided likewise: in short messages, these are more
     "bm25_session",  # over the whole session, divided likewise
     "share",  # share of the query's idf mass whose terms the line contains
     "share_window",  # share of the query's idf mass whose terms the window contains; for the relevance gate
@@ -194,10 +206,14 @@ def _lexical_signals(
     length = _sum_over_window(adjacent, lengths, head_lengths, dict.fromkeys(WINDOW_WEIGHTS, 1.0))
     neighbour_length = corpus.mean_per_line(corpus.head_terms)
     mean_length = corpus.mean_per_line(corpus.terms) + (len(WINDOW_WEIGHTS) - 1) * neighbour_length
+    informative_tf = np.where(echoes, 0, tf[:, :-1]) if echoes.any() else tf[:, :-1]
+    tf_nearby, length_nearby = _sum_nearby(candidates, informative_tf)
+    mean_nearby_length = corpus.mean_per_line(corpus.terms) + TERMS_BEFORE + TERMS_AFTER
     mean_session_length = corpus.terms / max(corpus.sessions, 1)
     of_session = weights @ saturation(by_session, rows.sessions[:, 3], mean_session_length)  # (S,)
     return {
         "bm25_window": weights @ saturation(tf_window, length, mean_length) / math.sqrt(mass),
+        "bm25_nearby": weights @ saturation(tf_nearby, length_nearby, mean_nearby_length) / math.sqrt(mass),
         "bm25_session": of_session[sessions] / math.sqrt(mass),
         "share": weights @ (adjacent.take(tf, 0) > 0) / mass,
         "share_window": weights @ (tf_window > 0) / mass,
@@ -219,6 +235,28 @@ def _sum_over_window(
         np.float32(factor) * adjacent.take(of_neighbour if step else of_line, step) for step, factor in weights.items()
     )
     return reduce(np.add, parts)
+
+
+def _sum_nearby(candidates: Candidates, tf: Floats) -> tuple[Floats, Floats]:
+    """Return (T, C) how often each term occurs in a candidate and the lines nearby, and (C,) how many terms they have.
+
+    Args:
+        candidates: the C candidates among the R rows.
+        tf: (T, R) how often each term occurs in each row.
+    """
+    rows, row_indexes = candidates.rows, candidates.row_indexes
+    most_before, most_after = count_surroundings(candidates.corpus)
+    terms_before = np.concatenate([[0], np.cumsum(rows.lines["length"])])  # (R + 1,) a row
+    run_begins = np.flatnonzero(np.append(True, (np.diff(rows.seq) != 1) | (np.diff(rows.lines["session"]) != 0)))
+    run = np.searchsorted(run_begins, row_indexes, "right")  # of consecutive lines of a session
+    first = np.searchsorted(terms_before, terms_before[row_indexes] - TERMS_BEFORE, "right") - 1
+    first = np.maximum(first, np.maximum(run_begins[run - 1], row_indexes - most_before))
+    end = np.searchsorted(terms_before, terms_before[row_indexes + 1] + TERMS_AFTER)
+    end = np.minimum(end, np.minimum(np.append(run_begins, len(rows.seq))[run], row_indexes + 1 + most_after))
+    tf_before = np.zeros((len(tf), len(rows.seq) + 1), np.float32)
+    np.cumsum(tf, axis=1, out=tf_before[:, 1:])
+    counts = np.take(tf_before, end, axis=1) - np.take(tf_before, first, axis=1)
+    return counts, (terms_before[end] - terms_before[first]).astype(np.float32)
 
 
 def _count_in_rows(postings: Collection[Records], adjacent: _AdjacentRows, row_count: int) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""The default recipe: lines as they were said, found by twenty-two signals. It scored best in our benchmarks."""
+"""The default recipe: lines as they were said, found by twenty-five signals. It scored best in our benchmarks."""
 
 from __future__ import annotations
 
@@ -83,41 +83,42 @@ FRIENDS_SESSION_PENALTY = 0.5
 # Weights, curves and threshold were fitted on LoCoMo's development conversations: `everthread bench fit locomo PATH`.
 _FRIENDS_PROFILE = ScoringProfile(
     weights={
-        "cosine": 2.5645,
-        "cosine_near": 0.1525,
-        "cosine_window": 5.8639,
-        "cosine_session": 3.9906,
-        "bm25_window": 1.0677,
-        "bm25_session": 0.3897,
-        "share": 0.5192,
-        "asks": -0.5951,
-        "length": 0.5889,
-        "speaker": 0.4042,
-        "day": 2.3999,
-        "near_day": 2.4563,
-        "month": 3.3521,
-        "answers": 0.5032,
-        "time": 1.2344,
-        "first_person": 0.1921,
-        "experience": 0.6487,
-        "token_match": 5.3057,
+        "cosine": 2.6222,
+        "cosine_near": 0.1482,
+        "cosine_window": 5.6846,
+        "cosine_session": 3.9419,
+        "bm25_window": 0.8109,
+        "bm25_nearby": 0.3224,
+        "bm25_session": 0.3135,
+        "share": 0.6548,
+        "asks": -0.6009,
+        "length": 0.5833,
+        "speaker": 0.4007,
+        "day": 2.3948,
+        "near_day": 2.45,
+        "month": 3.3481,
+        "answers": 0.4998,
+        "time": 1.225,
+        "first_person": 0.1903,
+        "experience": 0.6545,
+        "token_match": 5.2849,
         "empty": EMPTY_WEIGHT,
         "standing": STANDING_WEIGHT,
     },
     query_model=LogisticModel(
-        -8.083,
+        -8.1635,
         {
-            "cosine": 6.2589,
-            "best_score": 0.682,
-            "unknown_name": -1.8231,
-            "small_bank": 2.9854,
-            "small_bank_cosine": 17.2145,
-            "small_bank_score": -0.5891,
-            "unmatched": -0.8724,
+            "cosine": 6.1524,
+            "best_score": 0.7008,
+            "unknown_name": -1.8274,
+            "small_bank": 3.1005,
+            "small_bank_cosine": 17.2459,
+            "small_bank_score": -0.6093,
+            "unmatched": -0.8393,
         },
     ),
-    hit_model=LogisticModel(0.8728, {"score_share": 1.0142}),
-    threshold=0.286,
+    hit_model=LogisticModel(0.8581, {"score_share": 1.0099}),
+    threshold=0.277,
     order_only=FRIENDS_ORDER_ONLY,
     session_penalty=FRIENDS_SESSION_PENALTY,
 )
@@ -235,7 +236,7 @@ _GLOSSES_PROFILE = ScoringProfile(
 
 @dataclass(frozen=True, kw_only=True)
 class Default(Recipe):
-    """Finds lines as they were said by twenty-two signals of words, meaning, speakers and times.
+    """Finds lines as they were said by twenty-five signals of words, meaning, speakers and times.
 
     Each hit is shown with its neighbours. If no line is relevant, the calibrated relevance gate leaves contexts empty.
 
@@ -248,7 +249,7 @@ class Default(Recipe):
     """
 
     name = "default"
-    description = "lines as they were said, found by twenty-two signals; scored best in our benchmarks"
+    description = "lines as they were said, found by twenty-five signals; scored best in our benchmarks"
 
     friends: ScoringProfile = _FRIENDS_PROFILE
     assistant: ScoringProfile = _ASSISTANT_PROFILE

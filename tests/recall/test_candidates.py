@@ -16,7 +16,7 @@ from everthread.embedders.calibration import measure_calibration
 from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.recall import features
-from everthread.recall.candidates import MAX_EXHAUSTIVE_LINES, Candidates, add_windows, top_k
+from everthread.recall.candidates import MAX_EXHAUSTIVE_LINES, Candidates, add_surroundings, count_surroundings, top_k
 from everthread.recall.types import Query
 from everthread.recipes.default import Default
 from everthread.testing import HashEmbedder
@@ -166,12 +166,21 @@ def test_a_query_that_is_not_a_str_is_rejected(large: Memory, question: object) 
         large.recall(question)  # type: ignore[arg-type]
 
 
-@given(st.sets(st.integers(1, 80), max_size=30), st.integers(0, 20))
-def test_windows_contain_each_line_with_two_before_and_one_after(seqs: set[int], more: int) -> None:
+@given(st.sets(st.integers(1, 80), max_size=30), st.integers(0, 20), st.integers(2, 6), st.integers(1, 3))
+def test_each_line_is_read_with_those_around_it(seqs: set[int], more: int, before: int, after: int) -> None:
     last = max(seqs, default=1) + more
-    found = add_windows(np.array(sorted(seqs), np.int64), last)
-    expected = {seq + step for seq in seqs for step in (-2, -1, 0, 1)}
+    found = add_surroundings(np.array(sorted(seqs), np.int64), last, before, after)
+    expected = {seq + step for seq in seqs for step in range(-before, after + 1)}
     assert found.tolist() == [seq for seq in range(1, last + 1) if seq in expected]
+
+
+@pytest.mark.parametrize(("terms", "expected"), [(30, (2, 1)), (12, (2, 1)), (8, (3, 2)), (5, (5, 3)), (1, (6, 3))])
+def test_more_lines_are_read_around_each_where_lines_are_short(
+    tmp_path: Path, terms: int, expected: tuple[int, int]
+) -> None:
+    with open_filled(tmp_path, [" ".join(f"word{line}x{n}" for n in range(terms)) for line in range(3)]) as memory:
+        corpus = memory.store.corpus_stats(memory.bank)
+        assert count_surroundings(corpus) == expected
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 50))

@@ -79,6 +79,7 @@ class Naive:
                 self.neighbour_cosine(other) for other in self.lines if other.session == line.session
             ),
             "bm25_window": self.bm25_window(line),
+            "bm25_nearby": self.bm25_nearby(line),
             "bm25_session": self.bm25_session(line),
             "share": self.share(lambda term: term in terms(line.text)),
             "share_window": self.share(lambda term: self.window(line)[term] > 0),
@@ -148,6 +149,26 @@ class Naive:
             self.lines
         )
         return self.bm25(self.window(line), length, mean)
+
+    def bm25_nearby(self, line: Line) -> float:
+        mean = sum(len(terms(each.text)) for each in self.lines) / len(self.lines)
+        before, after = (math.ceil(count / max(mean, 1)) for count in (24, 12))
+        nearby = [
+            line,
+            *self.lines_until(line, -1, min(max(before, 2), 6), 24),
+            *self.lines_until(line, 1, min(after, 3), 12),
+        ]
+        counts = Counter(term for other in nearby if not self.is_echo(other) for term in terms(other.text))
+        return self.bm25(counts, sum(len(terms(other.text)) for other in nearby), mean + 24 + 12)
+
+    def lines_until(self, line: Line, step: int, most_lines: int, least_terms: int) -> list[Line]:
+        """Return the lines before or after a line that together have at least this many terms."""
+        found = list[Line]()
+        while len(found) < most_lines and sum(len(terms(other.text)) for other in found) < least_terms:
+            if (other := self.neighbour(found[-1] if found else line, step)) is None:
+                break
+            found.append(other)
+        return found
 
     def bm25_session(self, line: Line) -> float:
         together = [other for other in self.lines if other.session == line.session]
