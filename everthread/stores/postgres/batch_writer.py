@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -42,8 +43,9 @@ class BatchWriter:
     no gaps, and writers of other banks do not wait.
     """
 
-    def __init__(self, db: Connection, bank: str, entries: Sequence[PreparedLine], at: int, number: int) -> None:
-        self.db, self.bank, self.number = db, bank, number
+    def __init__(self, db: Connection, bank: str, entries: Sequence[PreparedLine], at: int) -> None:
+        self.db, self.bank = db, bank
+        self.number = secrets.randbits(63)  # of this attempt: another one may give the same numbers to other lines
         self.last, self.session_count, self.speaker_count, self.models = bank_rows.lock_bank(db, bank, at)
         parent_keys = {entry.line.parent for entry in entries if isinstance(entry.line.parent, str)}
         keys = parent_keys | {entry.line.key for entry in entries}
@@ -81,10 +83,12 @@ class BatchWriter:
         self.new_speakers: list[tuple[int, str, str]] = []
         self.written: list[tuple[Line, PreparedLine, tuple[int, ...]]] = []
 
-    @property
-    def first(self) -> Line | None:
-        """The first new line, if there is one."""
-        return self.written[0][0] if self.written else None
+    def was_committed(self, db: Connection) -> bool:
+        """Return whether the batch was committed, by one of its lines."""
+        if not self.written:
+            return False
+        query = "SELECT 1 FROM everthread.line WHERE bank_id = %s AND seq = %s AND batch = %s"
+        return db.execute(query, (self.bank, self.written[0][0].seq, self.number)).fetchone() is not None
 
     def add(self, entry: PreparedLine) -> Line:
         """Add an entry; return its line, or the stored line with its key.
@@ -302,12 +306,6 @@ _LINES = {
     "text": "text",
     "batch": "bigint",
 }
-
-
-def was_written(db: Connection, bank: str, line: Line, number: int) -> bool:
-    """Return whether the batch with this number was committed, by one of its lines."""
-    query = "SELECT 1 FROM everthread.line WHERE bank_id = %s AND seq = %s AND batch = %s"
-    return db.execute(query, (bank, line.seq, number)).fetchone() is not None
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ equal.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -50,7 +49,7 @@ from everthread.stores.postgres import (
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.arrays import SeqArray
 from everthread.stores.postgres.bank_cache import BankCache
-from everthread.stores.postgres.batch_writer import BatchWriter, was_written
+from everthread.stores.postgres.batch_writer import BatchWriter
 from everthread.stores.postgres.connections import (
     MAX_CONNECTIONS,
     PLAN_ONCE,
@@ -153,19 +152,17 @@ class PostgresStore(Transactions, Store):
         replaces: Sequence[int] = (),
         corrects: Mapping[int, int] | None = None,
     ) -> list[Line]:
-        number = secrets.randbits(63)
-
-        def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
+        def write(db: Connection) -> tuple[list[Line], Model | None, BatchWriter]:
             with line_removal.replace_lines(db, bank, replaces, to_micros(now())) as (replaced, corrections):
-                batch = BatchWriter(db, bank, entries, to_micros(now()), number)
+                batch = BatchWriter(db, bank, entries, to_micros(now()))
                 lines = [batch.add(entry) for entry in entries]
                 grown = batch.send(model)
                 corrections.update(map_corrections(bank, corrects, replaced, lines if batch.written else []))
-            return lines, grown, batch.first
+            return lines, grown, batch
 
-        def was_committed(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
+        def was_committed(db: Connection, result: tuple[list[Line], Model | None, BatchWriter]) -> bool:
             bank_rows.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
-            return result[2] is not None and was_written(db, bank, result[2], number)
+            return result[2].was_committed(db)
 
         lines, grown, _ = self._write(bank, write, was_committed)
         self._index_if_large(bank, grown)

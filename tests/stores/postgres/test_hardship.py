@@ -300,6 +300,24 @@ def test_a_worker_lost_during_a_statement_is_waited_for(store: PostgresStore) ->
     assert store.check("alice") == []
 
 
+def test_lines_that_are_written_again_are_recognised_as_another_write(store: PostgresStore) -> None:
+    memory = opened(store)
+    memory.observe("Hello.")
+    with store.database.dedicated_connection() as db:
+        db.execute("CREATE SEQUENCE attempted")  # which a rollback leaves as it is
+        db.execute(
+            """CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+               IF NOT (SELECT is_called FROM attempted) THEN PERFORM setval('attempted', NEW.batch);
+               RAISE 'server closed the connection unexpectedly' USING ERRCODE = 'XX000';
+               END IF; RETURN NEW; END $$"""
+        )
+        db.execute("CREATE TRIGGER lose BEFORE INSERT ON everthread.line FOR EACH ROW EXECUTE FUNCTION lose()")
+    assert memory.observe("Is anybody there?").seq == 2
+    with store.database.dedicated_connection() as db:
+        attempted = db.execute("SELECT last_value FROM attempted").fetchone()
+        assert attempted != db.execute("SELECT batch FROM everthread.line WHERE seq = 2").fetchone()
+
+
 @pytest.mark.parametrize("proxy", [Proxy], indirect=True)
 @pytest.mark.usefixtures("proxied")
 def test_a_lost_commit_on_a_stopped_server_is_reported_as_unknown(proxy: Proxy, store: PostgresStore) -> None:
