@@ -6,8 +6,8 @@ once is faster without it.
 
 Lines and vectors that were added are read with the first answers of each recall. Any other change (lines that are
 retracted, forgotten or analysed again, vectors that are removed) gives the bank a new random number, `revision`, and
-the bank is read again. A server that has lost its last writes may give the numbers of their lines to others: the number
-of the write of the last line, `batch`, shows that.
+the bank is read again; a bank that is created again has another one, too. A server that has lost its last writes may
+give the numbers of their lines to others: the number of the write of the last line, `batch`, shows that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from everthread.types import Seqs
 MIN_LINES = 1_200  # a smaller bank is read whole by every recall
 MAX_LINES = 300_000  # a larger bank takes more than half a second to read
 MAX_VECTORS = 20_000  # up to this number of lines vectors are kept, in half precision: of 384 dimensions 768 bytes each
-MAX_BYTES = 128 * 2**20  # of all banks: 150,000 lines with vectors, or 1.2 million with codes
+MAX_BYTES = 128 * 2**20  # of all banks of a database: 150,000 lines with vectors, or 1.2 million with codes
 MAX_BANKS = 10_000  # in memory, or asked once
 LATE_LINES = 64  # the newest lines without a vector, which may have been embedded since
 
@@ -127,11 +127,14 @@ class _Changes:
     lines: npt.NDArray[np.void]  # (N,) of LINE_DTYPE
     sessions: npt.NDArray[np.int64]  # (S, 4) number, first seq, last seq and terms of the sessions of these lines
     codes: DenseIndex
+    is_whole: bool  # whether all vectors were read
 
     def extend(self, known: CachedBank) -> bool:
         """Return whether a bank has no other changes since it was read."""
         if not known.last:
             return True
+        if self.last < known.last:  # a smaller bank has its name, or the server has lost lines
+            return False
         added = len(np.unique(self.codes.ids))
         return (self.revision, self.known_batch, self.embedded) == (known.revision, known.batch, known.embedded + added)
 
@@ -143,8 +146,9 @@ def send_changes(db: Connection, key: Key, known: CachedBank) -> Cursor:
     code = "halfvec_send(data)"
     if known.codes.data is None:
         code = f"bit_send(binary_quantize(data::halfvec({dim:d}))::bit({dim:d}))"
-    codes = f"""SELECT string_agg(int8send(seq) || {code}, ''::bytea) FROM everthread.vector {of_bank}
-        AND model = {SELECT_MODEL}"""
+    most = _max_vectors(dim, known.codes.data is not None)
+    coded = f"SELECT int8send(seq) || {code} AS code FROM everthread.vector {of_bank} AND model = {SELECT_MODEL}"
+    codes = "SELECT string_agg(code, ''::bytea) FROM"
     return db.execute(
         f"""SELECT ARRAY[last_seq, revision,
                 coalesce((SELECT batch FROM everthread.line {of_bank} AND seq = %s), -1),
@@ -153,7 +157,8 @@ def send_changes(db: Connection, key: Key, known: CachedBank) -> Cursor:
             (SELECT string_agg(gist, ''::bytea) FROM everthread.line {of_bank} AND seq {IS_AFTER} AND gist IS NOT NULL),
             (SELECT array_agg(ARRAY[number, first_seq, last_seq, terms]) FROM everthread.session {of_bank}
                 AND number = ANY(ARRAY(SELECT session FROM everthread.line {of_bank} AND seq {IS_AFTER}))),
-            ({codes} AND seq {IS_AFTER}), ({codes} AND seq {IS_IN})
+            ({codes} ({coded} AND seq {IS_AFTER} LIMIT {most:d}) AS added),
+            ({codes} ({coded} AND seq {IS_IN} LIMIT {most:d}) AS late)
             FROM everthread.bank {of_bank}""",
         (
             *(bank, known.last, bank, bank, model, dim),
@@ -163,6 +168,11 @@ def send_changes(db: Connection, key: Key, known: CachedBank) -> Cursor:
         ),
         binary=True,
     )
+
+
+def _max_vectors(dim: int, has_vectors: bool) -> int:
+    """Return the number of vectors read at most; a bank with that number is too large to keep."""
+    return MAX_BYTES // (8 + dim // 8 + (2 * dim if has_vectors else 0)) + 1
 
 
 def _parse_changes(sent: Cursor, dim: int, has_vectors: bool) -> _Changes:
@@ -181,6 +191,7 @@ def _parse_changes(sent: Cursor, dim: int, has_vectors: bool) -> _Changes:
         lines=np.take(lines, np.argsort(lines["seq"])),
         sessions=read_array(sent, 2, "i8").reshape(-1, 4),
         codes=DenseIndex(read["seq"].astype(np.int64), transpose_codes(codes), data),
+        is_whole=len(read) < _max_vectors(dim, has_vectors),
     )
 
 
@@ -208,21 +219,21 @@ class BankCache:
     def renew(self) -> None:
         """Drop all banks."""
         self._lock = threading.Lock()
-        self._banks: OrderedDict[Key, CachedBank] = OrderedDict()
+        self._banks: OrderedDict[Key, CachedBank | None] = OrderedDict()  # None: too large to keep
         self._bytes = 0
 
     def get(self, key: Key) -> CachedBank | None:
-        """Return a bank that was asked before: as it was read last, or unread. None for others."""
+        """Return a bank that was asked before: as it was read last, or unread. None for others, and too large ones."""
         with self._lock:
-            if (bank := self._banks.get(key)) is not None:
+            if key in self._banks:
                 self._banks.move_to_end(key)
-            return bank
+            return self._banks.get(key)
 
     def note(self, key: Key, last: int) -> None:
         """Note that a bank, with this last number, was asked; the next recall will read it."""
         with self._lock:
-            if key not in self._banks and MIN_LINES < last <= MAX_LINES:
-                self._put(key, CachedBank.unread(key[2], last))
+            if key not in self._banks:
+                self._put_unread(key, last)
 
     def update(self, key: Key, known: CachedBank, sent: Cursor) -> CachedBank | None:
         """Bring a bank up to date.
@@ -233,33 +244,42 @@ class BankCache:
             sent: its changes since.
 
         Returns:
-            The bank at the moment of the transaction; None if it can't be known without reading it again.
+            The bank at the moment of the transaction; None if it can't be known without reading it again, or is too
+            large.
         """
         changes = _parse_changes(sent, key[2], known.codes.data is not None)
-        if changes.last < known.last:
-            return None  # another thread has read it since this transaction began, or the server has lost lines
         with self._lock:
             if self._banks.get(key) is not known:
                 return None  # another thread has added to it
             if not changes.extend(known):
-                self._put(key, CachedBank.unread(key[2], changes.last))
+                self._remove(key)
+                self._put_unread(key, changes.last)
                 return None
-            current = known.add(changes)
+            current = known.add(changes) if changes.is_whole else None
             if current is not known:
                 self._put(key, current)
-            return current
+            return self._banks[key]
 
     def drop(self, bank: str) -> None:
         """Drop what is known of a bank."""
         with self._lock:
             for key in [key for key in self._banks if key[0] == bank]:
-                self._bytes -= self._banks.pop(key).nbytes
+                self._remove(key)
 
-    def _put(self, key: Key, bank: CachedBank) -> None:
-        if (old := self._banks.pop(key, None)) is not None:
-            self._bytes -= old.nbytes
+    def _put_unread(self, key: Key, last: int) -> None:
+        if MIN_LINES < last <= MAX_LINES:
+            self._put(key, CachedBank.unread(key[2], last))
+
+    def _put(self, key: Key, bank: CachedBank | None) -> None:
+        """Keep a bank, or only its key if it is too large, and drop those that were asked longest ago."""
+        self._remove(key)
+        if bank is not None and bank.nbytes > MAX_BYTES:
+            bank = None
         self._banks[key] = bank
-        self._bytes += bank.nbytes
+        self._bytes += 0 if bank is None else bank.nbytes
         while self._bytes > MAX_BYTES or len(self._banks) > MAX_BANKS:
-            _, oldest = self._banks.popitem(last=False)
-            self._bytes -= oldest.nbytes
+            self._remove(next(iter(self._banks)))
+
+    def _remove(self, key: Key) -> None:
+        bank = self._banks.pop(key, None)
+        self._bytes -= 0 if bank is None else bank.nbytes

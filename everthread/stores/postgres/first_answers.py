@@ -72,10 +72,13 @@ class FirstAnswers:
     def _bank(self) -> CachedBank | None:
         """The bank in memory, brought up to date; None if it isn't there."""
         last = self.corpus_stats.last_seq
-        if self._key is None or not last:
+        if self._key is None:
             return None
         if self._known is None or self._changes is None:
             self._cache.note(self._key, last)
+            return None
+        if not last:  # it was forgotten
+            self._cache.drop(self._key[0])
             return None
         return self._cache.update(self._key, self._known, self._changes)
 

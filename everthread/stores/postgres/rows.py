@@ -100,8 +100,9 @@ def lock_if_exists(db: Connection, bank: str) -> bool:
 def create_bank(db: Connection, bank: str, at: int) -> None:
     """Create the bank unless it exists."""
     db.execute(
-        "INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (bank, at, ANALYZER_VERSION),
+        """INSERT INTO everthread.bank (bank_id, created_at, analyser, revision) VALUES (%s, %s, %s, %s)
+           ON CONFLICT DO NOTHING""",
+        (bank, at, ANALYZER_VERSION, bank_cache.new_revision()),
     )
 
 

@@ -262,7 +262,8 @@ class PostgresStore(Transactions, Store):
         self._retry(lambda: None)
 
     def free_space(self, bank: str) -> None:
-        """Free the pages of the deleted rows of a bank."""
+        """Free the pages of the deleted rows of a bank that was moved away, and its memory in this process."""
+        self._cache.drop(bank)
         self._vacuum.schedule(bank, schema.TABLES, whole_bank=True)
 
     def receipts(self, bank: str) -> list[Receipt]:

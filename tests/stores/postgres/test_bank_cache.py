@@ -19,8 +19,10 @@ from everthread import Memory, NewLine
 from everthread.stores.base import Store
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.postgres import bank_cache, schema
+from everthread.stores.postgres.arrays import read_bytes
 from everthread.stores.postgres.bank_cache import CachedBank
 from everthread.stores.postgres.connections import Database
+from everthread.stores.postgres.place import PostgresPlace
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 from everthread.text.analyzer import ANALYZER_VERSION
@@ -174,8 +176,13 @@ def recreate(memory: Memory) -> None:
     fill(memory.store, LINES + 1, memory.bank)
 
 
+def recreate_smaller(memory: Memory) -> None:
+    memory.forget(everything=True)
+    fill(memory.store, LINES - 1, memory.bank)
+
+
 ADDITIONS = [add, add_to_session, add_wordless_session, add_unembedded]
-REPLACEMENTS = [retract, replace, forget, forget_last, drop_vectors, embed_again, recreate]
+REPLACEMENTS = [retract, replace, forget, forget_last, drop_vectors, embed_again, recreate, recreate_smaller]
 
 
 @pytest.mark.parametrize("change", [*ADDITIONS, *REPLACEMENTS])
@@ -322,6 +329,58 @@ def test_a_forgotten_bank_is_not_kept(store: PostgresStore) -> None:
     memory.forget(everything=True)
     assert find(memory) is None
     assert store._cache._bytes == 0
+
+
+def test_a_bank_that_was_moved_is_not_kept(store: PostgresStore) -> None:
+    memory = fill(store)
+    load(memory)
+    with PostgresPlace(store).hold(memory.bank) as held:
+        held.leave("another", "a1")
+    assert find(memory) is None
+
+
+def test_a_bank_that_another_process_has_forgotten_is_not_kept(store: PostgresStore, other: PostgresStore) -> None:
+    memory = fill(store)
+    load(memory)
+    other.forget(memory.bank, "bank", None, datetime.now(UTC))
+    read_snapshot(memory)
+    assert find(memory) is None
+    assert store._cache._bytes == 0
+
+
+def test_a_bank_that_is_too_large_to_keep_drops_no_other_and_is_not_read_again(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = fill(store), fill(store, 4 * LINES)
+    size = load(small).nbytes
+    monkeypatch.setattr(bank_cache, "MAX_BYTES", 2 * size)
+    for _ in range(4):
+        assert read_snapshot(large) == read(store, large.bank, expect())
+    assert find(large) is None
+    assert find(small) is not None
+    assert store._cache._bytes == size
+
+
+def test_no_more_vectors_are_read_than_can_be_kept(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = fill(store)
+    key = memory.bank, EMBEDDER.name, DIM
+    monkeypatch.setattr(bank_cache, "MAX_BYTES", 3 * 2 * DIM)  # of a line with many vectors 1 GB, more than a value has
+    with store.database.read_transaction(memory.bank) as db:
+        sent = bank_cache.send_changes(db, key, CachedBank.unread(DIM, LINES))
+    assert len(read_bytes(sent, 3) or b"") <= 4 * 2 * DIM
+
+
+def test_a_bank_that_is_created_again_with_the_same_counts_is_noticed(
+    store: PostgresStore, other: PostgresStore
+) -> None:
+    memory = fill(store)
+    store.reserve_seqs(memory.bank, 2 * LINES)  # as in a copy of a bank whose last lines were forgotten
+    load(memory)
+    other.forget(memory.bank, "bank", None, datetime.now(UTC))
+    open_bank(other, memory.bank).observe_many([NewLine(word, "Bob", session=word) for word in WORDS[:LINES]])
+    other.reserve_seqs(memory.bank, 2 * LINES)
+    for _ in range(3):
+        assert read_snapshot(memory) == read(store, memory.bank, expect())
 
 
 def test_lines_that_the_server_has_lost_are_noticed(store: PostgresStore, database: str) -> None:
