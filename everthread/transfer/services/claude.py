@@ -109,11 +109,14 @@ def _read_names(export: Export) -> dict[str, str]:
 
 
 def _find_parents(rows: Sequence[Record]) -> dict[str, str | None]:
-    """Return the id of each message, and of the one that it follows; one that names none follows the one before it."""
+    """Return the id of each message, and of the one that it follows; one that names none that the export has follows
+    the one before it."""
     parents: dict[str, str | None] = {}
+    known = {get_text(row, "uuid") for row in rows} - {""}
     before = _ROOT
     for row in rows:
-        parent = get_text(row, "parent_message_uuid") or before
+        named = get_text(row, "parent_message_uuid")
+        parent = named if named in known or named.startswith(_ROOT) else before
         before = get_text(row, "uuid")
         parents[before] = None if parent.startswith(_ROOT) else parent
     return parents

@@ -107,6 +107,11 @@ def test_a_message_that_names_none_follows_the_one_before_it() -> None:
     }
 
 
+def test_a_message_that_names_one_that_is_not_exported_follows_the_one_before_it() -> None:
+    found = branches(("a", ROOT), ("b", "a"), ("d", "c"), ("e", "d"))
+    assert found == {"a": (None, True), "b": ("a", True), "d": ("b", True), "e": ("d", True)}
+
+
 def test_branches_are_imported_as_retracted_lines(tmp_path: Path, memory: Memory) -> None:
     names = [("a", ROOT), ("b", "a"), ("c", ROOT), ("d", "c")]
     messages = [
