@@ -27,6 +27,7 @@ THOUGHT_TAGS = {
 }
 # A thought begins a line, or follows another: elsewhere the text is about such tags.
 THOUGHT_START = re.compile(rf"(?:^|(?<=>))[^\S\n]*({'|'.join(THOUGHT_TAGS)})", re.MULTILINE)
+FENCE = re.compile(r"^[^\S\n]*```", re.MULTILINE)  # begins or ends a block of code, whose tags are shown to the person
 # The end of a thought that the template of the model began, so that the reply lacks its opening tag.
 THOUGHT_END = re.compile(r"^[^\S\n]*</think(?:ing)?>[^\S\n]*$", re.MULTILINE)
 
@@ -90,20 +91,29 @@ def remove_thoughts(text: str, *, cuts_unfinished: bool = False) -> str:
         text: the text.
         cuts_unfinished: whether a thought that does not end is removed as well, if nothing was said before it.
     """
-    at = 0
+    at = counted = fences = 0
     parts: list[str] = []
     for opening in THOUGHT_START.finditer(text):
         if opening.start() < at:
+            continue
+        fences += _count_fences(text, counted, opening.start())
+        counted = opening.start()
+        if fences % 2:
             continue
         end = text.find(THOUGHT_TAGS[opening[1]], opening.end())
         if end < 0:
             is_unfinished = not "".join([*parts, text[at : opening.start()]]).strip()
             return "" if cuts_unfinished and is_unfinished else "".join([*parts, text[at:]])
         parts.append(text[at : opening.start()])
-        at = end + len(THOUGHT_TAGS[opening[1]])
-    if not at and (closing := THOUGHT_END.search(text)) is not None:
+        at = counted = end + len(THOUGHT_TAGS[opening[1]])
+    if not at and (closing := THOUGHT_END.search(text)) and not _count_fences(text, 0, closing.start()) % 2:
         at = closing.end()
     return "".join([*parts, text[at:]])
+
+
+def _count_fences(text: str, start: int, end: int) -> int:
+    """Count the beginnings and ends of blocks of code in a part of a text."""
+    return len(FENCE.findall(text, start, end))
 
 
 def is_same(one: str, other: str) -> bool:

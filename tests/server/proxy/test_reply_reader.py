@@ -103,6 +103,7 @@ def test_only_the_first_choice_is_read() -> None:
         {"content": "<think>She said May.</think>\n\nMay."},
         {"content": "She said May.\n</think>\n\nMay."},
         {"content": "<think>May?</think><thinking>She said May.</thinking>May."},
+        {"content": "<think>\n```\nmay()\n</think>\n<think>She said May.</think>\nMay."},
         {"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "May."}]},
         {"content": None, "audio": {"id": "a", "transcript": "May."}},
     ],
@@ -118,6 +119,8 @@ def test_thoughts_are_not_part_of_a_reply_and_the_transcript_of_audio_is(message
         "It begins with `<think>`. Strip that before you store the text.",
         "What stands between <think> and </think> is hidden; the rest is shown.",
         "Such tags are:\n<thinking> and others.",
+        "It writes:\n```\n<think>\nShe said May.\n</think>\nMay.\n```\nThat is all.",
+        "It ends so:\n```\nShe said May.\n</think>\nMay.\n```\nThat is all.",
     ],
 )
 def test_a_reply_about_the_tags_of_thoughts_is_whole(text: str) -> None:
