@@ -121,12 +121,13 @@ def is_same(one: str, other: str) -> bool:
     return bool(one and other) and (one in other or other in one)
 
 
-def is_altered(one: str, other: str) -> bool:
-    """Return whether two normalised texts are the same, or one of them with a few changes."""
+def measure_likeness(one: str, other: str) -> float:
+    """Return 1 if two normalised texts are the same, less if one is the other with a few changes, or else 0."""
     if is_same(one, other):
-        return True
+        return 1.0
     pieces, others = _count_pieces(one), _count_pieces(other)
-    return 2 * (pieces & others).total() >= ALTERED_SHARE * (pieces.total() + others.total()) > 0
+    share = 2 * (pieces & others).total() / max(1, pieces.total() + others.total())
+    return share if share >= ALTERED_SHARE else 0.0
 
 
 def _count_pieces(text: str) -> Counter[str]:

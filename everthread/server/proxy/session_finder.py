@@ -51,7 +51,7 @@ class SessionFinder:
         replies = [message for message in reversed(history) if message.role == "assistant"][:ANCHORS]
         transcripts = [self.open(session) for session in self._find_sessions(replies)]
         if not transcripts:
-            altered = self._find_altered(history) if replies else None
+            altered = self._find_altered(history, newest) if replies else None
             return altered or self._find_opening([*history, newest]) or self.create()
         if len(transcripts) == 1 and transcripts[0].has_reply(replies):
             return transcripts[0]
@@ -76,16 +76,22 @@ class SessionFinder:
                 resolved.append(message._replace(text=line.text))
         return resolved, session
 
-    def _find_altered(self, history: Sequence[ChatMessage]) -> Transcript | None:
+    def _find_altered(self, history: Sequence[ChatMessage], newest: ChatMessage) -> Transcript | None:
         """Return the session of a history in which the client has changed all replies: some put names before them, or
-        cut off what is no whole sentence. Such replies follow the same messages of the person."""
+        cut off what is no whole sentence. Such replies follow the same messages of the person.
+
+        One changed reply, such as a greeting, may be of another conversation. It doesn't discard what follows it.
+        """
         said = [message for message in reversed(history) if message.role == "user"][:ANCHORS]
-        rated = []
+        rated, unsure = [], set()
         for transcript in map(self.open, self._find_sessions(said)):
             alignment = transcript.align(history, "user")
-            if alignment is not None and (turns := transcript.count_altered(history, alignment.offset)):
-                rated.append((turns, transcript))
-        return _find_best(rated)
+            if alignment is not None and (likeness := transcript.measure_likeness(history, alignment.offset)):
+                rated.append((likeness, transcript))
+                if likeness < 1 and not transcript.is_continued(history, alignment.offset, newest):
+                    unsure.add(transcript.session)
+        best = _find_best(rated)
+        return None if best is None or best.session in unsure else best
 
     def _find_sessions(self, messages: Sequence[ChatMessage]) -> list[str]:
         """Find the latest sessions in which one of these messages was said.
@@ -131,10 +137,10 @@ class SessionFinder:
         return self.open(new_session_name(to_micros(now()), lambda _: names | self._transcripts.keys()))
 
 
-def _find_best(rated: Sequence[tuple[int, Transcript]]) -> Transcript | None:
-    """Return the transcript with the most equal turns, of several the latest; None without any."""
+def _find_best(rated: Sequence[tuple[float, Transcript]]) -> Transcript | None:
+    """Return the transcript with the highest rating, of several the latest; None without any."""
 
-    def rate(each: tuple[int, Transcript]) -> tuple[int, int]:
+    def rate(each: tuple[float, Transcript]) -> tuple[float, int]:
         return each[0], max((line.seq for line in each[1].current), default=0)
 
     return max(rated, key=rate)[1] if rated else None

@@ -16,7 +16,7 @@ from everthread.bank.corrections import sort_by_position
 from everthread.common.keys import META_CORRECTS, META_UNDATED
 from everthread.memory import Memory
 from everthread.server.proxy.discarded_lines import DiscardedLines
-from everthread.server.proxy.message_text import ChatMessage, is_altered, is_same, normalize
+from everthread.server.proxy.message_text import ChatMessage, is_same, measure_likeness, normalize
 from everthread.server.proxy.offsets import count_offsets
 from everthread.server.proxy.recorded_lines import is_of_former_bank
 from everthread.server.proxy.reply_index import get_reply_ids
@@ -139,17 +139,24 @@ class Transcript:
         start = max(0, -offset)
         return sum(map(_is_shown, history[start:], self.current[start + offset :]))
 
-    def count_altered(self, history: Sequence[ChatMessage], offset: int) -> int:
-        """Return how many of the last replies of a history were given at a distance to the same message of the person.
-        The client may have changed them, or returned to one that was discarded."""
+    def measure_likeness(self, history: Sequence[ChatMessage], offset: int) -> float:
+        """Return how alike the last replies of a history are to those that were given at a distance to the same message
+        of the person. The client may have changed them, or returned to one that was discarded.
+
+        Returns:
+            The sum over the replies: of each 1 if it is the same, less if it was changed. Below 1 is one changed reply.
+        """
         pairs = list(zip(history[max(0, -offset) :], self.current[max(0, offset) :], strict=False))[-MAX_ALTERED:]
         return sum(
-            message.role == line.role == "assistant"
-            and said.role == "user"
-            and _is_shown(said, asked)
-            and any(is_altered(message.normalized, normalize(given)) for given in self._list_replies(asked, line))
+            max(measure_likeness(message.normalized, normalize(given)) for given in self._list_replies(asked, line))
             for (said, asked), (message, line) in pairwise(pairs)
+            if message.role == line.role == "assistant" and said.role == "user" and _is_shown(said, asked)
         )
+
+    def is_continued(self, history: Sequence[ChatMessage], offset: int, newest: ChatMessage) -> bool:
+        """Return whether the line after a history at a distance is the newest message, or nothing follows it."""
+        following = self.current[max(0, offset + len(history)) :][:1]
+        return not following or _is_shown(newest, following[0])
 
     def _list_replies(self, asked: Line, reply: Line) -> list[str]:
         """Return the texts of the current reply to a line, and of those that were discarded."""

@@ -690,6 +690,29 @@ def test_another_reply_to_the_same_message_is_another_conversation(memory: Memor
     assert texts(memory, turn) == ["Good morning!", "Hello. How can I help you today?", "Water the fern."]
 
 
+def test_a_changed_greeting_of_another_conversation_discards_nothing(memory: Memory, lineage: Lineage) -> None:
+    history: list[ChatMessage] = []
+    for text in ("Hi!", "Which ferry sails first?", "And the last one?"):
+        turn = say(lineage, history, text, f"Hello! How can I help you today? ({len(history)})")
+    other = lineage.begin([history[0], bot("Hello! How can I help you today, Nora?"), user("Water the fern.")])
+    assert texts(memory, turn) == [message.text for message in history]
+    assert other.line.session != turn.line.session
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_changed_reply_belongs_to_the_conversation_with_the_most_similar_one(
+    memory: Memory, lineage: Lineage, is_first: bool
+) -> None:
+    said = user("Tell me a joke about the road.")
+    replies = [f"Why did the *{bird}* cross the road? To get to the other side!" for bird in ("chicken", "goose")]
+    turns = [lineage.begin([said], name) for name in ("one", "two")]
+    for turn, reply in zip(turns, replies, strict=True):
+        lineage.finish(turn, reply)
+    asked, reply = turns[not is_first], replies[not is_first]
+    turn = lineage.begin([said, bot(reply.replace("*", "")), user("Explain it.")])
+    assert turn.line.session == asked.line.session
+
+
 def test_the_lines_of_a_request_are_named(lineage: Lineage, history: list[ChatMessage]) -> None:
     turn = lineage.begin([*history[2:], user("Question 4?")])
     assert turn.in_request >= {3, 4, 5, 6, turn.line.seq}
