@@ -163,7 +163,7 @@ def _attribute_rows(rows: Mapping[str, Mapping[Part, Counts]]) -> Iterator[str]:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{to_percent(share):.1f}"
+    return "–" if share is None else f"{100 * share:.1f}"
 
 
 def list_errors(judged: Iterable[JudgedConversation]) -> list[str]:
