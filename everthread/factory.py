@@ -50,12 +50,15 @@ def open_store(spec: Store | str | Path | None = None, create: bool = True) -> S
 
     Raises:
         NotFound: the folder is missing, and `create` is False; or the file is missing.
-        ConfigError: the URL is of an unknown kind, the extra for Postgres is not installed, or the file is invalid.
+        ConfigError: the place is empty, the URL is of an unknown kind, the extra for Postgres is not installed, or the
+            file is invalid.
         StoreUnavailable: the store can't be opened.
     """
     if spec is None:
         spec = config.load().store
     if isinstance(spec, str | Path):
+        if not str(spec):
+            raise ConfigError(f"the place of the store is empty; give the path of a folder, or {dsn.EXAMPLE}")
         if str(spec).startswith(dsn.SCHEMES):
             return _postgres(str(spec))
         if "://" in str(spec):

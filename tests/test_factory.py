@@ -55,6 +55,11 @@ def test_a_url_of_an_unknown_kind_is_rejected() -> None:
         factory.open_store("mongodb://host/db")
 
 
+def test_an_empty_place_is_rejected() -> None:
+    with pytest.raises(ConfigError, match="the place of the store is empty; give the path of a folder"):
+        factory.open_store("")
+
+
 def test_embedders_can_be_opened_by_name() -> None:
     assert isinstance(factory.open_embedder("hash"), HashEmbedder)
     assert isinstance(factory.open_embedder("minilm"), OnnxEmbedder)
