@@ -6,6 +6,7 @@ interrupted erasure. `repair` does what else can be done without a choice.
 
 from __future__ import annotations
 
+import os
 import platform
 import sqlite3
 from collections import Counter
@@ -138,6 +139,9 @@ def _check_store(store: str) -> Finding:
         pass
     except EverthreadError as error:
         return Finding("store", False, str(error))
+    folder = Path(store).expanduser()
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        return Finding("store", False, f"{store} can't be written; check the folder's permissions")
     return Finding("store", True, dsn.redact_password(store))
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -189,6 +190,15 @@ def test_a_store_that_is_a_file_is_a_finding(tmp_path: Path) -> None:
     assert not found["store"].ok
     assert str(tmp_path / "file") in found["store"].detail
     assert found.keys().isdisjoint(("language model", "banks"))  # which would only repeat it
+
+
+def test_a_folder_that_cannot_be_written_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)  # root may write everywhere
+    found = findings(tmp_path)
+    assert (found["store"].ok, found["store"].detail) == (
+        False,
+        f"{tmp_path} can't be written; check the folder's permissions",
+    )
 
 
 def test_a_database_that_does_not_answer_is_a_finding_without_its_password() -> None:
