@@ -76,8 +76,8 @@ def export(
                 texts = exporting.export(memory, form, session=session, retracted=retracted, progress=counts.append)
                 files = [_write_file(Path(output), texts, force)]
         except OSError as error:
-            message = f"{output} can't be written ({error.strerror}); name a file on a disk with room for it"
-            raise BadFile(message) from None
+            remedy = "name a file that you may write, on a disk with room for it"
+            raise BadFile(f"{output} can't be written ({error.strerror}); {remedy}") from None
     if as_json:
         show_json({"bank": bank, "lines": sum(counts), "file": output, "files": len(files)})
         return
