@@ -17,7 +17,8 @@ KEY_PREFIX = "proxy:"
 META_MESSAGE_ID = "message_id"  # in the metadata of a message, or of its line
 DIGEST_CHARS = 32  # of 64 hexadecimal digits
 MAX_CACHED_TEXTS = 8192
-MAX_CACHED_CHARS = MAX_COMPARED_CHARS = 2000  # of each
+MAX_CACHED_CHARS = 2000  # of each
+MAX_COMPARED_CHARS = 2000  # at the beginning of a text that may have been changed
 ALTERED_SHARE = 0.8  # of pieces of three characters that a text and its changed version have in common, at least
 THOUGHT_TAGS = {
     "<think>": "</think>",
@@ -25,9 +26,9 @@ THOUGHT_TAGS = {
     '<details type="reasoning"': "</details>",  # of Open WebUI
     '<details type="tool_calls"': "</details>",
 }
-# A thought begins a line, or follows another: elsewhere the text is about such tags.
-THOUGHT_START = re.compile(rf"(?:^|(?<=>))[^\S\n]*({'|'.join(THOUGHT_TAGS)})", re.MULTILINE)
 FENCE = re.compile(r"^[^\S\n]*```", re.MULTILINE)  # begins or ends a block of code, whose tags are shown to the person
+# A fence, or the beginning of a thought, which begins a line or follows another: elsewhere the text is about such tags.
+THOUGHT_START = re.compile(rf"{FENCE.pattern}|(?:^|(?<=>))[^\S\n]*({'|'.join(THOUGHT_TAGS)})", re.MULTILINE)
 # The end of a thought that the template of the model began, so that the reply lacks its opening tag.
 THOUGHT_END = re.compile(r"^[^\S\n]*</think(?:ing)?>[^\S\n]*$", re.MULTILINE)
 
@@ -91,29 +92,24 @@ def remove_thoughts(text: str, *, cuts_unfinished: bool = False) -> str:
         text: the text.
         cuts_unfinished: whether a thought that does not end is removed as well, if nothing was said before it.
     """
-    at = counted = fences = 0
+    at, is_code = 0, False
     parts: list[str] = []
-    for opening in THOUGHT_START.finditer(text):
-        if opening.start() < at:
+    for found in THOUGHT_START.finditer(text):
+        opening = found[1]
+        if found.start() < at or (opening and is_code):
             continue
-        fences += _count_fences(text, counted, opening.start())
-        counted = opening.start()
-        if fences % 2:
+        if opening is None:
+            is_code = not is_code
             continue
-        end = text.find(THOUGHT_TAGS[opening[1]], opening.end())
+        end = text.find(THOUGHT_TAGS[opening], found.end())
         if end < 0:
-            is_unfinished = not "".join([*parts, text[at : opening.start()]]).strip()
+            is_unfinished = not "".join([*parts, text[at : found.start()]]).strip()
             return "" if cuts_unfinished and is_unfinished else "".join([*parts, text[at:]])
-        parts.append(text[at : opening.start()])
-        at = counted = end + len(THOUGHT_TAGS[opening[1]])
-    if not at and (closing := THOUGHT_END.search(text)) and not _count_fences(text, 0, closing.start()) % 2:
+        parts.append(text[at : found.start()])
+        at = end + len(THOUGHT_TAGS[opening])
+    if not at and (closing := THOUGHT_END.search(text)) and not len(FENCE.findall(text, 0, closing.start())) % 2:
         at = closing.end()
     return "".join([*parts, text[at:]])
-
-
-def _count_fences(text: str, start: int, end: int) -> int:
-    """Count the beginnings and ends of blocks of code in a part of a text."""
-    return len(FENCE.findall(text, start, end))
 
 
 def is_same(one: str, other: str) -> bool:
