@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from everthread.server.proxy.message_text import ChatMessage, is_same, normalize
-from everthread.server.proxy.transcript import Transcript
+from everthread.server.proxy.message_text import ChatMessage, normalize
+from everthread.server.proxy.transcript import Transcript, is_shown
 from everthread.server.proxy.turn import META_PARTIAL
 from everthread.types import Line
 
@@ -127,7 +127,7 @@ def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int
         if position >= len(current) or current[position].role != message.role:
             break
         line = current[position]
-        if message.text != line.text and not is_same(message.normalized, normalize(line.text)):
+        if not is_shown(message, line):
             before = current[position - 1].seq if position else None
             if transcript.find_discarded(message, before) is not None:
                 break
@@ -145,8 +145,7 @@ def _overlay(
     unseen = max(0, len(lines) - len(messages))
     yield from lines[:unseen]
     for line, message in zip(lines[unseen:], messages[len(messages) - len(lines) + unseen :], strict=True):
-        is_shown = line.role == message.role and is_same(message.normalized, normalize(line.text))
-        yield line if is_shown else transcript.find_discarded(message) or message
+        yield line if is_shown(message, line) else transcript.find_discarded(message) or message
 
 
 def _find_lines_again(

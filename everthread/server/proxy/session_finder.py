@@ -78,7 +78,7 @@ class SessionFinder:
 
     def _find_altered(self, history: Sequence[ChatMessage], newest: ChatMessage) -> Transcript | None:
         """Return the session of a history in which the client has changed all replies: some put names before them, or
-        cut off what is no whole sentence. Such replies follow the same messages of the person.
+        cut off an unfinished sentence. Such replies follow the same messages of the person.
 
         One changed reply, such as a greeting, may be of another conversation. It doesn't discard what follows it.
         """

@@ -40,7 +40,7 @@ class Alignment:
     matches: int
 
 
-def _is_shown(message: ChatMessage, line: Line) -> bool:
+def is_shown(message: ChatMessage, line: Line) -> bool:
     """Return whether a message repeats a line, perhaps in a template."""
     if line.role != message.role:
         return False
@@ -137,26 +137,27 @@ class Transcript:
     def _count_shown(self, history: Sequence[ChatMessage], offset: int) -> int:
         """Return how many messages of a history are the current lines at a distance."""
         start = max(0, -offset)
-        return sum(map(_is_shown, history[start:], self.current[start + offset :]))
+        return sum(map(is_shown, history[start:], self.current[start + offset :]))
 
     def measure_likeness(self, history: Sequence[ChatMessage], offset: int) -> float:
         """Return how alike the last replies of a history are to those that were given at a distance to the same message
         of the person. The client may have changed them, or returned to one that was discarded.
 
         Returns:
-            The sum over the replies: of each 1 if it is the same, less if it was changed. Below 1 is one changed reply.
+            The sum over the replies: of each 1 if it is the same, less if it was changed. A sum below 1 is that of a
+            single changed reply.
         """
         pairs = list(zip(history[max(0, -offset) :], self.current[max(0, offset) :], strict=False))[-MAX_ALTERED:]
         return sum(
             max(measure_likeness(message.normalized, normalize(given)) for given in self._list_replies(asked, line))
             for (said, asked), (message, line) in pairwise(pairs)
-            if message.role == line.role == "assistant" and said.role == "user" and _is_shown(said, asked)
+            if message.role == line.role == "assistant" and said.role == "user" and is_shown(said, asked)
         )
 
     def is_continued(self, history: Sequence[ChatMessage], offset: int, newest: ChatMessage) -> bool:
         """Return whether the line after a history at a distance is the newest message, or nothing follows it."""
         following = self.current[max(0, offset + len(history)) :][:1]
-        return not following or _is_shown(newest, following[0])
+        return not following or is_shown(newest, following[0])
 
     def _list_replies(self, asked: Line, reply: Line) -> list[str]:
         """Return the texts of the current reply to a line, and of those that were discarded."""
@@ -183,11 +184,11 @@ class Transcript:
             default=0,
         )
         is_unknown = line.parent not in self.discarded  # it was forgotten before this process began
-        starts = [index for index in range(last) if _is_shown(history[index], before)]
+        starts = [index for index in range(last) if is_shown(history[index], before)]
         remaining = [index for index in range(last) if not is_unknown and self.find_discarded(history[index]) is None]
         for end in range(last, 0, -1):
             start = bisect_left(starts, end) - 1
-            if start < 0 or not _is_shown(history[end], line):
+            if start < 0 or not is_shown(history[end], line):
                 continue
             removed = range(starts[start] + 1, end)
             if removed and bisect_left(remaining, removed.start) == bisect_left(remaining, end):
