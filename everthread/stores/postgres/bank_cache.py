@@ -99,8 +99,7 @@ class CachedBank:
 
     def add(self, changes: _Changes) -> CachedBank:
         """Return the bank with what was added to it."""
-        is_same = changes.last == self.last and not len(changes.codes.ids)
-        if is_same:
+        if changes.last == self.last and not len(changes.codes.ids):
             return self
         count = len(self.columns.seqs)
         columns = self.columns.apply(ArrayPatch([(count, count, len(changes.lines))]), changes.lines)
@@ -129,7 +128,7 @@ class _Changes:
     codes: DenseIndex
     is_whole: bool  # whether all vectors were read
 
-    def extend(self, known: CachedBank) -> bool:
+    def are_only_additions_to(self, known: CachedBank) -> bool:
         """Return whether a bank has no other changes since it was read."""
         if not known.last:
             return True
@@ -251,7 +250,7 @@ class BankCache:
         with self._lock:
             if self._banks.get(key) is not known:
                 return None  # another thread has added to it
-            if not changes.extend(known):
+            if not changes.are_only_additions_to(known):
                 self._remove(key)
                 self._put_unread(key, changes.last)
                 return None

@@ -450,7 +450,7 @@ class PostgresStore(Transactions, Store):
         self, bank: str, read: Callable[[Store], tuple[Result, Sequence[int]]], expected: ExpectedReads
     ) -> tuple[Result, list[Line]]:
         def send(db: Connection) -> tuple[Result, Cursor]:
-            result, seqs = read(_Look(self, db, FirstAnswers(db, bank, expected, self._cache)))
+            result, seqs = read(_SnapshotStore(self, db, FirstAnswers(db, bank, expected, self._cache)))
             return result, bank_rows.send_get_lines(db, bank, SeqArray(np.asarray(seqs, np.int64)))
 
         result, rows = self._read(bank, send, **PLAN_ONCE)
@@ -542,7 +542,7 @@ class PostgresStore(Transactions, Store):
         self._cache.renew()
 
 
-class _Look(PostgresStore):
+class _SnapshotStore(PostgresStore):
     """Reads one bank in one transaction: first what was expected, anything else by a query of its own."""
 
     def __init__(self, store: PostgresStore, db: Connection, first: FirstAnswers) -> None:
