@@ -44,6 +44,7 @@ from everthread.transfer.dates import parse_clock
 from everthread.transfer.files import KeyGenerator, check_line, file_error, number_lines, shorten
 from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
 from everthread.transfer.whatsapp_phrases import (
+    BEFORE_TIME,
     DAY_PERIOD,
     LTR_MARK,
     MARK,
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
 MAX_NAME_CHARS = 200  # the limit of a bank
 MIN_YEAR, MAX_YEAR = 2000, 2400  # of the Gregorian calendar; WhatsApp began in 2009
 BUDDHIST_OFFSET = 543  # by which the calendar of phones in Thailand is ahead
-WORDS_BEFORE_TIME = "à|klo"  # French and Finnish; a pattern
 # Controls of direction that surround names: embeddings, overrides and isolates.
 DIRECTIONS = MARKS + "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 IPHONE_NAME = "_chat.txt"  # of the file in an iPhone's archive
@@ -75,7 +75,7 @@ MAX_EXTRA_WORDS = 2  # words by which a name may extend another name: Ann, Ann f
 MIN_MESSAGES_OF_NAME = 3  # a speaker of this many messages is a person, whatever the name
 _BEGIN = re.compile(
     rf"{MARK}*\[?{MARK}?(?P<date>(\d{{1,4}}){MARK}?([./-])\s?(\d{{1,2}}){MARK}?\3\s?(\d{{4}}|\d{{1,2}})\.?)"
-    rf"{MARK}?[,،]?\s(?:(?:{WORDS_BEFORE_TIME})\s)?"
+    rf"{MARK}?[,،]?\s(?:{BEFORE_TIME}\s)?"
     rf"(?P<time>(?:(?P<before>{DAY_PERIOD})\s?)?(?P<clock>\d{{1,2}}[:.]\d{{2}}(?P<seconds>[:.]\d{{2}})?)"
     rf"(?:\s?(?P<after>{DAY_PERIOD}))?){MARK}?(?:\]|\s-)\s(?P<content>.*)",
     re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""Recognises day periods, and messages that WhatsApp writes in a person's name, such as for media left out.
+"""Recognises words of dates and times, and messages that WhatsApp writes in a person's name, such as for media left out.
 
 `whatsapp_phrases.toml` lists the phrases by language. Any other message is the person's own, even in angle brackets or
 after a mark of direction, which phones also put before numbers.
@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 LTR_MARK = "\u200e"  # left-to-right mark, which iPhones put before the messages of WhatsApp
-MARKS = LTR_MARK + "\u200f"  # or the other one, where people write from right to left
+MARKS = LTR_MARK + "\u200f"  # in languages that are written from right to left, the right-to-left mark
 MARK = f"[{MARKS}]"  # a pattern
 EDIT_MARK = "<This message was edited>"
 
@@ -23,6 +23,7 @@ def _join_phrases(kind: str) -> str:
 
 
 DAY_PERIOD = f"(?:{_join_phrases('am')}|{_join_phrases('pm')})"  # a pattern
+BEFORE_TIME = f"(?:{_join_phrases('before_time')})"  # a pattern, of words between a date and a time
 _MORNING = re.compile(_join_phrases("am"), re.IGNORECASE)
 _FILE = (  # a pattern, of "<attached: 00000012-PHOTO.jpg>" (iPhone) and "IMG-20240605-WA0001.jpg (file attached)"
     r"(?:<[^<>:\n]{1,40}:\s(?P<iphone>\d{8}-[^<>\n]{1,200})>|"
