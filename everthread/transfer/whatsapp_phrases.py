@@ -1,4 +1,4 @@
-"""Recognises words of dates and times, and messages that WhatsApp writes in a person's name, such as for media left out.
+"""Recognises words of dates and times, and messages that WhatsApp writes in a person's name, as for media left out.
 
 `whatsapp_phrases.toml` lists the phrases by language. Any other message is the person's own, even in angle brackets or
 after a mark of direction, which phones also put before numbers.
