@@ -19,10 +19,10 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from everthread.common.once import once
 from everthread.facts.character_variants import add_variants
 from everthread.facts.word_orders import derive_orders
 from everthread.text.word_lists import alternation
@@ -298,7 +298,7 @@ class Grammar:
         return [each for each in patterns if each.context is None or each.context.search(text) is not None]
 
 
-@cache
+@once
 def load_grammar(language: str, *, lowercase: bool = False) -> Grammar | None:
     """Load the grammar of a language; None if there is no file for it.
 
@@ -437,7 +437,7 @@ def _index_cues(tables: Sequence[Mapping[str, Any]]) -> Mapping[str, tuple[int, 
     return {cue: tuple(numbers) for cue, numbers in found.items()}
 
 
-@cache
+@once
 def _compile_once(source: str) -> re.Pattern[str]:
     return re.compile(source, re.IGNORECASE)
 

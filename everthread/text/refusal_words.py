@@ -15,11 +15,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from everthread import config
+from everthread.common.once import once
 from everthread.errors import ConfigError
 from everthread.text.analyzer import UNSPACED, normalize
 
@@ -40,14 +41,19 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 Tables = dict[str, dict[str, object]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Phrase:
-    """A phrase of the dictionary, compiled to a pattern."""
+    """A phrase of the dictionary."""
 
     text: str
     intensity: float
-    pattern: re.Pattern[str]
+    source: str  # of its pattern
     keys: tuple[str, ...]  # the pattern is tried only on texts that contain one of these words
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern. Most phrases never need one, and compiling all that are shipped takes a second."""
+        return re.compile(self.source)
 
     def search(self, folded: str) -> re.Match[str] | None:
         """Return the phrase's first match in a folded text."""
@@ -111,7 +117,7 @@ def _load_tolerantly(path: Path, modified_ns: int) -> RefusalWords:
         return shipped_words()
 
 
-@cache
+@once
 def shipped_words() -> RefusalWords:
     """Return the words that come with Everthread."""
     folder = files("everthread.text") / "refusals"
@@ -206,7 +212,7 @@ def _compile_phrase(text: str, intensity: float, classes: Mapping[str, tuple[str
         pattern += _sign_pattern(sign, unspaced, classes, parts, source)
         end = sign.end()
     pattern += _literal_pattern(text[end:], parts)
-    return Phrase(text, intensity, re.compile(_add_word_borders(pattern, parts)), _longest_part(parts))
+    return Phrase(text, intensity, _add_word_borders(pattern, parts), _longest_part(parts))
 
 
 def _literal_pattern(text: str, parts: list[tuple[str, ...]]) -> str:
