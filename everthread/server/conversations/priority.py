@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MAX_BACKGROUND_WAIT_S = 10.0  # background work waits at most this long
+MAX_BACKGROUND_WAIT_S = 10.0  # background work waits at most this long for replies
 
 
 class PriorityGate:
@@ -42,14 +42,11 @@ class PriorityGate:
     def background(self) -> Iterator[None]:
         """Hold the slot for background work: one caller at a time, while no reply is being prepared.
 
-        After MAX_BACKGROUND_WAIT_S the caller proceeds in any case.
+        A caller that has waited for MAX_BACKGROUND_WAIT_S proceeds beside replies, but not beside other background
+        work: of hundreds that had waited, each reply would have to wait for all.
         """
         deadline = time.monotonic() + MAX_BACKGROUND_WAIT_S
-        is_alone = self._background.acquire(timeout=MAX_BACKGROUND_WAIT_S)
-        try:
+        with self._background:
             with self._changed:
                 self._changed.wait_for(lambda: not self._waiting, max(deadline - time.monotonic(), 0.0))
             yield
-        finally:
-            if is_alone:
-                self._background.release()

@@ -70,21 +70,25 @@ def test_background_work_proceeds_eventually_under_constant_load(monkeypatch: py
         pass
 
 
-def test_no_background_work_waits_longer_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(priority, "MAX_BACKGROUND_WAIT_S", 0.2)
-    gate, done = PriorityGate(1), threading.Barrier(9)
+def test_background_work_that_has_waited_for_the_limit_runs_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priority, "MAX_BACKGROUND_WAIT_S", 0.05)
+    gate, running, done = PriorityGate(1), threading.Lock(), list[bool]()
 
     def embed() -> None:
         with gate.background():
-            done.wait(PATIENCE)  # fails if the threads get here one after the other
+            is_alone = running.acquire(blocking=False)
+            time.sleep(0.02)
+            done.append(is_alone)
+            if is_alone:
+                running.release()
 
     with gate.interactive():
         threads = [threading.Thread(target=embed) for _ in range(8)]
         for thread in threads:
             thread.start()
-        done.wait(PATIENCE)
-    for thread in threads:
-        thread.join(PATIENCE)
+        for thread in threads:
+            thread.join(PATIENCE)
+    assert done == [True] * 8
 
 
 def test_a_reply_that_fails_during_preparation_frees_its_slot() -> None:
