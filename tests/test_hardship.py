@@ -2,19 +2,23 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hardship import PATIENCE, crowd, full_once, kill, limits
 from hardship.other import Other
+from stores.aging import age_bank
 
 from everthread import Memory, NewLine
 from everthread.testing import HashEmbedder
+from everthread.text.analyzer import ANALYZER_VERSION
 
 PROCESSES, THREADS, LINES = 4, 4, 20
 
@@ -138,19 +142,83 @@ def test_a_folder_without_write_permission_is_reported(outside: Path) -> None:
     assert list(outside.iterdir()) == []
 
 
-def test_a_bank_without_write_permission_is_not_changed(outside: Path) -> None:
+def protect(folder: Path, mode: int = 0o444) -> dict[str, bytes]:
+    """Make a folder readable for all users and writable for none; return the content of its files."""
+    for path in folder.iterdir():
+        path.chmod(mode)
+    folder.chmod(0o555)
+    return read_files(folder)
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_bank_without_write_permission_is_read_but_not_changed(outside: Path) -> None:
     with open_memory(outside) as memory:
+        memory.observe("The harbour froze over.")
         memory.observe("Carved in stone.")
-    path = outside / "alice.bank"
-    path.chmod(0o444)
-    outside.chmod(0o555)
-    before = path.read_bytes()
+    before = protect(outside)
     report = run_json(limits, "readonly", outside)
+    assert report["lines"] == ["The harbour froze over.", "Carved in stone."]
+    assert report["recalled"] == ["The harbour froze over."]
+    assert (report["outdated"], report["faults"]) == (0, [])
     assert report["error"][0] == "StoreUnavailable"
     assert "can't be written" in report["error"][1]
-    assert path.read_bytes() == before
-    outside.chmod(0o755)
-    assert [path.name for path in outside.iterdir()] == ["alice.bank"]
+    assert read_files(outside) == before == {"alice.bank": before["alice.bank"]}
+
+
+def test_a_bank_that_another_user_has_open_is_read_without_write_permission(outside: Path) -> None:
+    with open_memory(outside) as memory:
+        memory.observe("The harbour froze over.")
+        protect(outside, 0o644)
+        assert run_json(limits, "readonly", outside)["recalled"] == ["The harbour froze over."]
+        memory.observe("It thawed.")
+        assert run_json(limits, "readonly", outside)["lines"] == ["The harbour froze over.", "It thawed."]
+        outside.chmod(0o755)
+
+
+def test_a_bank_with_a_log_alone_cannot_be_read_without_write_permission_and_the_error_says_why(outside: Path) -> None:
+    copy = outside.with_name("copy")
+    with open_memory(outside) as memory:
+        memory.observe("The harbour froze over.")
+        copy.mkdir()
+        for name in ("alice.bank", "alice.bank-wal"):
+            (copy / name).write_bytes((outside / name).read_bytes())
+    protect(copy)
+    report = run_json(limits, "readonly", copy)
+    assert report["error"][0] == "StoreUnavailable"
+    assert "its newest lines are in alice.bank-wal" in report["error"][1]
+    assert "Copy the folder to a place that can be written" in report["error"][1]
+
+
+def test_a_bank_of_an_earlier_analyser_is_read_without_write_permission(outside: Path) -> None:
+    with open_memory(outside) as memory:
+        memory.observe("The harbour froze over.")
+        age_bank(memory, ANALYZER_VERSION - 1)
+    protect(outside)
+    report = run_json(limits, "readonly", outside)
+    assert (report["recalled"], report["outdated"]) == (["The harbour froze over."], 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "words"),
+    [
+        ("DELETE FROM migration WHERE number = 6", "StoreUnavailable", "can't be updated where it can't be written"),
+        ("INSERT INTO migration VALUES (99, 0)", "BankTooNew", "schema 99"),
+    ],
+)
+def test_a_bank_of_another_version_is_refused_without_write_permission(
+    outside: Path, change: str, kind: str, words: str
+) -> None:
+    with open_memory(outside) as memory:
+        memory.observe("The harbour froze over.")
+    with closing(sqlite3.connect(outside / "alice.bank")) as db, db:
+        db.execute(change)
+    protect(outside)
+    report = run_json(limits, "readonly", outside)
+    assert report["error"][0] == kind
+    assert words in report["error"][1]
 
 
 def test_a_folder_that_cannot_be_created_is_reported(outside: Path) -> None:

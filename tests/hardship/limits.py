@@ -63,16 +63,21 @@ def forget(folder: Path) -> dict[str, object]:
 
 
 def readonly(folder: Path) -> dict[str, object]:
-    """Open a bank as a user who may only read."""
+    """Read a bank as a user who may only read, and write to it."""
     os.environ["XDG_CONFIG_HOME"] = str(folder)  # may not be read, either
     if os.geteuid() == 0:
         os.setuid(UNPRIVILEGED_UID)
+    report: dict[str, object] = {"error": None}
     try:
         with open_memory(folder) as memory:
+            report["lines"] = [line.text for line in memory.lines()]
+            report["recalled"] = [hit.line.text for hit in memory.recall("harbour", 1)]
+            report["outdated"] = memory.stats().outdated
+            report["faults"] = memory.store.check("alice")
             memory.observe("Can't be.")
     except EverthreadError as error:
-        return {"error": [type(error).__name__, str(error)]}
-    return {"error": None}
+        report["error"] = [type(error).__name__, str(error)]
+    return report
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError, StoreUnavailable
 from everthread.stores.limits import check_bank_id
-from everthread.stores.sqlite import moved_file
+from everthread.stores.sqlite import moved_file, read_only_file
 from everthread.stores.sqlite.file_errors import LOCK_TIMEOUT_S, error_text, is_locked, map_errors
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 
@@ -112,7 +112,7 @@ def sync_folder(folder: Path) -> None:
 
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP}  # file systems without fsync of folders
 
-LOG_SUFFIXES = ("-wal", "-shm")  # files that SQLite creates next to a file in use
+LOG_SUFFIXES = (read_only_file.LOG_SUFFIX, read_only_file.LOG_INDEX_SUFFIX)
 
 
 def find_orphan_logs(folder: Path) -> list[Path]:
@@ -148,12 +148,19 @@ class BankFile:
 
     Another process may unlink the file at any time, because a bank is forgotten that way. Each connection is therefore
     stored with the inode of its file, and closed when the file on disk has another inode. `prepare` is called in the
-    first transaction on a file, to create or migrate the tables.
+    first transaction on a file, to create or migrate the tables. A file that can't be written is only read; `check` is
+    called for each connection to it, and raises if its tables can't be read as they are.
     """
 
-    def __init__(self, bank: str, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
+    def __init__(
+        self,
+        bank: str,
+        path: Path,
+        prepare: Callable[[sqlite3.Connection], None],
+        check: Callable[[sqlite3.Connection], None] = lambda db: None,
+    ) -> None:
         self.bank, self.path = bank, path
-        self._prepare = prepare
+        self._prepare, self._check = prepare, check
         self._writing = threading.Lock()
         self._writer: _Connection | None = None
         self._idle: list[_Connection] = []
@@ -179,6 +186,20 @@ class BankFile:
             except BaseException:  # also KeyboardInterrupt: nothing else refers to the connection
                 db.close()
                 raise
+        return _Connection((status.st_dev, status.st_ino), db)
+
+    def _connect_read_only(self) -> _Connection:
+        """Open a connection to a file that can't be written. It is used once, because the file may be replaced."""
+        with folder_lock(self.path.parent):
+            moved_file.check_here(self.bank, self.path)
+            self._check_not_truncated()
+            status = self.path.stat()
+            db = read_only_file.connect(self.bank, self.path)
+        try:
+            self._check(db)
+        except BaseException:
+            db.close()
+            raise
         return _Connection((status.st_dev, status.st_ino), db)
 
     def _check_not_truncated(self) -> None:
@@ -237,6 +258,8 @@ class BankFile:
         while True:
             ready, reader = self._ready, None
             if not self._is_current(self._current_inode()):
+                if read_only_file.is_write_protected(self.path):
+                    return self._connect_read_only()
                 with self._transaction():  # creates the tables; its end closes all connections of a closed bank
                     ready, reader = self._ready, self._connect()
             reader = reader or self._acquire() or self._connect()

@@ -39,7 +39,8 @@ def begin(db: sqlite3.Connection, analyser: int) -> None:
 
 def earlier_last(db: sqlite3.Connection) -> int:
     """Return the number of the last line that is as an earlier version analysed it; 0 for none."""
-    return int(db.execute("SELECT earlier_last FROM bank").fetchone()[0])
+    last = "SELECT iif(analyser < ?, last_seq, earlier_last) FROM bank"  # if it can't be written, `begin` wasn't called
+    return int(db.execute(last, (ANALYZER_VERSION,)).fetchone()[0])
 
 
 def count_earlier(db: sqlite3.Connection) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
+from everthread.errors import StoreUnavailable
 from everthread.stores.errors import bank_too_new_error
 from everthread.stores.sqlite import reanalysis
 from everthread.text.analyzer import ANALYZER_VERSION
@@ -154,6 +155,35 @@ def version(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()[0]) if has_migrations else 0
 
 
+def check(db: sqlite3.Connection, bank: str) -> None:
+    """Check that the tables of a file that can't be written can be read as they are.
+
+    Raises:
+        BankTooNew: a later version of Everthread wrote the file.
+        StoreUnavailable: an earlier one did, and the tables have to be migrated first.
+    """
+    applied = _check_version(db, bank)
+    if applied < VERSION:
+        raise StoreUnavailable(
+            f"bank {bank!r} is of an earlier version of Everthread (schema {applied} of {VERSION}), and can't be "
+            "updated where it can't be written. Copy the folder to a place that can be written, and read it there"
+        )
+    _check_analyser(db, bank)
+
+
+def _check_version(db: sqlite3.Connection, bank: str) -> int:
+    if (applied := version(db)) > VERSION:
+        raise bank_too_new_error(bank, f"schema {applied}", VERSION)
+    return applied
+
+
+def _check_analyser(db: sqlite3.Connection, bank: str) -> int:
+    analyser = int(db.execute("SELECT analyser FROM bank").fetchone()[0])
+    if analyser > ANALYZER_VERSION:
+        raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYZER_VERSION)
+    return analyser
+
+
 def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
     """Migrate a bank's file inside the caller's transaction, and record which lines an earlier analyser analysed.
 
@@ -165,9 +195,7 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
     Raises:
         BankTooNew: a later version of Everthread wrote the file, which is left unchanged.
     """
-    applied = version(db)
-    if applied > VERSION:
-        raise bank_too_new_error(bank, f"schema {applied}", VERSION)
+    applied = _check_version(db, bank)
     if applied == 0:
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
     for number, apply in enumerate(MIGRATIONS[applied:], applied + 1):
@@ -175,8 +203,5 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
         db.execute("INSERT INTO migration VALUES (?, ?)", (number, at))
     if applied == 0:
         db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES (?, ?, ?)", (bank, at, ANALYZER_VERSION))
-    analyser = db.execute("SELECT analyser FROM bank").fetchone()[0]
-    if analyser > ANALYZER_VERSION:
-        raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYZER_VERSION)
-    if analyser < ANALYZER_VERSION:
+    if (analyser := _check_analyser(db, bank)) < ANALYZER_VERSION:
         reanalysis.begin(db, analyser)

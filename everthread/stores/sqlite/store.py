@@ -145,7 +145,13 @@ class SQLiteStore(Store):
             opened = self._open.get(bank)
             if opened is None:
                 path = self.folder / file_name(bank)
-                opened = OpenBank(BankFile(bank, path, lambda db: schema.migrate(db, bank, to_micros(now()))))
+                file = BankFile(
+                    bank,
+                    path,
+                    lambda db: schema.migrate(db, bank, to_micros(now())),
+                    lambda db: schema.check(db, bank),
+                )
+                opened = OpenBank(file)
                 self._open[bank] = opened
             self._open.move_to_end(bank)
             is_full = len(self._open) > (self.max_open_banks or MAX_OPEN_BANKS)
