@@ -18,7 +18,7 @@ from everthread.common.fast_imports import without_garbage_collection
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server import logs, runner, tracing
-from everthread.server.data_location import find_location
+from everthread.server.data_location import check_writable, find_location
 from everthread.server.keys import KeyStore
 from everthread.server.people.accounts import AccountStore
 from everthread.server.proxy.upstream import find_upstream, has_upstream
@@ -101,6 +101,7 @@ def serve(
     with runner.open_socket(host, port, workers) as listener:
         services = app_factory.build_services()
         with closing(services.store):
+            check_writable(services.location)
             url = runner.local_url(listener)
             greeting = _greeting(services, settings, url, runner.network_url(listener), first_key)
             on_listening = partial(_announce, greeting, url, opens)

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import stat
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -33,10 +34,10 @@ from everthread.server.keys import KeyStore
 COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
 
 
-def run_refused(*arguments: str) -> str:
+def run_refused(*arguments: str, status: int = 2) -> str:
     """Run a command that refuses to start, and return its message."""
     done = CliRunner().invoke(main, ["--embedder", "hash", "--store", *arguments])
-    assert done.exit_code == 2, done.output
+    assert done.exit_code == status, done.output
     assert done.stderr.count("\n") == 1
     return done.stderr
 
@@ -98,6 +99,13 @@ def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
         message = run_refused(str(tmp_path), "serve", "--port", port)
     assert port in message
     assert "--port" in message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no user can write to a folder of sysfs, not even root")
+def test_a_folder_that_cannot_be_written_is_reported_at_the_start() -> None:
+    message = run_refused("/sys/kernel", "serve", "--port", "0", status=1)
+    assert message.startswith("everthread: /sys/kernel can't be written: ")
+    assert "Check the folder's permissions, or choose another one" in message
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
