@@ -74,6 +74,7 @@ class ContentsCounter:
             dict(findings.skipped),
             dict(findings.broken),
             len(findings.units),
+            dict(findings.ambiguous_dates),
         )
 
 

@@ -37,7 +37,7 @@ FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
     "transcript": ("assistant", "tz"),
-    "whatsapp": ("only", "assistant", "tz", "me", "skipped", "findings", "left_out"),
+    "whatsapp": ("only", "assistant", "tz", "me", "date_order", "skipped", "findings", "left_out"),
     "locomo": ("only",),
     "realtalk": ("only",),
     **{name: ("only", "assistant", "tz", "me", "strict", *OWN_OPTIONS.get(name, ())) for name in SERVICES},
@@ -61,6 +61,7 @@ def open_reader(
     facts_as_lines: bool = False,
     attachments: bool = False,
     disappearing: bool = False,
+    date_order: str | None = None,
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
     sessions: dict[str, SessionLabel] | None = None,
@@ -81,6 +82,7 @@ def open_reader(
         facts_as_lines: whether facts that another memory wrote, if the file has any, become lines.
         attachments: whether the texts that a service extracted from attachments become metadata of their lines.
         disappearing: whether messages that were to disappear are read.
+        date_order: the order of day, month and year in dates of WhatsApp: "dmy", "mdy" or "ymd"; without it, inferred.
         skipped: filled with the number of entries without a line, by kind.
         places: filled with the place in the file of each line with its own key, by key.
         sessions: filled with the titles and the metadata of sessions, by id.
@@ -101,7 +103,7 @@ def open_reader(
     if name not in FORMATS:
         raise ConfigError(f"unknown format {name!r}; expected one of {', '.join(FORMATS)}")
     options: dict[str, Any] = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
-    options |= {"attachments": attachments, "disappearing": disappearing}
+    options |= {"attachments": attachments, "disappearing": disappearing, "date_order": date_order}
     given = {option: value for option, value in options.items() if value}
     _check_options(paths[0], name, services or [name], given)
     if services:

@@ -187,8 +187,8 @@ def import_lines(
         embed: whether the lines of an export are embedded; otherwise `memory.backlog.embed_missing` does it.
 
     Returns:
-        The counts of lines read and added, of facts and notes added, of the bank's lines, and of skipped entries, and
-        the broken conversations.
+        The counts of lines read and added, of facts and notes added, of the bank's lines, and of skipped entries, the
+        broken conversations, and the ambiguous dates.
     """
     writer = BankWriter(memory, source)
     if source.head is not None and _is_copy(memory, source):
@@ -259,8 +259,9 @@ class BankWriter:
         before, after = self._before, self.memory.stats()
         added = after.lines + after.retracted - before.lines - before.retracted
         totals = {"units": 0, "lines": after.lines, "retracted": after.retracted, "pending": after.pending}
-        left_out = {"skipped": dict(self._source.skipped), "broken": dict(self._source.contents.broken)}
-        return {"read": read, "added": added, **totals, **left_out}
+        contents = self._source.contents
+        found = {"skipped": dict(self._source.skipped), "broken": dict(contents.broken)}
+        return {"read": read, "added": added, **totals, **found, "ambiguous_dates": dict(contents.ambiguous_dates)}
 
 
 def _is_copy(memory: Memory, source: CheckedFile) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 
 from everthread.types import Role
 
@@ -30,6 +30,23 @@ class FileSpeaker:
 
 
 @dataclass(frozen=True, slots=True)
+class AmbiguousDate:
+    """An example of dates in a file that may be read in two orders of day, month and year.
+
+    Attributes:
+        text: the date in the file.
+        read_as: the date that it was taken for.
+        order: the order in which it was read, such as "dmy".
+        other: an order that fits the file as well.
+    """
+
+    text: str
+    read_as: date
+    order: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
 class FileContents:
     """The contents of a file of conversations, listed before it is imported.
 
@@ -45,6 +62,7 @@ class FileContents:
         skipped: the number of entries of the file that are not lines, by kind.
         broken: the conversations that can't be read and would be left out: the reason, by title.
         units: the number of facts and notes of another memory.
+        ambiguous_dates: an example of the dates of a chat that may be read in two orders, by the chat's title.
     """
 
     services: tuple[str, ...]
@@ -59,6 +77,7 @@ class FileContents:
     skipped: Mapping[str, int]
     broken: Mapping[str, str]
     units: int = 0
+    ambiguous_dates: Mapping[str, AmbiguousDate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +91,7 @@ class ImportResult:
         lines: lines in the bank afterwards.
         broken: the conversations of an export that could not be read and were left out: the reason, by title.
         units: facts and notes of another memory that are new to the bank.
+        ambiguous_dates: as of `FileContents`.
     """
 
     read: int
@@ -80,3 +100,4 @@ class ImportResult:
     lines: int
     broken: Mapping[str, str] = field(default_factory=dict)
     units: int = 0
+    ambiguous_dates: Mapping[str, AmbiguousDate] = field(default_factory=dict)

@@ -4,16 +4,16 @@ r"""WhatsApp's exported chats, from Android and iPhones, as text or as the archi
     05/06/2024, 6:05 pm - Bob Miller: I did.
     All of them, even the fern.
 
-Dates are read in any language that writes them in digits. Times may have 24 hours, or 12 hours with a day period ("pm",
-"ÖS", "下午") before or after the clock, in the languages that `whatsapp_phrases.toml` lists for `am` and `pm`.
+Dates are read in any language that writes them in digits, before or after the time (`whatsapp_stamps`). Times may have
+24 hours, or 12 hours with a day period ("pm", "ÖS", "下午") before or after the clock, in the languages that
+`whatsapp_phrases.toml` lists for `am` and `pm`.
 
 A file is detected by its first line. A time in brackets may also begin a transcript, so without a comma it counts as an
 export only with a day period before the clock, with seconds and the day or month first, or with a mark of direction,
 which iPhones write. Other exports need `--format whatsapp`.
 
-A line that does not begin with a date continues the message before it. The order of day and month is inferred from the
-whole file. All dates must exist in that order; of two possible orders, the one in which fewer dates go back is chosen,
-then the one with the shorter span, then the day first. `_BEGIN` matches the accepted forms of dates and times.
+A line that does not begin with a date continues the message before it. So does one whose date or time is impossible, as
+of a text from elsewhere that was pasted into a message, unless a quarter of the dates are: then the file is refused.
 
 Two kinds of entries are skipped and counted: messages "without words", such as deleted messages and media left out of
 the export, and the "notices" of WhatsApp itself, which name no speaker. A notice looks like a message if it quotes a
@@ -31,37 +31,23 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, tzinfo
-from itertools import groupby, pairwise
-from math import inf
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everthread.bank.validation import MAX_TITLE_CHARS
 from everthread.errors import BadFile
 from everthread.transfer.bank_file import SessionLabel
-from everthread.transfer.dates import parse_clock
 from everthread.transfer.files import KeyGenerator, check_line, file_error, number_lines, shorten
 from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
-from everthread.transfer.whatsapp_phrases import (
-    BEFORE_TIME,
-    DAY_PERIOD,
-    LTR_MARK,
-    MARK,
-    MARKS,
-    find_files,
-    is_morning,
-    is_system_message,
-    strip_edit_mark,
-)
-from everthread.types import NewLine, Role, now
+from everthread.transfer.whatsapp_phrases import LTR_MARK, MARKS, find_files, is_system_message, strip_edit_mark
+from everthread.transfer.whatsapp_stamps import ORDERS, Reading, Stamp, find_reading, is_possible, match_stamp
+from everthread.types import NewLine, Role
 
 if TYPE_CHECKING:
     from everthread.transfer.services.lines import Findings
 
 MAX_NAME_CHARS = 200  # the limit of a bank
-MIN_YEAR, MAX_YEAR = 2000, 2400  # of the Gregorian calendar; WhatsApp began in 2009
-BUDDHIST_OFFSET = 543  # by which the calendar of phones in Thailand is ahead
 # Controls of direction that surround names: embeddings, overrides and isolates.
 DIRECTIONS = MARKS + "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 IPHONE_NAME = "_chat.txt"  # of the file in an iPhone's archive
@@ -73,13 +59,6 @@ TITLE_PREPOSITIONS = frozenset(("-", "with", "mit", "con", "avec", "com", "met",
 QUOTES = '"“”„«»「」'
 MAX_EXTRA_WORDS = 2  # words by which a name may extend another name: Ann, Ann from work
 MIN_MESSAGES_OF_NAME = 3  # a speaker of this many messages is a person, whatever the name
-_BEGIN = re.compile(
-    rf"{MARK}*\[?{MARK}?(?P<date>(\d{{1,4}}){MARK}?([./-])\s?(\d{{1,2}}){MARK}?\3\s?(\d{{4}}|\d{{1,2}})\.?)"
-    rf"{MARK}?[,،]?\s(?:{BEFORE_TIME}\s)?"
-    rf"(?P<time>(?:(?P<before>{DAY_PERIOD})\s?)?(?P<clock>\d{{1,2}}[:.]\d{{2}}(?P<seconds>[:.]\d{{2}})?)"
-    rf"(?:\s?(?P<after>{DAY_PERIOD}))?){MARK}?(?:\]|\s-)\s(?P<content>.*)",
-    re.IGNORECASE,
-)
 _COPY = re.compile(r" \(\d{1,3}\)$")  # a browser adds it to the name of a file that was downloaded again
 _NAME_AND_TEXT = re.compile(r"(?P<name>[^:\n]*):(?=\s|$)(?P<text>.*)", re.DOTALL)
 
@@ -91,6 +70,7 @@ def read(
     tz: tzinfo = UTC,
     me: str | None = None,
     only: Collection[str] = (),
+    date_order: str | None = None,
     skipped: Counter[str] | None = None,
     findings: Findings | None = None,
     left_out: Collection[Path] = (),
@@ -108,6 +88,7 @@ def read(
         tz: the zone of times.
         me: the name of the person whose export it is, if the names of the chats show which of the speakers that is.
         only: titles or names of the chats to read; without any, all.
+        date_order: the order of day, month and year, one of `ORDERS`; without it, inferred from each chat.
         skipped: filled with the number of skipped entries, by kind.
         findings: filled with the titles of the chats and the speaker whose export it is.
         left_out: files and archives that are not read.
@@ -126,14 +107,15 @@ def read(
                 chats += _list_chats_among_others(export, place) if among_others else _find_chats(export, place)
         is_single = len(chats) == 1 and not among_others
         chats = _choose(chats, only, findings)
-        speakers = [_Speakers(chat) for chat in chats]
+        readings = [find_reading(chat.read_stamps(), date_order) for chat in chats]
+        speakers = [_Speakers(chat, reading) for chat, reading in zip(chats, readings, strict=True)]
         owner = _find_owner(chats, speakers)
         if findings is not None:
-            _note(findings, chats, me or owner if owner else None, is_single)
+            _note(findings, chats, readings, me or owner if owner else None, is_single)
         names = {owner: me} if me and not any(me in each.names for each in speakers) else {}
-        for chat, each in zip(chats, speakers, strict=True):
+        for chat, reading, each in zip(chats, readings, speakers, strict=True):
             session = None if is_single else chat.name
-            for line in _read_chat(chat, each, assistant, tz, skipped):
+            for line in _read_chat(chat, reading, each, assistant, tz, skipped):
                 yield replace(line, session=session, speaker=names.get(line.speaker, line.speaker))
 
 
@@ -157,24 +139,33 @@ def _choose(chats: list[_Chat], only: Collection[str], findings: Findings | None
     return [chat for chat in chats if not only or any(name.casefold() in names[chat] for name in only)]
 
 
-def _note(findings: Findings, chats: Sequence[_Chat], owner: str | None, is_single: bool) -> None:
+def _note(
+    findings: Findings, chats: Sequence[_Chat], readings: Sequence[Reading], owner: str | None, is_single: bool
+) -> None:
     """Note what was found apart from the lines."""
     if SERVICE not in findings.services:
         findings.services.append(SERVICE)
     findings.owners |= Counter([owner] if owner else [])
-    for chat in chats:
+    for chat, reading in zip(chats, readings, strict=True):
+        if reading.ambiguous is not None:
+            findings.ambiguous_dates[chat.title or chat.name] = reading.ambiguous
         if title := chat.title:
             findings.sessions["" if is_single else chat.name] = SessionLabel(title, {})
 
 
 def _read_chat(
-    chat: _Chat, speakers: _Speakers, assistant: Collection[str], tz: tzinfo, skipped: Counter[str]
+    chat: _Chat,
+    reading: Reading,
+    speakers: _Speakers,
+    assistant: Collection[str],
+    tz: tzinfo,
+    skipped: Counter[str],
 ) -> Iterator[NewLine]:
     """Yield the messages of one chat."""
-    day_first, keys = _is_day_first(chat), KeyGenerator()
+    keys = KeyGenerator()
     previous: tuple[str, ...] = ()
-    for number, begin, content in chat.read_messages():
-        said_at = _parse_said_at(chat, number, begin, day_first)
+    for number, stamp, content in chat.read_messages(reading):
+        said_at = _parse_said_at(chat, number, stamp, reading)
         name, text = _split_name(content)
         if name not in speakers.names:
             skipped["notices"] += 1
@@ -242,13 +233,8 @@ def _list_chats(export: Export) -> list[_Chat]:
 
 def _begins_like_chat(chat: _Chat) -> bool:
     first = next((line for _, line in chat.read_lines() if line.strip()), "")
-    begin = _BEGIN.match(first)
-    if begin is None:
-        return False
-    stamp = first[: begin.start("content")]
-    if "]" not in stamp or "," in stamp or begin["before"] or not set(MARKS).isdisjoint(first):
-        return True
-    return begin["seconds"] is not None and len(begin[2]) <= 2
+    stamp = match_stamp(first)
+    return stamp is not None and (stamp.shows_export or not set(MARKS).isdisjoint(first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,13 +267,17 @@ class _Chat:
         with self.file.open() as opened:
             yield from number_lines(opened, self.file.path)
 
-    def read_messages(self) -> Iterator[tuple[int, re.Match[str], str]]:
-        """Yield for each message the number and the match of its first line, and its name and text with all lines."""
-        first_line: tuple[int, re.Match[str]] | None = None
+    def read_stamps(self) -> Iterator[Stamp]:
+        """Yield the stamps of the lines that have one."""
+        return (stamp for _, line in self.read_lines() if (stamp := match_stamp(line)) is not None)
+
+    def read_messages(self, reading: Reading) -> Iterator[tuple[int, Stamp, str]]:
+        """Yield for each message the number and the stamp of its first line, and its name and text with all lines."""
+        first_line: tuple[int, Stamp] | None = None
         content: list[str] = []
         for number, line in self.read_lines():
-            begin = _BEGIN.match(line)
-            if begin is None:
+            stamp = match_stamp(line)
+            if stamp is None or not reading.begins_message(stamp):
                 if first_line is None and line.strip():
                     what = f"{shorten(line)} is not the beginning of a message"
                     raise file_error(self.file.path, self.place(number), what, "give the file as exported")
@@ -295,7 +285,7 @@ class _Chat:
                 continue
             if first_line is not None:
                 yield *first_line, "\n".join(content)
-            first_line, content = (number, begin), [begin["content"]]
+            first_line, content = (number, stamp), [stamp.content]
         if first_line is not None:
             yield *first_line, "\n".join(content)
 
@@ -321,10 +311,10 @@ class _Speakers:
         group: the name under which an iPhone writes notices, if there is one.
     """
 
-    def __init__(self, chat: _Chat) -> None:
+    def __init__(self, chat: _Chat, reading: Reading) -> None:
         counts = Counter[str]()
         marked: str | None = None
-        for _, _, content in chat.read_messages():
+        for _, _, content in chat.read_messages(reading):
             name, text = _split_name(content)
             if not counts:
                 marked = name if text.startswith(LTR_MARK) else None
@@ -350,62 +340,18 @@ def _describes_action(name: str, names: Collection[str]) -> bool:
     return any(beginning in names for beginning in beginnings)
 
 
-def _is_day_first(chat: _Chat) -> bool:
-    """Return whether the day comes before the month in the dates of a file."""
-    days = [day for day, _ in groupby(_date_numbers(begin) for _, begin, _ in chat.read_messages())]
-
-    def implausibility(day_first: bool) -> tuple[float, int]:
-        try:
-            dates = [_make_date(day, day_first) for day in days]
-        except ValueError:
-            return inf, 0
-        backward_steps = sum(later < earlier for earlier, later in pairwise(dates))
-        return backward_steps, (max(dates) - min(dates)).days if dates else 0
-
-    return min((True, False), key=implausibility)
-
-
-def _date_numbers(begin: re.Match[str]) -> tuple[int, int, int]:
-    return int(begin[2]), int(begin[4]), int(begin[5])
-
-
-def _make_date(day: tuple[int, int, int], day_first: bool) -> date:
-    first, second, third = day
-    if first > 31:
-        return date(_to_gregorian(first), second, third)
-    year = _to_gregorian(third if third > 99 else 2000 + third)
-    return date(year, second, first) if day_first else date(year, first, second)
-
-
-def _to_gregorian(year: int) -> int:
-    """Return a year of the Gregorian calendar, also for one of the Buddhist calendar, whose days are the same."""
-    return year - BUDDHIST_OFFSET if year > MAX_YEAR else year
-
-
-def _parse_said_at(chat: _Chat, number: int, begin: re.Match[str], day_first: bool) -> datetime:
+def _parse_said_at(chat: _Chat, number: int, stamp: Stamp, reading: Reading) -> datetime:
     """Return the local time of a message."""
     try:
-        day = _make_date(_date_numbers(begin), day_first)
-        said_at = parse_clock(_normalize_clock(begin), datetime(day.year, day.month, day.day))
+        said_at = reading.parse(stamp)
     except ValueError:
-        order = "day" if day_first else "month"
-        what = f"invalid time: {shorten(begin['date'])}, {shorten(begin['time'])}, read with the {order} first"
+        order = ORDERS[reading.order]
+        what = f"invalid time: {shorten(stamp.date)}, {shorten(stamp.time)}, read with the {order} first"
         raise file_error(
             chat.file.path, chat.place(number), what, "correct the date: the whole file must be in one order"
         ) from None
-    if not MIN_YEAR <= day.year <= now().year + 1:
-        what = f"{shorten(begin['date'])} would be a day of {day.year}, so it is of another calendar"
+    if not is_possible(said_at.date()):
+        what = f"{shorten(stamp.date)} would be a day of {said_at.year}, so it is of another calendar"
         remedy = "choose the Gregorian calendar in the phone's settings, and export the chat again"
         raise file_error(chat.file.path, chat.place(number), what, remedy)
     return said_at
-
-
-def _normalize_clock(begin: re.Match[str]) -> str:
-    """Return the time of day of a message in the form of `parse_clock`."""
-    clock = begin["clock"].replace(".", ":")
-    period = begin["before"] or begin["after"]
-    if not period:
-        return clock
-    hour, rest = clock.split(":", 1)
-    hour = "12" if int(hour) == 0 else hour  # Japanese hours are from 0 to 11
-    return f"{hour}:{rest}{'am' if is_morning(period) else 'pm'}"

@@ -24,6 +24,8 @@ def _join_phrases(kind: str) -> str:
 
 DAY_PERIOD = f"(?:{_join_phrases('am')}|{_join_phrases('pm')})"  # a pattern
 BEFORE_TIME = f"(?:{_join_phrases('before_time')})"  # a pattern, of words between a date and a time
+AFTER_DATE = f"(?:{_join_phrases('after_date')})"  # a pattern
+AFTER_TIME = f"(?:{_join_phrases('after_time')})"  # a pattern
 _MORNING = re.compile(_join_phrases("am"), re.IGNORECASE)
 _FILE = (  # a pattern, of "<attached: 00000012-PHOTO.jpg>" (iPhone) and "IMG-20240605-WA0001.jpg (file attached)"
     r"(?:<[^<>:\n]{1,40}:\s(?P<iphone>\d{8}-[^<>\n]{1,200})>|"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from time import perf_counter
 
@@ -14,6 +14,7 @@ from everthread.memory import Memory
 from everthread.transfer import whatsapp
 from everthread.transfer.formats import open_reader
 from everthread.transfer.importing import check_file, import_lines
+from everthread.transfer.types import AmbiguousDate
 from everthread.transfer.whatsapp import is_whatsapp_export, read
 from transfer.services.messenger_exports import discord_export, discord_message, to_json
 
@@ -101,12 +102,64 @@ def test_the_docstring_shows_what_is_read(tmp_path: Path) -> None:
         (["2024-05-06", "2024-05-13"], ["2024-05-06", "2024-05-13"]),
         (["13/06/2024", "12/06/2024"], ["2024-06-13", "2024-06-12"]),
         (["29/2/2567", "2567/3/1"], ["2024-02-29", "2024-03-01"]),
+        (["29/2/67", "1/3/67"], ["2024-02-29", "2024-03-01"]),
+        (
+            ["1402/12/29", "1403/1/1", "1403/12/30", "1404/1/1"],
+            ["2024-03-19", "2024-03-20", "2025-03-20", "2025-03-21"],
+        ),
+        (["98/12/29", "99/1/1"], ["2020-03-19", "2020-03-20"]),
+        (["24-06-05", "24-06-13"], ["2024-06-05", "2024-06-13"]),
+        (["24-06-10", "24-06-13"], ["2024-06-10", "2024-06-13"]),
+        (["24-06-10"], ["2024-06-10"]),
+        (["05-06-24", "13-06-24"], ["2024-06-05", "2024-06-13"]),
     ],
 )
 def test_the_order_of_day_and_month_is_inferred_from_the_whole_file(
     tmp_path: Path, dates: list[str], read_as: list[str]
 ) -> None:
     assert days(tmp_path, *dates) == read_as
+
+
+@pytest.mark.parametrize(
+    ("dates", "read_as", "orders"),
+    [
+        (["04/05/24"], date(2024, 5, 4), ("dmy", "mdy")),
+        (["5/6/24", "5/9/24"], date(2024, 5, 6), ("mdy", "dmy")),
+        (["24-06-10"], date(2024, 6, 10), ("ymd", "dmy")),
+    ],
+)
+def test_dates_that_fit_two_orders_are_noted(
+    tmp_path: Path, dates: list[str], read_as: date, orders: tuple[str, str]
+) -> None:
+    path = write_text(tmp_path, "".join(f"{each}, 10:00 - Ann: hi\n" for each in dates), "WhatsApp Chat with Ann.txt")
+    noted = check_file(path).contents.ambiguous_dates
+    assert noted == {"Ann": AmbiguousDate(dates[0], read_as, *orders)}
+    other = check_file(path, date_order=orders[1]).contents
+    assert other.ambiguous_dates == {}
+    assert other.first_at is not None
+    assert other.first_at.date() != read_as
+
+
+@pytest.mark.parametrize("dates", [["04/05/24", "13/05/24"], ["05/05/24"], ["2024-05-04"], ["04/05/24", "05/04/24"]])
+def test_dates_that_fit_one_order_are_not_noted(tmp_path: Path, dates: list[str]) -> None:
+    path = write_text(tmp_path, "".join(f"{each}, 10:00 - Ann: hi\n" for each in dates))
+    assert check_file(path).contents.ambiguous_dates == {}
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "[06/13/24, 18:05:22] Bob: see you",
+        "31/06/24, 18:05 - Bob: see you",
+        "13/06/24, 25:05 - Bob: see you",
+        "[18:05, 13/06/2024] Bob: see you",
+        "1/1/1970, 00:00 - Bob: see you",
+    ],
+)
+def test_a_pasted_line_with_an_impossible_date_belongs_to_the_message_before_it(tmp_path: Path, pasted: str) -> None:
+    chat = "".join(f"{day}/06/24, 10:00 - Ann: {day}\n" for day in range(12, 16))
+    lines = list(read(write_text(tmp_path, f"{chat}{pasted}\n16/06/24, 10:00 - Ann: 16\n")))
+    assert [line.text for line in lines] == ["12", "13", "14", f"15\n{pasted}", "16"]
 
 
 @pytest.mark.parametrize(
@@ -143,6 +196,18 @@ def test_stamps_without_a_comma_are_read_also_after_a_mark(tmp_path: Path, stamp
         "[14\u200f/11\u200f/2022, 9:43:00\u202fم]",
         "14.11.2022 klo 21.43 -",
         "14/11/2022 à 21:43 -",
+        "14.11.22 um 21:43 -",
+        "14.11.22 г., 21:43 -",
+        "[14.11.2022 г., 21:43:00 ч.]",
+        "2022년 11월 14일 오후 9:43 -",
+        "2022. 11. 14. 오후 9:43 -",
+        "2022年11月14日 21:43 -",
+        "22-11-14 21:43 -",
+        "21:43, 14/11/2022 -",
+        "[21:43, 14/11/2022]",
+        "9:43 CH, 14/11/22 -",
+        "14/11/65 21:43 -",
+        "۱۴۰۱/۸/۲۳، ۲۱:۴۳ -",
     ],
 )
 def test_stamps_of_other_scripts_and_languages_are_read(tmp_path: Path, stamp: str) -> None:
@@ -260,11 +325,7 @@ def test_long_white_space_is_read_quickly(tmp_path: Path, space: str) -> None:
             "12/3/1445, 14:05 - Ann: hi",
             "line 1: '12/3/1445' would be a day of 1445, so it is of another calendar; choose",
         ),
-        (
-            "1402/1/21, 14:05 - Ann: hi",
-            "line 1: '1402/1/21' would be a day of 1402, so it is of another calendar; choose",
-        ),
-        ("12/3/66, 14:05 - Ann: hi", "line 1: '12/3/66' would be a day of 2066, so it is of another calendar; choose"),
+        ("12/3/40, 14:05 - Ann: hi", "line 1: '12/3/40' would be a day of 2040, so it is of another calendar; choose"),
         ("\nhello\n", "line 2: 'hello' is not the beginning of a message; give the file as exported"),
     ],
 )

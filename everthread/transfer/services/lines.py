@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from everthread.transfer.services.export import open_export
 from everthread.transfer.services.message_spool import MessageSpool
 from everthread.transfer.services.order import Placed, order_messages
 from everthread.transfer.services.registry import UNIQUE_IDS, load_reader
+from everthread.transfer.types import AmbiguousDate
 from everthread.types import JSONValue, NewLine, NewUnit, Role
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -41,6 +42,7 @@ class Findings:
         chosen: those of the names in `ReadOptions.only` that a conversation has.
         titles: all titles, if conversations are chosen by name.
         units: facts and notes that another memory wrote.
+        ambiguous_dates: as of `FileContents`.
     """
 
     services: list[str] = field(default_factory=list)
@@ -51,12 +53,12 @@ class Findings:
     chosen: set[str] = field(default_factory=set)
     titles: dict[str, None] = field(default_factory=dict)
     units: list[NewUnit] = field(default_factory=list)
+    ambiguous_dates: dict[str, AmbiguousDate] = field(default_factory=dict)
 
     def clear(self) -> None:
         """Forget everything, before the export is read again."""
-        lists = self.services, self.units
-        for found in (*lists, self.skipped, self.sessions, self.broken, self.owners, self.chosen, self.titles):
-            found.clear()
+        for found in fields(self):
+            getattr(self, found.name).clear()
 
 
 def read_lines(
