@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from everthread.chat.reply import Reply
     from everthread.client.client import Client
     from everthread.memory import Memory
-    from everthread.transfer.types import FileContents, FileConversation, FileSpeaker, ImportResult
+    from everthread.transfer.types import AmbiguousDate, FileContents, FileConversation, FileSpeaker, ImportResult
     from everthread.types import (
         AllOf,
         AnyOf,
@@ -70,7 +70,7 @@ _NAMES_BY_MODULE = {
     "chat.reply": ("Reply",),
     "client.client": ("Client",),
     "memory": ("Memory",),
-    "transfer.types": ("FileContents", "FileConversation", "FileSpeaker", "ImportResult"),
+    "transfer.types": ("AmbiguousDate", "FileContents", "FileConversation", "FileSpeaker", "ImportResult"),
     "types": (
         "AllOf",
         "AnyOf",
@@ -100,6 +100,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AllOf",
+    "AmbiguousDate",
     "AnyOf",
     "BadBankId",
     "BadFile",

@@ -19,7 +19,7 @@ from everthread.transfer import importing, many_banks
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.files import spool_input
 from everthread.transfer.formats import FORMATS
-from everthread.transfer.types import FileContents, FileConversation
+from everthread.transfer.types import DATE_ORDERS, AmbiguousDate, FileContents, FileConversation
 
 MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 
@@ -43,6 +43,11 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
     "--attachments", is_flag=True, help="Store the texts of attachments with their lines (Claude, Open WebUI)."
 )
 @click.option("--disappearing", is_flag=True, help="Store messages of Signal that were to disappear, too.")
+@click.option(
+    "--date-order",
+    type=click.Choice(list(DATE_ORDERS)),
+    help="The order of day, month and year in dates of WhatsApp. Default: inferred from the chat.",
+)
 @click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
 @click.option("--tz", help="The time zone of times without one. Default: UTC.")
 @json_option
@@ -85,7 +90,7 @@ def import_(
         return
     for name, counts in results.items():
         _show_counts(name, counts, is_pattern)
-    _show_left_out(source.contents)
+    _show_doubts(source.contents)
     if kept:
         click.echo(escape_control_chars(kept), err=True)
 
@@ -168,12 +173,20 @@ def _show_counts(bank: str, counts: dict[str, Any], is_one_of_many: bool) -> Non
     )
 
 
-def _show_left_out(contents: FileContents) -> None:
-    """Name the conversations that could not be read."""
+def _show_doubts(contents: FileContents) -> None:
+    """Name the chats with ambiguous dates, and the conversations that could not be read."""
+    for chat, example in contents.ambiguous_dates.items():
+        click.echo(escape_control_chars(f"{chat}: {_describe_ambiguous(example)}"), err=True)
     for name, reason in list(contents.broken.items())[:MAX_SHOWN_BROKEN]:
         click.echo(escape_control_chars(f"left out: {name}: {reason}"), err=True)
     if (more := len(contents.broken) - MAX_SHOWN_BROKEN) > 0:
         click.echo(f"left out: {more} more; --json names all", err=True)
+
+
+def _describe_ambiguous(example: AmbiguousDate) -> str:
+    taken = f"the {DATE_ORDERS[example.order]} comes first in dates: {example.text} is {example.day}"
+    remedy = f"--date-order {example.other_order} reads it as {example.other_day}"
+    return f"it is not certain that {taken}; {remedy}"
 
 
 def _show_contents(contents: FileContents) -> None:
@@ -195,7 +208,7 @@ def _show_contents(contents: FileContents) -> None:
     click.echo()
     for conversation in contents.conversations:
         click.echo(escape_control_chars(_render_conversation(conversation)))
-    _show_left_out(contents)
+    _show_doubts(contents)
 
 
 def _render_conversation(conversation: FileConversation) -> str:

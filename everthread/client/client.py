@@ -351,7 +351,7 @@ class Client(ClientFacts):
             BadQuery: a name is invalid.
             ConfigError: the format or the zone is unknown, or the format has no such option.
         """
-        return ImportResult(**self._send_file("import", content, name, options))
+        return decode.import_result(self._send_file("import", content, name, options))
 
     def preview_import(
         self, content: bytes, *, name: str | None = None, **options: Unpack[ImportOptions]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from everthread.errors import BadInput, BadLine, BadQuery
 from everthread.facts.types import Entity, Fact, Profile
 from everthread.stores.conditions import check_condition, condition_to_json
 from everthread.stores.filters import check_key_prefix
-from everthread.transfer.types import FileContents, FileConversation, FileSpeaker
+from everthread.transfer.types import AmbiguousDate, FileContents, FileConversation, FileSpeaker, ImportResult
 from everthread.types import (
     Context,
     EndResult,
@@ -138,7 +138,21 @@ def file_contents(data: Json) -> FileContents:
     conversations = (FileConversation(**{**each, **_span(each)}) for each in data["conversations"])
     speakers = (FileSpeaker(**each) for each in data["speakers"])
     lists = {"services": tuple(data["services"]), "conversations": tuple(conversations), "speakers": tuple(speakers)}
-    return FileContents(**{**data, **_span(data), **lists})
+    return FileContents(**{**data, **_span(data), **lists, **_ambiguous_dates(data)})
+
+
+def import_result(data: Json) -> ImportResult:
+    """Decode the result of an import."""
+    return ImportResult(**{**data, **_ambiguous_dates(data)})
+
+
+def _ambiguous_dates(data: Json) -> dict[str, Any]:
+    dates = data.get("ambiguous_dates", {}).items()  # added after 0.1.0
+    return {"ambiguous_dates": {chat: AmbiguousDate(**{**each, **_days(each)}) for chat, each in dates}}
+
+
+def _days(data: Json) -> dict[str, date]:
+    return {name: date.fromisoformat(data[name]) for name in ("day", "other_day")}
 
 
 def _span(data: Json) -> dict[str, datetime | None]:

@@ -21,6 +21,7 @@ class ImportOptions(TypedDict, total=False):
         facts_as_lines: whether the facts of another memory (mem0) are stored as lines.
         attachments: whether the texts of attachments are stored in the metadata of their lines.
         disappearing: whether messages of Signal that were to disappear are stored.
+        date_order: the order of day, month and year in dates of WhatsApp, "dmy", "mdy" or "ymd"; None: it is inferred.
     """
 
     format: str | None
@@ -32,6 +33,7 @@ class ImportOptions(TypedDict, total=False):
     facts_as_lines: bool
     attachments: bool
     disappearing: bool
+    date_order: str | None
 
 
 FLAGS = ("strict", "facts_as_lines", "attachments", "disappearing")

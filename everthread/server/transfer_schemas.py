@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
+from typing import Literal
 
 from everthread.server.schemas import View
 from everthread.types import Role
 
+DateOrder = Literal["dmy", "mdy", "ymd"]
+
+
+class AmbiguousDateView(View):
+    """An example of dates that may be read in two orders of day, month and year: as it was read, and the other date."""
+
+    text: str
+    order: DateOrder
+    day: date
+    other_order: DateOrder
+    other_day: date
+
 
 class ImportView(View):
     """The result of an import. skipped counts, by kind, what was not a line. broken names the conversations that could
-    not be read and were left out, each with the reason. units counts new facts and notes of another memory."""
+    not be read and were left out, each with the reason. units counts new facts and notes of another memory.
+    ambiguous_dates has an example for each chat whose dates may be read in two orders, by its title."""
 
     read: int
     added: int
@@ -18,6 +32,7 @@ class ImportView(View):
     lines: int
     broken: dict[str, str]
     units: int
+    ambiguous_dates: dict[str, AmbiguousDateView]
 
 
 class FileConversationView(View):
@@ -45,6 +60,7 @@ class FileContentsView(View):
     retracted ones, which were edited or regenerated away, retracted lines. me is the speaker whose file it probably is,
     and assistant the chatbot, each null if the file does not say. skipped counts, by kind, what is not a line, and
     broken has the reasons why conversations can't be read, by title. units are facts and notes of another memory.
+    ambiguous_dates has an example for each chat whose dates may be read in two orders, by its title.
     """
 
     services: list[str]
@@ -59,3 +75,4 @@ class FileContentsView(View):
     skipped: dict[str, int]
     broken: dict[str, str]
     units: int
+    ambiguous_dates: dict[str, AmbiguousDateView]

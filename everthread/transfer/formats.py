@@ -20,6 +20,7 @@ from everthread.transfer.other_files import check_is_chat, describe_remedy
 from everthread.transfer.services.conversation import ReadOptions
 from everthread.transfer.services.export import is_archive, open_export
 from everthread.transfer.services.registry import SERVICES, find_services
+from everthread.transfer.types import DATE_ORDERS
 from everthread.types import NewLine
 
 if TYPE_CHECKING:
@@ -100,6 +101,9 @@ def open_reader(
     paths = [each for each in ([path] if isinstance(path, Path) else path) if each not in left_out]
     services = [format] if format in SERVICES else [] if format else _find_services(paths, left_out)
     name = services[0] if services else format or _recognize(paths[0])
+    if date_order and date_order not in DATE_ORDERS:
+        what = f"unknown order of dates {date_order!r}; expected one of {', '.join(DATE_ORDERS)}"
+        raise ConfigError(what, remedy="correct {option}", option="date_order")
     if name not in FORMATS:
         raise ConfigError(f"unknown format {name!r}; expected one of {', '.join(FORMATS)}")
     options: dict[str, Any] = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}

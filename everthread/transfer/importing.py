@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -261,7 +261,11 @@ class BankWriter:
         totals = {"units": 0, "lines": after.lines, "retracted": after.retracted, "pending": after.pending}
         contents = self._source.contents
         found = {"skipped": dict(self._source.skipped), "broken": dict(contents.broken)}
-        return {"read": read, "added": added, **totals, **found, "ambiguous_dates": dict(contents.ambiguous_dates)}
+        dates = {
+            chat: {name: str(part) for name, part in asdict(example).items()}
+            for chat, example in contents.ambiguous_dates.items()
+        }
+        return {"read": read, "added": added, **totals, **found, "ambiguous_dates": dates}
 
 
 def _is_copy(memory: Memory, source: CheckedFile) -> bool:

@@ -8,6 +8,8 @@ from datetime import date, datetime
 
 from everthread.types import Role
 
+DATE_ORDERS = {"dmy": "day", "mdy": "month", "ymd": "year"}  # what comes first
+
 
 @dataclass(frozen=True, slots=True)
 class FileConversation:
@@ -35,15 +37,17 @@ class AmbiguousDate:
 
     Attributes:
         text: the date in the file.
-        read_as: the date that it was taken for.
         order: the order in which it was read, such as "dmy".
-        other: an order that fits the file as well.
+        day: the date in this order.
+        other_order: an order that fits the file as well.
+        other_day: the date in that order.
     """
 
     text: str
-    read_as: date
     order: str
-    other: str
+    day: date
+    other_order: str
+    other_day: date
 
 
 @dataclass(frozen=True, slots=True)

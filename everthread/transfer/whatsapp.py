@@ -40,8 +40,9 @@ from everthread.errors import BadFile
 from everthread.transfer.bank_file import SessionLabel
 from everthread.transfer.files import KeyGenerator, check_line, file_error, number_lines, shorten
 from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
+from everthread.transfer.types import DATE_ORDERS
 from everthread.transfer.whatsapp_phrases import LTR_MARK, MARKS, find_files, is_system_message, strip_edit_mark
-from everthread.transfer.whatsapp_stamps import ORDERS, Reading, Stamp, find_reading, is_possible, match_stamp
+from everthread.transfer.whatsapp_stamps import Reading, Stamp, find_reading, is_possible, match_stamp
 from everthread.types import NewLine, Role
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def read(
         tz: the zone of times.
         me: the name of the person whose export it is, if the names of the chats show which of the speakers that is.
         only: titles or names of the chats to read; without any, all.
-        date_order: the order of day, month and year, one of `ORDERS`; without it, inferred from each chat.
+        date_order: the order of day, month and year, one of `DATE_ORDERS`; without it, inferred from each chat.
         skipped: filled with the number of skipped entries, by kind.
         findings: filled with the titles of the chats and the speaker whose export it is.
         left_out: files and archives that are not read.
@@ -345,7 +346,7 @@ def _parse_said_at(chat: _Chat, number: int, stamp: Stamp, reading: Reading) -> 
     try:
         said_at = reading.parse(stamp)
     except ValueError:
-        order = ORDERS[reading.order]
+        order = DATE_ORDERS[reading.order]
         what = f"invalid time: {shorten(stamp.date)}, {shorten(stamp.time)}, read with the {order} first"
         raise file_error(
             chat.file.path, chat.place(number), what, "correct the date: the whole file must be in one order"

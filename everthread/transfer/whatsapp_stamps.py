@@ -1,9 +1,9 @@
 r"""Reads the dates and times before WhatsApp's messages, which have the form of the language and region of the phone.
 
-Whether the day, the month or the year comes first is inferred from a whole chat (`find_reading`): of the possible
-readings, the one in which the fewest dates are impossible, then the one in which the fewest go back. If several fit
-equally well, the chat is ambiguous; then the one with the shortest span is taken, then the latest, then the day first.
-A date is impossible if it doesn't exist, is in the future, or is older than WhatsApp.
+The order of day, month and year is inferred from a whole chat (`find_reading`): of the possible readings, the one in
+which the fewest dates are impossible is taken, then the one in which the fewest go back. If several fit equally well,
+the chat is ambiguous; then the one with the shortest span is taken, then the latest, then the day first. A date is
+impossible if it doesn't exist, is in the future, or is older than WhatsApp.
 
 Years are of the Gregorian calendar, of the Buddhist one, as in Thailand, or of the Persian one.
 """
@@ -17,13 +17,12 @@ from datetime import date, datetime, timedelta
 from itertools import groupby, pairwise
 
 from everthread.transfer.dates import parse_clock
-from everthread.transfer.types import AmbiguousDate
+from everthread.transfer.types import DATE_ORDERS, AmbiguousDate
 from everthread.transfer.whatsapp_phrases import AFTER_DATE, AFTER_TIME, BEFORE_TIME, DAY_PERIOD, MARK, is_morning
 from everthread.types import now
 
 Numbers = tuple[int, int, int]
 
-ORDERS = {"dmy": "day", "mdy": "month", "ymd": "year"}  # what comes first
 FIRST_YEAR = 2009  # of WhatsApp
 MIN_YEAR = 2000  # that is read, because a phone's clock may be wrong
 MAX_ODD_SHARE = 1 / 4  # of the lines that look like the beginning of a message
@@ -97,11 +96,11 @@ class Reading:
     """How the stamps of a chat are read.
 
     Attributes:
-        order: one of `ORDERS`.
+        order: one of `DATE_ORDERS`.
         calendar: the calendar of the years.
         is_time_first: whether the time comes before the date.
         leaves_odd: whether a line with an impossible stamp belongs to the message before it.
-        ambiguous: a date that another order, which fits as well, would read otherwise.
+        ambiguous: a date that another order, which fits as well, reads otherwise; None if no other order fits.
     """
 
     order: str
@@ -111,7 +110,7 @@ class Reading:
     ambiguous: AmbiguousDate | None = None
 
     def make_date(self, numbers: Numbers) -> date:
-        """Return the date with these numbers. Raises ValueError if there is none."""
+        """Return the date with these numbers. Raises ValueError if it doesn't exist."""
         first, second, third = numbers
         order = "ymd" if first > 31 else self.order
         year, month, day = {"dmy": (third, second, first), "mdy": (third, first, second), "ymd": numbers}[order]
@@ -121,7 +120,7 @@ class Reading:
         return date(year - (BUDDHIST_OFFSET if self.calendar == "buddhist" else 0), month, day)
 
     def parse(self, stamp: Stamp) -> datetime:
-        """Return the local time of a stamp. Raises ValueError if there is none."""
+        """Return the local time of a stamp. Raises ValueError if it doesn't exist."""
         day = self.make_date(stamp.numbers)
         return parse_clock(stamp.clock, datetime(day.year, day.month, day.day))
 
@@ -137,7 +136,7 @@ class Reading:
             return False
 
 
-_READINGS = (*map(Reading, ORDERS), Reading("dmy", "buddhist"), Reading("ymd", "persian"))
+_READINGS = (*map(Reading, DATE_ORDERS), Reading("dmy", "buddhist"), Reading("ymd", "persian"))
 
 
 def is_possible(day: date) -> bool:
@@ -165,10 +164,10 @@ def find_reading(stamps: Iterable[Stamp], order: str | None = None) -> Reading:
 
     Args:
         stamps: the stamps, in order.
-        order: the order of day, month and year, if it is known.
+        order: the order of day, month and year, if it is known; a chat whose dates can't be in it is read otherwise.
     """
     is_time_first, days = _list_days(stamps)
-    fits = {reading: _measure_fit(reading, days) for reading in _READINGS if order in (None, reading.order)}
+    fits = {reading: _measure_fit(reading, days, order) for reading in _READINGS}
     best_fit = min(fits.values())
     fitting = (reading for reading, fit in fits.items() if fit == best_fit)
     best, *rivals = sorted(fitting, key=lambda reading: _measure_span(reading, days))
@@ -211,12 +210,14 @@ def _list_dates(reading: Reading, days: Iterable[_Day]) -> list[date | None]:
     return dates
 
 
-def _measure_fit(reading: Reading, days: Iterable[_Day]) -> tuple[int, int, bool]:
-    """Return the number of impossible dates, of those that go back, and whether the calendar is a rare one."""
+def _measure_fit(reading: Reading, days: Iterable[_Day], order: str | None) -> tuple[int, bool, int, bool]:
+    """Return the number of impossible dates, whether another order is known, the number of dates that go back, and
+    whether the calendar is a rare one."""
     dates = _list_dates(reading, days)
     existing = [day for day in dates if day is not None]
     impossible = sum(day is None or not _is_likely(day) for day in dates)
-    return impossible, sum(later < earlier for earlier, later in pairwise(existing)), reading.calendar != "gregorian"
+    backward_steps = sum(later < earlier for earlier, later in pairwise(existing))
+    return impossible, order not in (None, reading.order), backward_steps, reading.calendar != "gregorian"
 
 
 def _measure_span(reading: Reading, days: Iterable[_Day]) -> tuple[int, int]:
@@ -231,12 +232,12 @@ def _find_ambiguous(days: Sequence[_Day], best: Reading, rivals: Collection[Read
     for rival in rivals:
         for each, day, other in zip(days, dates, _list_dates(rival, days), strict=True):
             if day is not None and other is not None and day != other:
-                return AmbiguousDate(each.text, day, best.order, rival.order)
+                return AmbiguousDate(each.text, best.order, day, rival.order, other)
     return None
 
 
 def _from_persian(year: int, month: int, day: int) -> date:
-    """Return a day of the Persian calendar. Raises ValueError if there is none."""
+    """Return a day of the Persian calendar. Raises ValueError if it doesn't exist."""
     is_leap = (25 * year + 11) % 33 < 8  # right from 1178 to 1633
     length = 31 if month <= _LONG_MONTHS else 30 if month < 12 or is_leap else 29
     if not (1 <= month <= 12 and 1 <= day <= length):

@@ -115,6 +115,23 @@ def test_several_files_are_one_export_and_a_chosen_conversation_is_imported(tmp_
     }  # fmt: skip
 
 
+def test_dates_that_can_be_read_in_two_ways_are_pointed_out_with_the_option_for_it(tmp_path: Path) -> None:
+    chat = tmp_path / "WhatsApp Chat with Ann.txt"
+    chat.write_text("04/05/24, 10:00 - Ann: Good morning!\n")
+    notice = (
+        "Ann: it is not certain that the day comes first in dates: 04/05/24 is 2024-05-04; "
+        "--date-order mdy reads it as 2024-04-05\n"
+    )
+    assert run(tmp_path, chat, "--list").stderr == notice
+    said = run(tmp_path, chat)
+    assert said.stdout == "1 of 1 line was new; default has 1 now\n"
+    assert said.stderr.endswith(notice)
+    other = run(tmp_path, chat, "--date-order", "mdy", "--bank", "other")
+    assert "it is not certain" not in other.stderr
+    with Memory.open("other", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        assert [f"{line.said_at:%d %B}" for line in memory.lines()] == ["05 April"]
+
+
 def test_facts_of_another_memory_are_imported_as_facts_or_as_lines(tmp_path: Path) -> None:
     path = tmp_path / "memories.json"
     path.write_text('{"results": [{"id": "f1", "memory": "Likes tea", "user_id": "Nora"}]}', encoding="utf-8")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from hardship.loopback import Quiet, serve_app, serve_handler
 from transfer.services.chatgpt_export import START, conversation, node, save_zip
 
 from everthread import (
+    AmbiguousDate,
     AnyOf,
     BadBankId,
     BadFile,
@@ -397,6 +398,15 @@ def test_an_export_of_a_service_is_listed_and_then_imported(client: Client, tmp_
     assert client.sessions()[0].title == "Cats"
     with pytest.raises(ConfigError, match=r"no conversation is called 'Hens'"):
         client.preview_import(file, name="export.zip", only="Hens")
+
+
+def test_dates_that_can_be_read_in_two_ways_are_returned(client: Client) -> None:
+    chat = b"04/05/24, 10:00 - Ann: Good morning!\n"
+    noted = AmbiguousDate("04/05/24", "dmy", date(2024, 5, 4), "mdy", date(2024, 4, 5))
+    assert client.preview_import(chat, name="chat.txt").ambiguous_dates == {"chat": noted}
+    assert client.import_file(chat, name="chat.txt").ambiguous_dates == {"chat": noted}
+    contents = client.preview_import(chat, name="chat.txt", date_order="mdy")
+    assert (contents.ambiguous_dates, contents.first_at) == ({}, datetime(2024, 4, 5, 10, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("options", [{"name": "talk.jsonl"}, {"format": "jsonl"}])

@@ -104,6 +104,19 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
     ]
 
 
+def test_the_person_says_what_day_a_date_is_that_can_be_read_in_two_ways(page: Page, url: str) -> None:
+    visit(page, url, "dates")
+    dialog = drop(page, {"name": "chat.txt", "mimeType": "", "buffer": b"04/05/24, 10:00 - Ann: Good morning!\n"})
+    choice = dialog.get_by_label("Which day is 04/05/24?")
+    expect(choice.locator("option")).to_have_text(["4 May 2024", "5 April 2024"])
+    check_accessibility(page)
+    choice.select_option("5 April 2024")
+    dialog.get_by_role("button", name="Import 1 message").click()
+    expect(dialog.locator(".headline")).to_have_text("1 message imported.")
+    (line,) = web.get(f"{url}/api/v1/banks/dates/lines").raise_for_status().json()["items"]
+    assert line["said_at"].startswith("2024-04-05")
+
+
 def test_a_dropped_folder_is_one_import(page: Page, url: str, tmp_path: Path) -> None:
     visit(page, url, "folder")
     (tmp_path / "Workspace/kites").mkdir(parents=True)

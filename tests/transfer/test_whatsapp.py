@@ -121,23 +121,34 @@ def test_the_order_of_day_and_month_is_inferred_from_the_whole_file(
 
 
 @pytest.mark.parametrize(
-    ("dates", "read_as", "orders"),
+    ("dates", "noted"),
     [
-        (["04/05/24"], date(2024, 5, 4), ("dmy", "mdy")),
-        (["5/6/24", "5/9/24"], date(2024, 5, 6), ("mdy", "dmy")),
-        (["24-06-10"], date(2024, 6, 10), ("ymd", "dmy")),
+        (["04/05/24"], AmbiguousDate("04/05/24", "dmy", date(2024, 5, 4), "mdy", date(2024, 4, 5))),
+        (["5/6/24", "5/9/24"], AmbiguousDate("5/6/24", "mdy", date(2024, 5, 6), "dmy", date(2024, 6, 5))),
+        (["24-06-10"], AmbiguousDate("24-06-10", "ymd", date(2024, 6, 10), "dmy", date(2010, 6, 24))),
     ],
 )
-def test_dates_that_fit_two_orders_are_noted(
-    tmp_path: Path, dates: list[str], read_as: date, orders: tuple[str, str]
+def test_dates_that_fit_two_orders_are_noted_and_an_order_can_be_given(
+    tmp_path: Path, dates: list[str], noted: AmbiguousDate
 ) -> None:
     path = write_text(tmp_path, "".join(f"{each}, 10:00 - Ann: hi\n" for each in dates), "WhatsApp Chat with Ann.txt")
-    noted = check_file(path).contents.ambiguous_dates
-    assert noted == {"Ann": AmbiguousDate(dates[0], read_as, *orders)}
-    other = check_file(path, date_order=orders[1]).contents
+    assert check_file(path).contents.ambiguous_dates == {"Ann": noted}
+    other = check_file(path, date_order=noted.other_order).contents
     assert other.ambiguous_dates == {}
     assert other.first_at is not None
-    assert other.first_at.date() != read_as
+    assert other.first_at.date() == noted.other_day
+
+
+def test_an_order_that_the_dates_of_a_chat_exclude_is_not_used(tmp_path: Path) -> None:
+    path = write_text(tmp_path, "04/05/24, 10:00 - Ann: hi\n13/05/24, 10:00 - Ann: hi\n")
+    assert [f"{line.said_at:%d %B}" for line in open_reader(path, date_order="mdy")()] == ["04 May", "13 May"]
+
+
+def test_an_unknown_order_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match="unknown order of dates 'ydm'; expected one of dmy, mdy, ymd; correct date_o"
+    ):
+        open_reader(write_text(tmp_path, ANDROID), date_order="ydm")
 
 
 @pytest.mark.parametrize("dates", [["04/05/24", "13/05/24"], ["05/05/24"], ["2024-05-04"], ["04/05/24", "05/04/24"]])

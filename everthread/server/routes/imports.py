@@ -16,6 +16,7 @@ from everthread.server.kept_uploads import UploadName
 from everthread.server.people.accounts import Account
 from everthread.server.permissions import WriteLazyMemory, build_check, get_caller
 from everthread.server.routes.api_router import create_router
+from everthread.server.transfer_schemas import DateOrder
 from everthread.server.uploads import name_in_errors
 from everthread.transfer import importing
 from everthread.transfer.dates import parse_zone
@@ -38,13 +39,15 @@ EVENTS: Mapping[int | str, dict[str, Any]] = {
 class ImportBody(BaseModel):
     """The choices of a person who has seen a preview.
 
-    name is the file's, and tz the zone of times without one. sessions: the ids of the conversations; null: all.
-    speakers: new names, by those in the file. assistants: the speakers who are chatbots. embed: whether the response
-    reports how the lines are embedded; false, of a file that others follow: they are embedded in the background.
+    name is the file's, and tz the zone of times without one. date_order: of dates that may be read in two ways.
+    sessions: the ids of the conversations; null: all. speakers: new names, by those in the file. assistants: the
+    speakers who are chatbots. embed: whether the response reports how the lines are embedded; false, of a file that
+    others follow: they are embedded in the background.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     tz: SpeakerName | None = None
+    date_order: DateOrder | None = None
     sessions: list[str] | None = None
     speakers: dict[SpeakerName, Annotated[str, Field(min_length=1, max_length=200)]] = {}
     assistants: list[SpeakerName] = []
@@ -68,7 +71,7 @@ async def import_upload(
 
     def store(run: ImportRun) -> Memory:
         with kept_uploads.open_kept(name) as path, name_in_errors(path, body.name):
-            source = importing.check_file(path, progress=lambda _: run.check(), tz=zone)
+            source = importing.check_file(path, progress=lambda _: run.check(), tz=zone, date_order=body.date_order)
             memory = lazy_memory(lambda: None)
             chosen = select(source, body.sessions, body.speakers, body.assistants)
             importing.check_compatible(memory, chosen)

@@ -21,7 +21,7 @@ from everthread.server.idempotency import StreamedIdempotency
 from everthread.server.permissions import ReadMemory, WriteLazyMemory
 from everthread.server.routes.api_router import create_router
 from everthread.server.routes.imports import UPLOAD_PATTERN, get_upload_name
-from everthread.server.transfer_schemas import FileContentsView, ImportView
+from everthread.server.transfer_schemas import DateOrder, FileContentsView, ImportView
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 from everthread.transfer import exporting, importing
 from everthread.transfer.dates import parse_zone
@@ -71,13 +71,16 @@ class ImportOptions:
     attachments: Annotated[bool, Query(description="Store the texts of attachments in the metadata.")] = False
     disappearing: Annotated[bool, Query(description="Store messages that were to disappear (Signal).")] = False
 
+    date_order: Annotated[DateOrder | None, Query(description="In dates of WhatsApp. Default: inferred.")] = None
+
     def check(self, path: Path, name: str, progress: importing.Progress | None = None) -> importing.CheckedFile:
         """Read an uploaded file of this name, and check all of it, as `importing.check_file`."""
         zone = None if self.tz is None else parse_zone(self.tz)
         names = {"assistant": self.assistant or (), "only": self.only or (), "me": self.me}
+        given = {**names, "tz": zone, "date_order": self.date_order}
         with name_in_errors(path, name):
             flags = {name: getattr(self, name) for name in IMPORT_FLAGS}
-            return importing.check_file(path, self.format, progress, tz=zone, **flags, **names)
+            return importing.check_file(path, self.format, progress, **flags, **given)
 
 
 Options = Annotated[ImportOptions, Depends()]

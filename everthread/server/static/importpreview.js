@@ -29,7 +29,7 @@ export function importPreview(uploads, person, start, cancel) {
     go.disabled = !count && !read.some(({ contents }) => contents.units);
   }
   update();
-  const parts = read.map((upload) => [summary(upload, isOne), speakerChoices(upload, read)]);
+  const parts = read.map((upload) => [summary(upload, isOne), [dateChoice(upload), speakerChoices(upload, read)]]);
   return [
     isOne ? parts : [overview(uploads, conversations), h("ul", { class: "files" }, parts.map((part, index) => filePart(part, read[index].name)))],
     list?.element,
@@ -105,6 +105,15 @@ const details = (title, rows, open = false) =>
       rows.slice(0, SHOWN_ROWS).map(([name, value]) => h("li", { dir: "auto" }, `${truncate(name, MAX_TITLE_CHARS)}: ${value}`)),
     ),
   );
+
+/** Ask what day a date is that can be read in two ways. */
+function dateChoice({ contents, choices }) {
+  const [example] = Object.values(contents.ambiguous_dates);
+  if (!example) return null;
+  const orders = [[example.order, example.day], [example.other_order, example.other_day]];
+  const days = orders.map(([order, day]) => [order, longDate(`${day}T12:00`)]);
+  return select(t("import.date", { date: example.text }), days, example.order, (order) => Object.assign(choices, { dateOrder: order }));
+}
 
 /** Ask who the person is, and who is the chatbot if the file doesn't say; in other files they are the same. */
 function speakerChoices(upload, uploads) {

@@ -57,10 +57,11 @@ export class Upload {
 
   /** Import what is chosen of it, under the person's name; yields the server's events. isLast: no other file follows. */
   async *run(person, isLast, signal) {
-    const { speaker, assistant, sessions } = this.choices;
+    const { speaker, assistant, sessions, dateOrder } = this.choices;
     const body = {
       name: this.name,
       tz: this.#zone,
+      date_order: dateOrder ?? null,
       sessions,
       speakers: speaker && person ? { [speaker]: person } : {},
       assistants: assistant ? [assistant] : [],

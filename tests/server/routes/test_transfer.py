@@ -30,9 +30,25 @@ def test_an_export_is_read_back_into_another_bank(api_with_lines: TestClient) ->
     assert [row["seq"] for row in rows] == [1, 2, 3, 4]
     assert len(api_with_lines.get(f"{BANK}/export").text.splitlines()) == 2 + 3
     answer = api_with_lines.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
-    assert answer.json() == {"read": 4, "added": 4, "skipped": {}, "lines": 3, "broken": {}, "units": 0}
+    assert answer.json() == {
+        "read": 4,
+        "added": 4,
+        "skipped": {},
+        "lines": 3,
+        "broken": {},
+        "units": 0,
+        "ambiguous_dates": {},
+    }
     again = api_with_lines.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
-    assert again.json() == {"read": 4, "added": 0, "skipped": {}, "lines": 3, "broken": {}, "units": 0}
+    assert again.json() == {
+        "read": 4,
+        "added": 0,
+        "skipped": {},
+        "lines": 3,
+        "broken": {},
+        "units": 0,
+        "ambiguous_dates": {},
+    }
     assert api_with_lines.get("banks/bob/export").text.count("Mia moved to Lisbon") == 1
     sessions = api_with_lines.get("banks/bob/sessions").json()["items"]
     assert [each["title"] for each in sessions if each["id"] == session] == ["Lisbon"]
