@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from everthread.errors import BadFile
+from everthread.transfer.services import deepseek
 from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import (
@@ -97,6 +98,8 @@ def _find_files(export: Export) -> Iterator[ExportFile]:
 
 def _is_conversation(record: Record) -> bool:
     """Return whether an object is a conversation of ChatGPT. Of a broken one the tree may be missing."""
+    if deepseek.MARK in record:
+        return False
     return "mapping" in record or {"conversation_id", "current_node"} <= record.keys()
 
 

@@ -20,6 +20,7 @@ from everthread.transfer.services.export import Export
 SERVICES = {  # the module of each service, and the service's name
     "chatgpt": "ChatGPT",
     "claude": "Claude",
+    "deepseek": "DeepSeek",
     "discord": "Discord",
     "messenger": "Messenger and Instagram",
     "telegram": "Telegram",
@@ -39,7 +40,9 @@ SERVICES = {  # the module of each service, and the service's name
     "langchain": "LangChain",
     "llamaindex": "LlamaIndex",
 }
-UNIQUE_IDS = frozenset(("chatgpt", "claude", "librechat", "openwebui", "claudecode", "codex"))  # ids are UUIDs
+UNIQUE_IDS = frozenset(
+    ("chatgpt", "claude", "deepseek", "librechat", "openwebui", "claudecode", "codex")
+)  # ids are UUIDs
 OF_PEOPLE = frozenset(
     ("discord", "messenger", "telegram", "slack", "matrix", "signal")
 )  # a title is a person or a group

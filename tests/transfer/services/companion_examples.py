@@ -416,10 +416,73 @@ MEM0 = {
     ]
 }
 
+DEEPSEEK = [
+    {
+        "id": "74ae7ef3-306e-4002-976e-cd4604acd90f",
+        "title": "Doors",
+        "inserted_at": "2025-04-29T11:59:11.635000+08:00",
+        "updated_at": "2025-04-29T12:44:11.402000+08:00",
+        "mapping": {
+            "root": {"id": "root", "parent": None, "children": ["1"], "message": None},
+            "1": {
+                "id": "1",
+                "parent": "root",
+                "children": ["2", "3"],
+                "message": {
+                    "files": [{"id": "file-1", "file_name": "door.pdf"}],
+                    "model": "deepseek-reasoner",
+                    "inserted_at": "2025-04-29T11:59:13.202000+08:00",
+                    "fragments": [{"type": "REQUEST", "content": "Which door is red?"}],
+                },
+            },
+            "2": {
+                "id": "2",
+                "parent": "1",
+                "children": [],
+                "message": {
+                    "files": [],
+                    "model": "deepseek-reasoner",
+                    "inserted_at": "2025-04-29T11:59:13.202000+08:00",
+                    "fragments": [
+                        {"type": "THINK", "content": "The user asks about a door."},
+                        {"type": "RESPONSE", "content": "The left one."},
+                    ],
+                },
+            },
+            "3": {
+                "id": "3",
+                "parent": "1",
+                "children": ["4"],
+                "message": {
+                    "files": [],
+                    "model": "deepseek-chat",
+                    "inserted_at": "2025-04-29T12:01:00.000000+08:00",
+                    "fragments": [
+                        {"type": "SEARCH", "results": []},
+                        {"type": "RESPONSE", "content": "The right one [citation:1][citation:3]."},
+                    ],
+                },
+            },
+            "4": {
+                "id": "4",
+                "parent": "3",
+                "children": [],
+                "message": {
+                    "files": [],
+                    "model": "deepseek-chat",
+                    "inserted_at": "2025-04-29T12:02:00.000000+08:00",
+                    "fragments": [{"type": "REQUEST", "content": "Thank you! [citation:1] stays."}],
+                },
+            },
+        },
+    }
+]
+
 FILES = {  # service -> the name of a file and its content, one for each form
     "sillytavern": [("chats/Aria/Aria - 2024-6-2.jsonl", rows(*SILLYTAVERN))],
     "characterai": [("page.json", plain(CHARACTERAI_TURNS)), ("Aria.json", plain(CHARACTERAI_HISTORIES))],
     "risuai": [("Aria_2024-06-02T203000000Z_chat.json", plain(RISUAI))],
+    "deepseek": [("deepseek/conversations.json", plain(DEEPSEEK))],
     "openwebui": [("chat-export-1.json", plain(OPENWEBUI))],
     "librechat": [("Doors.json", plain(LIBRECHAT))],
     "gemini": [("MyActivity.json", plain(GEMINI)), ("conversation_1.txt", plain(GEMINI_WORKSPACE))],
