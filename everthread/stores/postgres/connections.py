@@ -7,6 +7,7 @@ server's pg_xact_status does not help: after a crash the server reuses the numbe
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -25,12 +26,15 @@ from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnava
 from everthread.stores.postgres.dsn import EXAMPLE, check_url, redact_password
 from everthread.stores.postgres.lazy import Lazy
 
+log = logging.getLogger("everthread")
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 Result = TypeVar("Result")
 
 TIMEOUT_S = 10.0  # a call waits this long for a connection, and for a restarting server
 RETRY_DELAY_S = 0.1  # between the attempts of one call
+SILENT_RETRIES_S = 2.0  # after which a call that is repeated is logged, because a person may be waiting for it
 NOTHING_STORED = "Nothing was stored. "  # in the error of a failed write
 MAX_CONNECTIONS = 8  # per process; for many processes, put a pooler such as PgBouncer in front of the server
 DEFAULT_PARAMETERS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
@@ -186,7 +190,8 @@ class Database:
 
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function and return its result; repeat it for up to `timeout_s` s while the connection is lost."""
-        retries = Retries(repeat(RETRY_DELAY_S), deadline=time.monotonic() + self._timeout_s)
+        began, is_logged = time.monotonic(), False
+        retries = Retries(repeat(RETRY_DELAY_S), deadline=began + self._timeout_s)
         unknown_commit = None
         while True:
             try:
@@ -196,6 +201,10 @@ class Database:
                     unknown_commit = error
                 if not isinstance(error, ConnectionLost) or not retries.wait():
                     raise unknown_commit or error from error.__cause__
+                waited_s = time.monotonic() - began
+                if waited_s > SILENT_RETRIES_S and not is_logged:
+                    log.warning("%s; trying again for %.0f s", error, self._timeout_s - waited_s)
+                    is_logged = True
 
     @contextmanager
     def dedicated_connection(self) -> Iterator[Connection]:
@@ -342,6 +351,7 @@ _USER = "check the user and the password of the URL"
 _DATABASE = "create it with: createdb"
 _HBA = "allow this user in the server's pg_hba.conf"
 _INIT = "create the tables with: everthread db init URL"
+_HOST = "check the host in the URL, and the network"
 _REPLICA = "this server is read-only; give the URL of the primary"
 _RIGHTS = "grant this user the right, or use the user that ran: everthread db init URL"
 _BUSY = "another call has been writing to this bank for a minute; nothing was stored, try again"
@@ -363,6 +373,7 @@ _ERROR_MAP: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError],
     ),
     ((), 'password authentication failed|no password supplied|role ".*" does not exist', ConfigError, _USER),
     ((), "pg_hba.conf", ConfigError, _HBA),
+    ((), "failed to resolve host", ConnectionLost, _HOST),  # repeated: that of a container is unknown until it starts
     ((), 'database ".*" does not exist', ConfigError, _DATABASE),
     ((errors.UndefinedTable, errors.InvalidSchemaName), "vector type not found", StoreUnavailable, _INIT),
     ((errors.ReadOnlySqlTransaction,), _NO_MATCH, StoreUnavailable, _REPLICA),
