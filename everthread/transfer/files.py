@@ -94,7 +94,7 @@ def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         with path.open("rb") as file, as_utf8(file) as content:
             yield from number_lines(content, path)
     except OSError as error:
-        _raise_unreadable(path, error)
+        raise_unreadable(path, error)
     except UnicodeDecodeError as error:
         raise _build_encoding_error(path, error) from None
 
@@ -118,7 +118,7 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file, as_utf8(file) as content:
             return _decode(path, content.read(), None, 0)
     except OSError as error:
-        _raise_unreadable(path, error)
+        raise_unreadable(path, error)
     except UnicodeDecodeError as error:
         raise _build_encoding_error(path, error) from None
 
@@ -310,7 +310,7 @@ def _copy_stream(path: Path, copy: Path) -> None:
     try:
         source = nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb")
     except OSError as error:
-        _raise_unreadable(path, error)
+        raise_unreadable(path, error)
     with source as stream, copy.open("wb") as file:
         shutil.copyfileobj(stream, file)
 
@@ -339,5 +339,5 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _raise_unreadable(path: Path, error: OSError) -> NoReturn:
+def raise_unreadable(path: Path, error: OSError) -> NoReturn:
     raise file_error(path, "", f"can't be read ({error.strerror})", "check the path and its permissions") from None

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path
+from stat import S_ISDIR
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from everthread.errors import BadFile
-from everthread.transfer.files import as_utf8, file_error, parse_json
+from everthread.transfer.files import as_utf8, file_error, parse_json, raise_unreadable
 from everthread.transfer.services.json_stream import read_elements, read_head, read_members, read_nested
 
 MAX_UNPACKED_BYTES = 20 * 10**9  # of the files of an archive, and of those in it
@@ -259,8 +260,13 @@ def _list_path(path: Path, left_out: Collection[Path], stack: ExitStack) -> Iter
     """Yield the files of a path, whose archives stay open as long as the stack."""
     if path in left_out:
         return
-    if not path.is_dir():
-        yield from _list_archive(path, path, stack) if is_archive(path) else [_plain_file(path.name, path)]
+    try:
+        is_folder = S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        raise_unreadable(path, error)
+    if not is_folder:
+        is_zip = is_archive(path) or path.suffix.lower() == ".zip"  # a damaged one
+        yield from _list_archive(path, path, stack) if is_zip else [_plain_file(path.name, path)]
         return
     for folder, folders, names in os.walk(path):
         folders.sort()
@@ -293,7 +299,8 @@ def _list_archive(
         archive = stack.enter_context(zipfile.ZipFile(source))
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError) as error:
         place = "" if source is path else prefix.rstrip("/")
-        raise file_error(path, place, f"not a readable zip archive ({error})", "download it again") from None
+        what, remedy = f"not a readable zip archive ({error})", "download it again, or give the files that were in it"
+        raise file_error(path, place, what, remedy) from None
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
     sizes = [] if outer_sizes is None else outer_sizes
     sizes.append(sum(entry.file_size for entry in entries))

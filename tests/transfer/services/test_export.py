@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import BadFile
+from everthread.transfer.formats import open_reader
 from everthread.transfer.services.export import open_export
 from transfer.services.chatgpt_export import save_zip
 
@@ -91,6 +92,23 @@ def test_damaged_and_encrypted_archives_are_rejected_by_name(tmp_path: Path) -> 
     locked.write_bytes(whole[:flags] + b"\x01" + whole[flags + 1 :])
     with pytest.raises(BadFile, match=r"locked\.zip, a\.txt: this is encrypted; unpack it with its password"):
         read_all(locked)
+
+
+@pytest.mark.parametrize("content", [bytes(range(256)), b"", b"<html>Please log in</html>"])
+@pytest.mark.parametrize("format", [None, "chatgpt"])
+def test_a_file_that_only_its_name_makes_an_archive_is_reported_as_none(
+    tmp_path: Path, content: bytes, format: str | None
+) -> None:
+    (path := tmp_path / "export.ZIP").write_bytes(content)
+    words = r"export\.ZIP: not a readable zip archive .*; download it again, or give the files that were in it"
+    with pytest.raises(BadFile, match=words):
+        list(open_reader(path, format)())
+
+
+@pytest.mark.parametrize("name", ["gone.zip", "gone.json", "gone"])
+def test_a_missing_file_of_a_service_is_reported(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadFile, match=r"can't be read \(No such file or directory\); check the path"):
+        list(open_reader(tmp_path / name, "chatgpt")())
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_files_that_cannot_be_read_are_named_and_the_others_imported(tmp_path: P
     source = check_file(tmp_path)
     assert [line.text for line in source.read()] == ["a"]
     assert sorted(source.contents.broken) == ["cut.zip", "z.zip", "z.zip (3)"]
-    assert source.contents.broken["cut.zip"].endswith("download it again")
+    assert source.contents.broken["cut.zip"].endswith("; download it again, or give the files that were in it")
     assert check_file([tmp_path / "cut.zip", whole]).line_count == 1
     with pytest.raises(BadFile, match=r"cut\.zip: not a readable zip archive"):
         check_file(tmp_path, strict=True)
