@@ -11,8 +11,9 @@ prepares a line for a bank that takes the numbers of the file.
     {"text": "…"}                        optionally with speaker, role, said_at, session, metadata, key, retracted_at
     {"role": "user", "content": "…"}     a message of a chat API, optionally with a name; content may be a list of parts
 
-An unknown field, or a second field of the same meaning, becomes metadata of the line. An id becomes metadata too: it
-identifies a line only together with its text, because many files number their lines from 1.
+A message may have its time as created_at, createdAt or timestamp, also in seconds since 1970, and its role, beside a
+name, as role_type. An unknown field, or a second field of the same meaning, becomes metadata of the line. An id becomes
+metadata too: it identifies a line only together with its text, because many files number their lines from 1.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from itertools import takewhile
 from pathlib import Path
 from typing import cast
@@ -47,11 +48,13 @@ from everthread.transfer.files import (
     require_text,
     shorten,
 )
+from everthread.transfer.services.fields import parse_iso, parse_recent_epoch
 from everthread.types import ROLES, Filter, JSONValue, Line, Metadata, NewLine, Role, Session, Unit
 
 ROLE_ALIASES: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' names for two roles
 LINE_FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
 ALTERNATIVE_FIELDS = frozenset(("text", "content", "speaker", "name", "key"))
+TIME_FIELDS = ("created_at", "createdAt", "timestamp")  # of messages of other programs, without said_at
 CALL_FIELDS = ("tool_calls", "function_call")  # fields of a message that may have no content
 TEXT_PART_TYPES = ("text", "input_text", "output_text")  # types of a content part that is text
 
@@ -192,7 +195,7 @@ def parse_objects(
     for where, value in objects:
         if not isinstance(value, dict):
             raise file_error(path, where, f"{shorten(value)} is not an object", 'write {"text": "…"}')
-        value, other_parts = _join_content_parts(value, path, where)
+        value, other_parts = _join_content_parts(_take_role_type(value), path, where)
         if _is_wordless(value):
             skipped["without words"] += 1
         else:
@@ -203,7 +206,15 @@ def parse_objects(
             if (seq := optional_seq(value, "seq", path, where)) is not None:
                 by_seq[seq] = key
             metadata = to_keys(line.metadata, by_seq) if evidence else _without_evidence(line.metadata)
-            yield check_line(replace(line, key=key, parent=parent, metadata=metadata), path, where)
+            said_at = line.said_at or _find_other_time(value, tz)  # not for the key, which is that of earlier versions
+            yield check_line(replace(line, key=key, parent=parent, metadata=metadata, said_at=said_at), path, where)
+
+
+def _take_role_type(value: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a message of Zep, whose `role` may be a name and whose role is the `role_type`, with a name and a role."""
+    if value.get("role_type") not in ROLES or value.get("role") in (None, *ROLES):
+        return value
+    return {"name": value["role"], **value, "role": value["role_type"]}
 
 
 def _join_content_parts(value: Mapping[str, object], path: Path, where: str) -> tuple[Mapping[str, object], int]:
@@ -221,13 +232,22 @@ def _content_texts(content: list[object], path: Path, where: str) -> Iterator[st
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
             raise file_error(path, where, f"the content part {shorten(part)} has no type", "add it, as chat APIs do")
         if part["type"] in TEXT_PART_TYPES:
-            yield require_text(part, "text", path, where)
+            text = part.get("text")
+            yield require_text(
+                text if isinstance(text, dict) else part, "value" if isinstance(text, dict) else "text", path, where
+            )
 
 
 def _is_wordless(value: Mapping[str, object]) -> bool:
     """Return whether a message has no text, for example because it only calls a tool."""
     has_text = value.get("text") is not None or value.get("content") not in (None, "")
     return not has_text and not {"content", *CALL_FIELDS}.isdisjoint(value)
+
+
+def _find_other_time(value: Mapping[str, object], tz: tzinfo) -> datetime | None:
+    """Return the time of a message that has it under another name than said_at; None without one."""
+    times = (parse_iso(value.get(name), tz) or parse_recent_epoch(value.get(name)) for name in TIME_FIELDS)
+    return next((time for time in times if time is not None), None)
 
 
 class _LineKeys:

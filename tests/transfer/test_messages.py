@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,41 @@ def test_messages_are_read_in_order_and_those_without_words_counted(tmp_path: Pa
     ]
     assert skipped == {"without words": 1}
     assert is_messages(value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("created_at", "2024-05-01T10:00:00Z"),
+        ("createdAt", "2024-05-01T12:00:00+02:00"),
+        ("timestamp", 1714557600),
+        ("timestamp", 1714557600000),
+    ],
+)
+def test_times_are_read_under_the_names_that_other_programs_give_them(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    first, second = read(write_json(tmp_path, [{"role": "user", "content": "Hi", field: value}, TALK[4]]))
+    assert first.said_at == datetime(2024, 5, 1, 10, tzinfo=UTC)
+    assert (first.undated, second.undated) == (False, True)
+    (bare,) = read(write_json(tmp_path, [{"role": "user", "content": "Hi"}]))
+    assert first.key == bare.key  # as when such times were not read
+    (other,) = read(write_json(tmp_path, [{"role": "user", "content": "Hi", field: "soon"}]))
+    assert (other.undated, other.metadata) == (True, {field: "soon"})
+
+
+def test_the_role_of_a_message_of_zep_is_its_role_type(tmp_path: Path) -> None:
+    talk = [{"role": "Nora", "role_type": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    assert [(line.speaker, line.role) for line in read(write_json(tmp_path, talk))] == [
+        ("Nora", "user"),
+        ("assistant", "assistant"),
+    ]
+
+
+def test_texts_of_the_assistants_api_are_read(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": {"value": "Hi", "annotations": []}}]
+    (line,) = read(write_json(tmp_path, [{"role": "user", "content": parts}]))
+    assert line.text == "Hi"
 
 
 def test_a_message_that_only_calls_a_tool_needs_no_content(tmp_path: Path) -> None:

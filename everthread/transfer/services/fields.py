@@ -12,6 +12,7 @@ Record = Mapping[str, object]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOTHING: Record = {}
+_MAX_EPOCH_S = 10**11  # a later time is in milliseconds
 
 
 def get_record(value: object, *names: str) -> Record:
@@ -70,6 +71,12 @@ def parse_epoch(value: object, per_second: int = 1) -> datetime | None:
         return _EPOCH + timedelta(microseconds=micros) if micros > 0 else None
     except (OverflowError, ValueError):  # too large, infinite, or NaN
         return None
+
+
+def parse_recent_epoch(value: object) -> datetime | None:
+    """Return the time of a number of seconds since 1970, or of milliseconds if it is large; None for another value."""
+    is_large = isinstance(value, int | float) and value > _MAX_EPOCH_S
+    return parse_epoch(value, per_second=1000 if is_large else 1)
 
 
 def parse_iso(value: object, tz: tzinfo = UTC) -> datetime | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from functools import partial
 
 from everthread.errors import BadFile
@@ -27,7 +26,7 @@ from everthread.transfer.services.fields import (
     get_record,
     get_records,
     get_text,
-    parse_epoch,
+    parse_recent_epoch,
     require_record,
 )
 from everthread.transfer.services.trees import trace_path
@@ -36,7 +35,6 @@ from everthread.types import JSONValue, Metadata
 PERSON = "user"
 _DETAILS = {"reasoning": "thoughts", "tool_calls": "calls of tools", "code_interpreter": "calls of tools"}
 _ITEMS = {"reasoning": "thoughts", "function_call": "calls of tools", "function_call_output": "results of tools"}
-_MAX_EPOCH_S = 10**11  # a later time is in milliseconds
 
 
 def recognises(export: Export) -> bool:
@@ -79,7 +77,7 @@ def build_chat(value: object, attachments: bool = False) -> Conversation:
         get_text(record, "id"),
         messages,
         get_text(record, "title") or get_text(chat, "title") or None,
-        _parse_time(record.get("created_at")),
+        parse_recent_epoch(record.get("created_at")),
         skipped=+skipped,
         owner=PERSON,
     )
@@ -99,7 +97,7 @@ def _build_message(
         text,
         "user" if is_user else "assistant",
         PERSON if is_user else get_text(node, "modelName", "model") or "assistant",
-        _parse_time(node.get("timestamp")),
+        parse_recent_epoch(node.get("timestamp")),
         name,
         parent,
         is_shown,
@@ -142,12 +140,6 @@ def _read_metadata(node: Record, attachments: bool) -> Metadata:
     names: list[JSONValue] = [name for name, _ in named if name]
     texts: list[JSONValue] = [{"name": name, "text": text} for name, text in named if attachments and text]
     return drop_empty({"model": get_text(node, "model"), "attachments": names, ATTACHMENT_TEXTS: texts})
-
-
-def _parse_time(value: object) -> datetime | None:
-    """Return a time in seconds since 1970, or in milliseconds, which some versions wrote."""
-    is_late = isinstance(value, int | float) and value > _MAX_EPOCH_S
-    return parse_epoch(value, per_second=1000 if is_late else 1)
 
 
 def _has_chats(file: ExportFile) -> bool:

@@ -21,6 +21,8 @@ SERVICES = {  # the module of each service, and the service's name
     "chatgpt": "ChatGPT",
     "claude": "Claude",
     "deepseek": "DeepSeek",
+    "grok": "Grok",
+    "lechat": "Le Chat",
     "discord": "Discord",
     "messenger": "Messenger and Instagram",
     "telegram": "Telegram",
@@ -40,9 +42,9 @@ SERVICES = {  # the module of each service, and the service's name
     "langchain": "LangChain",
     "llamaindex": "LlamaIndex",
 }
-UNIQUE_IDS = frozenset(
-    ("chatgpt", "claude", "deepseek", "librechat", "openwebui", "claudecode", "codex")
-)  # ids are UUIDs
+UNIQUE_IDS = frozenset(  # ids are UUIDs
+    ("chatgpt", "claude", "deepseek", "grok", "lechat", "librechat", "openwebui", "claudecode", "codex")
+)
 OF_PEOPLE = frozenset(
     ("discord", "messenger", "telegram", "slack", "matrix", "signal")
 )  # a title is a person or a group

@@ -478,11 +478,70 @@ DEEPSEEK = [
     }
 ]
 
+
+def grok_response(name: str, sender: str, millis: int, parent: str | None = None, **fields: Any) -> dict[str, Any]:
+    """Build a message of Grok that says its name."""
+    time = {"$date": {"$numberLong": str(millis)}}
+    response = {"_id": name, "conversation_id": "g1", "message": f"{name}.", "sender": sender, "create_time": time}
+    return {"response": {**response, "parent_response_id": parent, **fields}, "share_link": None}
+
+
+GROK = {
+    "conversations": [
+        {
+            "conversation": {"id": "g1", "title": "Doors", "create_time": "2025-05-01T10:00:00.000000Z"},
+            "responses": [
+                grok_response("ask", "human", 1746093600000),
+                grok_response("old", "ASSISTANT", 1746093605000, "ask", model="grok-3", thinking_trace="A door?"),
+                grok_response("new", "assistant", 1746093609000, "ask", model="grok-4"),
+                grok_response("draw", "human", 1746093610000),
+                grok_response(
+                    "done", "grok-4", 1746093611000, "draw", message='Red.<grok:render card_id="1">\n</grok:render>'
+                ),
+            ],
+        }
+    ],
+    "projects": [],
+    "tasks": [],
+}
+LE_CHAT = [
+    {
+        "id": name,
+        "version": 0,
+        "chatId": "l1",
+        "content": text,
+        "contentChunks": chunks,
+        "role": role,
+        "createdAt": f"2025-05-01T10:00:0{second}.000Z",
+        "reaction": "neutral",
+        "files": files,
+    }
+    for name, text, chunks, role, second, files in (
+        (
+            "b",
+            "",
+            [
+                {"type": "tool_call", "name": "web_search"},
+                {"type": "text", "text": "The left"},
+                {"type": "reference", "referenceIds": [1]},
+                {"type": "text", "text": " one."},
+            ],
+            "assistant",
+            3,
+            [],
+        ),
+        ("a", "Which door is red?", None, "user", 1, [{"type": "document", "name": "door.pdf"}]),
+        ("c", "Thank you!", [{"type": "text", "text": "Thank you!"}], "user", 5, []),
+        ("d", "", [{"type": "tool_call", "name": "web_search"}], "assistant", 7, []),
+    )
+]
 FILES = {  # service -> the name of a file and its content, one for each form
     "sillytavern": [("chats/Aria/Aria - 2024-6-2.jsonl", rows(*SILLYTAVERN))],
     "characterai": [("page.json", plain(CHARACTERAI_TURNS)), ("Aria.json", plain(CHARACTERAI_HISTORIES))],
     "risuai": [("Aria_2024-06-02T203000000Z_chat.json", plain(RISUAI))],
     "deepseek": [("deepseek/conversations.json", plain(DEEPSEEK))],
+    "grok": [("ttl/30d/export_data/u1/prod-grok-backend.json", plain(GROK))],
+    "lechat": [("chat-l1.json", plain(LE_CHAT))],
     "openwebui": [("chat-export-1.json", plain(OPENWEBUI))],
     "librechat": [("Doors.json", plain(LIBRECHAT))],
     "gemini": [("MyActivity.json", plain(GEMINI)), ("conversation_1.txt", plain(GEMINI_WORKSPACE))],

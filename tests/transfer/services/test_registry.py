@@ -28,4 +28,4 @@ def test_exports_of_several_services_may_be_in_one_folder(tmp_path: Path) -> Non
 
 
 def test_services_are_described_by_their_names() -> None:
-    assert describe_services().startswith("ChatGPT, Claude, DeepSeek, Discord, Messenger and Instagram")
+    assert describe_services().startswith("ChatGPT, Claude, DeepSeek, Grok, Le Chat, Discord, Messenger and Instagram")
