@@ -17,12 +17,14 @@ from typing import Any, NoReturn, TypeVar, get_args
 
 import click
 
+from everthread.cli.excerpts import shorten
 from everthread.cli.sanitize import escape_control_chars
 from everthread.common.fast_imports import without_garbage_collection
 from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.stores.conditions import parse_condition_text
-from everthread.text.formatting import day_of, format_heading, format_line
+from everthread.text import indentation
+from everthread.text.formatting import day_of, format_heading
 from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role, Unit
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -329,9 +331,16 @@ def show_json(value: Any) -> None:
 NO_TIME = " " * len("2024-05-01 18:30")
 
 
-def render_line(line: Line) -> str:
+def render_line(line: Line, query: str | None = None) -> str:
+    """Write a line with its number and time.
+
+    Args:
+        line: the line.
+        query: what was searched for, perhaps nothing, if a long text is to be shortened; None: it is shown whole.
+    """
     mark = "(retracted) " if line.retracted_at else ""
-    said = format_line(line) if line.text else f"{line.speaker}: {to_json(line.metadata)}"
+    text = line.text if query is None else shorten(line.text, query)
+    said = indentation.indent(text, line.speaker) if text else f"{line.speaker}: {to_json(line.metadata)}"
     return escape_control_chars(f"{line.seq:>6}  {_render_time(line)}  {mark}{said}")
 
 
@@ -348,23 +357,24 @@ def _render_time(source: Line | Unit) -> str:
     return NO_TIME if source.is_undated else f"{source.said_at:%Y-%m-%d %H:%M}"
 
 
-def render_hit(hit: Hit, signals: bool) -> str:
+def render_hit(hit: Hit, signals: bool, query: str) -> str:
     bank = f" in {hit.bank}" if hit.bank else ""
     text = f"{hit.relevance:4.0%}  {format_heading(hit.source)} #{hit.seq}{bank}\n"
-    text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in _render_passage(hit))
+    text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in _render_passage(hit, query))
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
     return escape_control_chars(text)
 
 
-def _render_passage(hit: Hit) -> Iterator[str]:
+def _render_passage(hit: Hit, query: str) -> Iterator[str]:
     """Yield the lines of a passage, with a heading where one is of another day than the line before it or the hit."""
     shown = day_of(hit.source)  # its heading is above the passage
     for source in hit.passage if hit.passage and hit.kind == "line" else (hit.source, *hit.passage):
         if day_of(source) != shown:
             yield f"  {format_heading(source)}"
             shown = day_of(source)
-        yield f"{'>' if source == hit.source else ' '} {format_line(source)}"
+        said = indentation.indent(shorten(source.text, query), source.speaker)
+        yield f"{'>' if source == hit.source else ' '} {said}"
 
 
 def pluralize(number: int, noun: str) -> str:

@@ -143,7 +143,7 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
         return
     if already_known:
         click.echo(f"already known as line {line.seq}; nothing was stored")
-    click.echo(render_line(line))
+    click.echo(render_line(line, ""))
 
 
 def read_stdin() -> str:
@@ -197,7 +197,7 @@ def recall(
 
     The lines of several banks (--in) are one list, and each names its bank.
     If nothing seems relevant, the nearest lines are shown anyway, with a note on standard error; else lines below 2%
-    are left out, except with --json.
+    are left out, except with --json. Of a line of more than 2,000 characters an excerpt is shown.
     """
     where, time = build_filter(values), parse_time(as_of)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
@@ -209,7 +209,9 @@ def recall(
         memories = (Memory(name, memory.store, memory.embedder, memory.recipe) for name in banks or [bank])
         relevant = any(searched.context(query, where=where, as_of=time, facts=facts) for searched in memories)
         shown = (relevant and [hit for hit in hits if hit.relevance >= MIN_SHOWN_RELEVANCE]) or hits
-        rows = [render_hit(hit, why) for hit in shown] or [explain_no_hits(memory, query, where, time is not None)]
+        rows = [render_hit(hit, why, query) for hit in shown] or [
+            explain_no_hits(memory, query, where, time is not None)
+        ]
     click.echo("\n\n".join([*rows, wrap_to_terminal(load_wording()("why.legend"))] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing seems relevant, so a context would be empty; these are the nearest lines)", err=True)
@@ -412,7 +414,7 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
     """Exclude line SEQ from recall. Its text stays in the bank; `forget` removes it."""
     with open_memory(ctx, bank) as memory:
         line = memory.retract(seq)
-    show_json(line) if as_json else click.echo(render_line(line).lstrip())
+    show_json(line) if as_json else click.echo(render_line(line, "").lstrip())
 
 
 @main.command()

@@ -1,0 +1,23 @@
+"""Shortens long lines for the terminal to the part in which a search found something."""
+
+from __future__ import annotations
+
+from everthread.recall.excerpt import choose_excerpt
+from everthread.text.analyzer import analyze
+from everthread.text.tokens import estimate_tokens
+
+MAX_SHOWN_CHARS = 2000  # of a line: about a screen, so that it doesn't hide the others
+EXCERPT_TOKENS = 300
+
+
+def shorten(text: str, query: str = "") -> str:
+    """Return a text or, if it is long, an excerpt with a note.
+
+    Args:
+        text: the text of a line or a unit.
+        query: what was searched for; without it, the excerpt is the beginning.
+    """
+    if len(text) <= MAX_SHOWN_CHARS:
+        return text
+    excerpt = choose_excerpt(text, analyze(query)[0], EXCERPT_TOKENS, estimate_tokens) or text[:MAX_SHOWN_CHARS]
+    return f"{excerpt}\n({len(text):,} characters; --json shows all of them)"
