@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from everthread.server.proxy.reply import Reply
-from everthread.server.proxy.reply_reader import EVENT_STREAM, LINE_STREAM, ReplyReader, open_reader, parse_type
+from everthread.server.proxy.reply_reader import ReplyReader, open_reader
 from everthread.server.proxy.upstream import DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES, drop_headers
 
 log = logging.getLogger("everthread.server")
@@ -47,7 +47,6 @@ class PassedAnswer(Response):
             *((name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()),
         ]
         content_type = answer.headers.get("content-type", "")
-        self._is_stream = parse_type(content_type) in (EVENT_STREAM, LINE_STREAM)
         self._store = store
         self._reader: ReplyReader | None = None  # None once nothing more is read
         if reply is not None and store is not None and answer.is_success:
@@ -78,7 +77,7 @@ class PassedAnswer(Response):
         try:
             async for piece in self._answer.aiter_raw():
                 self._read(piece)
-                if self._reader is not None and not self._is_stream:
+                if self._reader is not None and not self._reader.is_stream:
                     withheld += piece
                     continue
                 if self._reply is not None and self._reply.is_finished:

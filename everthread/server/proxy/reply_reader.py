@@ -16,6 +16,8 @@ MAX_LINE_BYTES = 16_000_000
 MAX_BODY_BYTES = 64_000_000  # of an answer that is not a stream; a longer one is not read
 MAX_CHUNK_BYTES = 16_000_000  # of what a compressed piece expands to
 DONE = b"[DONE]"
+EVENT_BEGINNINGS = b":deir"  # of comments, data, event, id and retry; no JSON begins with one of these letters
+BLANKS = b"\xef\xbb\xbf \t\r\n"  # which may precede an answer; a byte-order mark among them
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 
 
@@ -23,6 +25,10 @@ class ReplyReader(Protocol):
     """Reads a reply from the bytes of an answer."""
 
     reply: Reply
+
+    @property
+    def is_stream(self) -> bool:
+        """True for an answer that is known to be a stream."""
 
     def feed(self, piece: bytes) -> None:
         """Read the next bytes. Raises ValueError if they can't be read."""
@@ -33,6 +39,8 @@ class ReplyReader(Protocol):
 
 class StreamReader:
     """Reads the reply in a stream."""
+
+    is_stream = True
 
     def __init__(self, reply: Reply) -> None:
         """Begin a stream.
@@ -63,6 +71,8 @@ class StreamReader:
 class LineReader:
     """Reads the reply in a stream of JSON objects, one a line."""
 
+    is_stream = True
+
     def __init__(self, reply: Reply) -> None:
         """Begin a stream.
 
@@ -88,6 +98,8 @@ class LineReader:
 class BodyReader:
     """Reads the reply in an answer that is not a stream."""
 
+    is_stream = False
+
     def __init__(self, reply: Reply) -> None:
         """Begin an answer.
 
@@ -109,6 +121,36 @@ class BodyReader:
         self.reply.end()
 
 
+class SniffingReader:
+    """Reads the reply in an answer whose type does not say that it is a stream, although some servers send one so."""
+
+    def __init__(self, reply: Reply) -> None:
+        """Begin an answer.
+
+        Args:
+            reply: what is read is added to it.
+        """
+        self.reply = reply
+        self._reader: StreamReader | BodyReader | None = None  # known from the first byte that is not blank
+
+    @property
+    def is_stream(self) -> bool:
+        """True for an answer that begins like a stream."""
+        return self._reader is not None and self._reader.is_stream
+
+    def feed(self, piece: bytes) -> None:
+        """Read the next bytes. Raises ValueError if they can't be read."""
+        if self._reader is None and (said := piece.lstrip(BLANKS)):
+            self._reader = (StreamReader if said[0] in EVENT_BEGINNINGS else BodyReader)(self.reply)
+            piece = said
+        if self._reader is not None:
+            self._reader.feed(piece)
+
+    def end(self) -> None:
+        """Read the end of the answer. Raises ValueError if it can't be read."""
+        (self._reader or BodyReader(self.reply)).end()
+
+
 class DecompressingReader:
     """Reads the reply in a compressed answer."""
 
@@ -121,6 +163,11 @@ class DecompressingReader:
         self.reply = reader.reply
         self._reader = reader
         self._decompress = zlib.decompressobj(GZIP_OR_ZLIB)
+
+    @property
+    def is_stream(self) -> bool:
+        """True for an answer that is known to be a stream."""
+        return self._reader.is_stream
 
     def feed(self, piece: bytes) -> None:
         """Read the next bytes. Raises ValueError if they can't be read."""
@@ -158,7 +205,7 @@ def open_reader(content_type: str, content_encoding: str, reply: Reply) -> Reply
         reply: what is read is added to it.
     """
     readers: dict[str, Callable[[Reply], ReplyReader]] = {EVENT_STREAM: StreamReader, LINE_STREAM: LineReader}
-    reader = readers.get(parse_type(content_type), BodyReader)(reply)
+    reader = readers.get(parse_type(content_type), SniffingReader)(reply)
     match content_encoding.strip().lower():
         case "" | "identity":
             return reader

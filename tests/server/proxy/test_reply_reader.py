@@ -53,6 +53,29 @@ def test_a_stream_is_joined() -> None:
     assert (reply.text, reply.is_partial, reply.model) == ("She moves in May.", False, "m-1")
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/plain; charset=utf-8", ""])
+@pytest.mark.parametrize("beginning", [b"", b"\n", b": hello\n\n", b"event: x\n", b"\xef\xbb\xbf"])
+def test_a_stream_under_another_type_is_read_as_one(kind: str, beginning: bytes) -> None:
+    stream = beginning + events(chunk({"content": "She moves "}), chunk({"content": "in May."}, "stop"))
+    for pieces in ([stream], [stream[:1], stream[1:]]):
+        reader = open_reader(kind, "", ChatReply())
+        assert reader is not None
+        for piece in pieces:
+            reader.feed(piece)
+        assert (reader.is_stream, reader.reply.is_finished) == (True, True)
+        assert reader.reply.text == "She moves in May."
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", ""])
+def test_a_body_is_no_stream_whatever_its_type(kind: str) -> None:
+    reader = open_reader(kind, "", ChatReply())
+    assert reader is not None
+    reader.feed(b"\n" + completion({"content": "data: May."}))
+    assert not reader.is_stream
+    reader.end()
+    assert (reader.reply.text, reader.reply.is_partial) == ("data: May.", False)
+
+
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_a_reply_that_is_cut_off_is_partial(reason: str) -> None:
     assert read(events(chunk({"content": "She"}, reason))).is_partial

@@ -401,6 +401,21 @@ def test_a_reply_that_is_cut_off_by_its_length_is_partial(proxy: Proxy) -> None:
     assert proxy.lines[1].metadata["partial"] is True
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", ""])
+def test_a_stream_under_another_type_is_passed_on_piece_by_piece_and_stored(proxy: Proxy, kind: str) -> None:
+    begun = b'data: {"choices":[{"index":0,"delta":{"content":"She moved"}}]}\n\n'
+    proxy.upstream.behaviours[:] = [Raw(begun, kind, unfinished=True)]
+    body = {"model": f"m@{proxy.bank}", "messages": [user("Hello?")], "stream": True}
+    with web.stream("POST", f"{proxy.url}/v1/chat/completions", json=body) as answer:
+        assert next(answer.iter_raw()) == begun  # the upstream has not ended it
+    wait_until(lambda: len(proxy.lines) == 2)
+    assert (proxy.lines[1].text, proxy.lines[1].metadata["partial"]) == ("She moved", True)
+    whole = begun + b'data: {"choices":[{"index":0,"delta":{"content":"."},"finish_reason":"stop"}]}\n\n'
+    proxy.upstream.behaviours[:] = [Raw(whole, kind, cut_at=3)]
+    assert proxy.post(user("Hello?"), stream=True).content == whole
+    assert (proxy.texts, proxy.lines[1].metadata.get("partial")) == (["Hello?", "She moved."], None)
+
+
 def test_a_reply_is_stored_before_the_client_sees_its_end(proxy: Proxy) -> None:
     for number in range(5):
         proxy.upstream.behaviours[:] = [f"Answer {number}."]
