@@ -120,6 +120,16 @@ def test_the_terminal_of_the_quickstart_prints_what_is_shown(tmp_path: Path) -> 
     assert "Mia" in run(chatting, tmp_path, "Where does Mia work?\n/quit\n")
 
 
+def test_the_first_commands_of_the_readme_run_as_they_are_there(tmp_path: Path) -> None:
+    shown = text_of("README.md").partition("## Start")[2].partition("## In Python")[0]
+    rows = re.findall(r"^    (everthread (\w+) .*)$", shown, re.MULTILINE)
+    answers = {"chat": "/quit\n", "forget": "y\n"}
+    outputs = [run(row, tmp_path, answers.get(command, "")) for row, command in rows]
+    assert [command for _, command in rows] == ["import", "recall", "facts", "chat", "forget"]
+    assert "my sister Mia got the job in Lisbon" in outputs[1]
+    assert outputs[-1].startswith("forgotten: 21 lines")
+
+
 def test_the_server_of_the_quickstart_answers_over_rest_and_from_python(tmp_path: Path) -> None:
     importing, _, serve, asking = blocks("docs/quickstart.md", "sh")
     run(importing, tmp_path)

@@ -150,7 +150,7 @@ class Upstream:
         if method == "POST" and answer.is_redirect:
             await answer.aclose()
             reason = f"the model's server redirects to another address (status {answer.status_code})"
-            raise Problem(502, UNREACHABLE, f"{reason}; set proxy_url to that address")
+            raise Problem(502, UNREACHABLE, f"{reason}; set EVERTHREAD_PROXY_URL to that address")
         return answer
 
     async def close(self) -> None:
@@ -282,4 +282,4 @@ def _find_address(settings: Settings, llm: LLM | None) -> tuple[str, str]:
 
 def _unreachable(error: Exception) -> Problem:
     reason = f"the model's server can't be reached ({type(error).__name__})"
-    return Problem(502, UNREACHABLE, f"{reason}; start it, or set proxy_url to its address")
+    return Problem(502, UNREACHABLE, f"{reason}; start it, or set EVERTHREAD_PROXY_URL to its address")

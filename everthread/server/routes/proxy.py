@@ -63,7 +63,7 @@ def with_api_errors(handler: Handler) -> Handler:
             return await handler(request)
         except Problem as problem:
             shows_address = problem.name == UNREACHABLE and not request.app.state.authenticator.needs_key(request)
-            detail = f"{problem.detail}; it is {_get_upstream(request).address}" if shows_address else problem.detail
+            detail = f"{problem.detail} (now {_get_upstream(request).address})" if shows_address else problem.detail
             return model_api.build_error(path, problem.status, problem.name, detail, problem.headers)
         except EverthreadError as error:
             status = 400 if isinstance(error, BadInput) else problems.get_status(error)

@@ -289,7 +289,9 @@ def test_a_redirect_of_the_upstream_is_an_error_that_names_the_remedy(proxy: Pro
     answer = proxy.post(user("Hello?"))
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (502, "upstream_unreachable")
-    assert f"redirects to another address (status {status}); set proxy_url to that address" in error["message"]
+    assert (
+        f"redirects to another address (status {status}); set EVERTHREAD_PROXY_URL to that address" in error["message"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -450,7 +452,10 @@ def test_an_upstream_that_does_not_answer_is_an_error_of_the_api(tmp_path: Path)
         answer = proxy.post(user("Hello?"))
         assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_unreachable")
         assert answer.json()["error"].keys() == {"message", "type", "param", "code"}
-        assert f"proxy_url to its address; it is http://127.0.0.1:{port}/v1" in answer.json()["error"]["message"]
+        assert (
+            f"set EVERTHREAD_PROXY_URL to its address (now http://127.0.0.1:{port}/v1)"
+            in answer.json()["error"]["message"]
+        )
         assert proxy.texts == ["Hello?"]
         key = KeyStore(get_path(proxy.services.store)).create("remote")
         remote = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "192.0.2.7"}
