@@ -13,6 +13,7 @@ from everthread.server.proxy.reply import Reply
 EVENT_STREAM = "text/event-stream"
 LINE_STREAM = "application/x-ndjson"  # Ollama's: one JSON object a line
 MAX_LINE_BYTES = 16_000_000
+MAX_FIRST_LINE_BYTES = 65_536  # of a stream whose type does not say that it is one
 MAX_BODY_BYTES = 64_000_000  # of an answer that is not a stream; a longer one is not read
 MAX_CHUNK_BYTES = 16_000_000  # of what a compressed piece expands to
 DONE = b"[DONE]"
@@ -131,7 +132,8 @@ class SniffingReader:
             reply: what is read is added to it.
         """
         self.reply = reply
-        self._reader: StreamReader | BodyReader | None = None  # known from the first byte that is not blank
+        self._begun = b""  # until it shows what the answer is
+        self._reader: ReplyReader | None = None
 
     @property
     def is_stream(self) -> bool:
@@ -140,15 +142,30 @@ class SniffingReader:
 
     def feed(self, piece: bytes) -> None:
         """Read the next bytes. Raises ValueError if they can't be read."""
-        if self._reader is None and (said := piece.lstrip(BLANKS)):
-            self._reader = (StreamReader if said[0] in EVENT_BEGINNINGS else BodyReader)(self.reply)
-            piece = said
-        if self._reader is not None:
-            self._reader.feed(piece)
+        if self._reader is None:
+            self._begun = (self._begun + piece).lstrip(BLANKS)
+            if (reader := _recognize(self._begun)) is None:
+                return
+            self._reader, piece = reader(self.reply), self._begun
+        self._reader.feed(piece)
 
     def end(self) -> None:
         """Read the end of the answer. Raises ValueError if it can't be read."""
-        (self._reader or BodyReader(self.reply)).end()
+        if self._reader is None:
+            self._reader = BodyReader(self.reply)
+            self._reader.feed(self._begun)
+        self._reader.end()
+
+
+def _recognize(begun: bytes) -> Callable[[Reply], ReplyReader] | None:
+    """Return the reader for an answer that begins with these bytes; None if they are too few to tell."""
+    if begun and begun[0] in EVENT_BEGINNINGS:
+        return StreamReader
+    line, line_end, _ = begun.partition(b"\n")
+    if not line_end:
+        return BodyReader if len(begun) > MAX_FIRST_LINE_BYTES else None
+    first = _parse(line)  # a piece of a stream of Ollama's
+    return LineReader if isinstance(first, dict) and first.get("done") is False else BodyReader
 
 
 class DecompressingReader:

@@ -66,6 +66,25 @@ def test_a_stream_under_another_type_is_read_as_one(kind: str, beginning: bytes)
         assert reader.reply.text == "She moves in May."
 
 
+def test_a_stream_of_ollama_under_another_type_is_read_as_one() -> None:
+    lines = [{"message": {"content": "She moves "}, "done": False}, {"message": {"content": "in May."}, "done": True}]
+    reader = open_reader("application/json", "", OllamaReply())
+    assert reader is not None
+    for line in lines:
+        reader.feed(json.dumps(line).encode() + b"\n")
+        assert reader.is_stream
+    reader.end()
+    assert (reader.reply.text, reader.reply.is_partial) == ("She moves in May.", False)
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_a_body_of_ollama_is_no_stream(size: int) -> None:
+    said = "May" * size
+    body = json.dumps({"message": {"content": said}, "done": True, "done_reason": "stop"}).encode()
+    for ending in (b"", b"\n"):
+        assert read(body, ending, kind="application/json", reply=OllamaReply).text == said
+
+
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", ""])
 def test_a_body_is_no_stream_whatever_its_type(kind: str) -> None:
     reader = open_reader(kind, "", ChatReply())
