@@ -19,7 +19,7 @@ def once(compute: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     as loading a data file, and for functions that don't call themselves.
 
     Args:
-        compute: the function. Its arguments must be hashable. What it raises is not cached.
+        compute: the function. Its arguments must be hashable. After an error the next caller tries again.
     """
     results: dict[Hashable, Result] = {}
     lock = Lock()

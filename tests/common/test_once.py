@@ -29,7 +29,7 @@ def test_threads_that_need_a_value_while_it_is_computed_wait_for_it() -> None:
     assert sorted(computed) == [3, 4]
 
 
-def test_arguments_by_position_and_by_name_are_told_apart() -> None:
+def test_calls_with_the_same_values_by_position_and_by_name_differ() -> None:
     @once
     def join(*words: str, end: str = "") -> str:
         return " ".join(words) + end
