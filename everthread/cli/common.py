@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -198,10 +199,18 @@ def confirm(question: str) -> None:
 # ------------------------------------------------------------------------ options
 
 
+DEFAULT_BANK = "default"
+
+
 def bank_option(command: Command) -> Command:
     return click.option(
-        "-b", "--bank", default="default", show_default=True, help="Name of the bank: any text, such as alice."
+        "-b", "--bank", default=DEFAULT_BANK, show_default=True, help="Name of the bank: any text, such as alice."
     )(command)
+
+
+def bank_argument(bank: str) -> str:
+    """Return the argument that names a bank, for a command in a message; nothing for the default one."""
+    return "" if bank == DEFAULT_BANK else f" --bank {shlex.quote(bank)}"
 
 
 def set_option(command: Command) -> Command:

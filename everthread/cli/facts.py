@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from everthread.cli.common import bank_option, confirm, json_option, parse_time, show_json, to_jsonable
+from everthread.cli.common import bank_argument, bank_option, confirm, json_option, parse_time, show_json, to_jsonable
 from everthread.cli.main import open_memory
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Entity, Fact
 from everthread.memory import Memory
+
+NOTHING_KNOWN = "nothing is known yet; facts are read from what people say, such as: My sister Mia lives in Porto."
 
 
 class FactsGroup(click.Group):
@@ -60,9 +62,12 @@ def list_(
     moments = {"as_of": parse_time(as_of), "known_at": parse_time(known_at)}
     with open_memory(ctx, bank) as memory:
         found = memory.facts(subject, attribute, include_ended=ended, **moments)
+        is_empty = not found and not memory.entities()
     show(found, as_json)
     if not found:
-        click.echo("nothing is known" + (f" about {subject!r}" if subject else ""), err=True)
+        about = f" about {subject!r}" if subject else ""
+        known = f"nothing is known{about}; everthread facts entities{bank_argument(bank)} lists who and what is known"
+        click.echo(NOTHING_KNOWN if is_empty else known, err=True)
 
 
 def show(found: Iterable[Fact], as_json: bool) -> None:
@@ -131,6 +136,8 @@ def entities(ctx: click.Context, /, bank: str, as_json: bool) -> None:
         return
     for entity in found:
         click.echo(render_entity(entity))
+    if not found:
+        click.echo(NOTHING_KNOWN, err=True)
 
 
 # ------------------------------------------------------------------------- changes

@@ -16,6 +16,7 @@ from everthread.bank import kept_backups
 from everthread.cli import doctor
 from everthread.cli.common import (
     Group,
+    bank_argument,
     bank_option,
     build_filter,
     category_option,
@@ -33,7 +34,7 @@ from everthread.cli.common import (
     to_jsonable,
 )
 from everthread.cli.local_times import to_local_times
-from everthread.cli.names import explain_no_lines, find_session, find_sessions
+from everthread.cli.names import EMPTY_BANK, explain_no_lines, find_session, find_sessions
 from everthread.cli.sanitize import escape_control_chars
 from everthread.cli.wrapping import wrap_to_terminal
 from everthread.errors import BadInput, NotFound
@@ -46,6 +47,7 @@ from everthread.transfer.files import read_text
 from everthread.types import Filter, Role
 
 MAX_LISTED_BANKS = 20  # in a message: enough to find a mistyped name
+NO_BANKS = "there are no banks yet; begin with: everthread chat"
 _SCOPES = {  # what is forgotten, in words, by option
     "seq": "line {}",
     "session": "session {!r}",
@@ -98,7 +100,7 @@ def open_store(ctx: click.Context, /, bank: str, create: bool = False) -> Iterat
         if not create and not store.exists(bank):
             names = store.banks()
             more = " …" if len(names) > MAX_LISTED_BANKS else ""
-            known = f"there are {', '.join(names[:MAX_LISTED_BANKS])}{more}" if names else "there are no banks yet"
+            known = f"there are {', '.join(names[:MAX_LISTED_BANKS])}{more}" if names else NO_BANKS
             raise NotFound(f"there is no bank {bank!r}; {known}")
         yield store
     finally:
@@ -226,7 +228,7 @@ def explain_no_hits(memory: Memory, query: str, where: Filter, has_as_of: bool) 
     if has_as_of or where != Filter():
         return "no line matches these filters"
     if not (lines := memory.stats().lines):
-        return "the bank remembers nothing yet"
+        return EMPTY_BANK
     kinds = " and ".join(memory.recipe.kinds)
     return f"the recipe {memory.recipe.name} found no {kinds} among the bank's {pluralize(lines, 'line')}"
 
@@ -368,7 +370,8 @@ def units(
         show_json(matching_units)
         return
     if not matching_units:
-        click.echo("no units have been derived from the lines yet" if category is None else f"nothing; {categories}")
+        if_none = f"no units yet; summaries and notes are written with: everthread write{bank_argument(bank)}"
+        click.echo(if_none if category is None else f"nothing; {categories}")
     for unit in matching_units:
         click.echo(render_unit(unit))
 
@@ -378,7 +381,7 @@ def units(
 @click.pass_context
 def banks(ctx: click.Context, /, as_json: bool) -> None:
     """List the banks."""
-    names, if_empty = [], "there are no banks yet; begin with: everthread chat"
+    names, if_empty = [], NO_BANKS
     try:
         with closing(factory.open_store(ctx.obj["store"], create=False)) as store:
             names = store.banks()

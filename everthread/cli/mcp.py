@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from everthread import config, factory
-from everthread.cli.common import to_flag
+from everthread.cli.common import DEFAULT_BANK, to_flag
 from everthread.common.json_logs import JSONFormatter
 from everthread.errors import BadInput
 from everthread.mcp.banks import ChatTurn, Keep, OpenBanks
@@ -25,7 +25,6 @@ from everthread.server.proxy.kept_turn import keep_turn
 from everthread.server.proxy.lineage import Lineage
 from everthread.server.proxy.message_text import ChatMessage
 
-DEFAULT_BANK = "default"
 SECRET_BYTES = 32
 
 

@@ -12,6 +12,7 @@ from everthread.memory import Memory
 from everthread.stores.errors import missing_session_error
 from everthread.types import Filter
 
+EMPTY_BANK = "the bank remembers nothing yet; store lines with: everthread chat, observe or import"
 MAX_NEAREST = 5  # names in a message
 MIN_SIMILARITY = 0.5  # of a name to a mistyped one
 
@@ -48,7 +49,7 @@ def explain_no_lines(memory: Memory, where: Filter) -> str:
     """Return the reason why no line matches a filter."""
     speakers = memory.stats().speakers
     if not speakers:
-        return "no lines: the bank remembers nothing yet"
+        return EMPTY_BANK
     names = [where.speaker] if isinstance(where.speaker, str) else where.speaker or ()
     if unknown := [name for name in names if name not in speakers]:
         known = _format_nearest(unknown[0], speakers) or f"; there are {', '.join(speakers[:MAX_NEAREST])}"

@@ -10,6 +10,7 @@ from everthread.chat import offline_reply
 from everthread.chat.chat import Chat
 from everthread.chat.offline_answer import read_answers
 from everthread.chat.reply import Reply
+from everthread.cli.common import bank_argument
 from everthread.cli.wrapping import wrap
 from everthread.errors import (
     BadQuery,
@@ -264,7 +265,8 @@ def format_notes(chat: Chat) -> str:
     words = chat.words
     if not chat.memory.recipe.notes:
         return words("terminal.recipe_without_notes", recipe=chat.memory.recipe.name)
-    rows, jobs = [chat.notes or words("terminal.no_notes")], chat.memory.jobs()
+    no_notes = words("terminal.no_notes", bank=bank_argument(chat.memory.bank))
+    rows, jobs = [chat.notes or no_notes], chat.memory.jobs()
     if failure := next((job.error for job in jobs if job.error), ""):
         rows.append(words("terminal.jobs_failed", number=len(jobs), error=failure))
     elif jobs:

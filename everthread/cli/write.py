@@ -43,6 +43,9 @@ def write(ctx: click.Context, /, bank: str, model: str | None, facts: bool, as_j
         count = len({session.id for session in (*sessions, *factless)})
         show_json({"bank": bank, "sessions": count, "scribe": scribe.name, "written": counts})
         return
+    if not sessions and not factless:
+        click.echo("nothing to write; a session that is going on has its turn an hour after its last line")
+        return
     summaries = "1 summary" if counts["summary"] == 1 else f"{counts['summary']} summaries"
     notes = pluralize(counts["note"], "version") + " of the notes"
     written = f"{summaries}, {notes} and {pluralize(counts['fact'], 'fact')}" if facts else f"{summaries} and {notes}"

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from everthread import Memory
+from everthread.cli.facts import NOTHING_KNOWN
 from everthread.cli.main import main
 from everthread.testing import HashEmbedder
 
@@ -50,9 +51,23 @@ def test_facts_are_listed_with_their_numbers_lines_and_time(run: Run) -> None:
     assert list(numbers(run("facts", "--attribute", "allergy", "--json"))) == ["peanuts"]
 
 
+def test_a_bank_without_facts_says_where_they_come_from(tmp_path: Path) -> None:
+    options = ["--store", str(tmp_path), "--embedder", "hash"]
+    CliRunner().invoke(main, [*options, "observe", "The harbour froze over."])
+    for arguments in (["facts"], ["facts", "Mia"], ["facts", "entities"]):
+        done = CliRunner().invoke(main, [*options, *arguments])
+        assert (done.stdout, done.exit_code) == ("", 0)
+        assert done.stderr == f"{NOTHING_KNOWN}\n"
+    _, _, example = NOTHING_KNOWN.rpartition("such as: ")
+    CliRunner().invoke(main, [*options, "observe", example])
+    assert "Mia lives in Porto" in CliRunner().invoke(main, [*options, "facts"]).stdout
+
+
 def test_nothing_known_and_an_unknown_attribute_are_said_so(run: Run) -> None:
     nothing = run("facts", "Xaver")
-    assert (nothing.stdout, nothing.stderr, nothing.exit_code) == ("", "nothing is known about 'Xaver'\n", 0)
+    remedy = "everthread facts entities --bank nora lists who and what is known"
+    assert (nothing.stdout, nothing.exit_code) == ("", 0)
+    assert nothing.stderr == f"nothing is known about 'Xaver'; {remedy}\n"
     refused = run("facts", "--attribute", "shoe size")
     assert refused.exit_code == 2
     assert "'shoe size'" in refused.stderr

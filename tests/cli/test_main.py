@@ -18,6 +18,7 @@ from hardship import PATIENCE
 import everthread
 from everthread.cli.common import LAZY_COMMANDS, NO_TIME, json_option
 from everthread.cli.main import main
+from everthread.cli.names import EMPTY_BANK
 from everthread.common.installation import extra_command
 from everthread.factory import RECIPES
 from everthread.languages.wording import load_wording
@@ -185,7 +186,7 @@ def test_an_unknown_bank_is_reported_with_the_known_ones(alice: Cli, command: st
 def test_a_store_without_banks_is_reported_as_empty(cli: Cli) -> None:
     cli("observe", "Hi")
     cli("forget", "--everything", "-y")
-    assert "there are no banks yet" in complaint(cli("recall", "Mia"), code=1)
+    assert "there are no banks yet; begin with: everthread chat" in complaint(cli("recall", "Mia"), code=1)
     assert cli("banks").stdout == "there are no banks yet; begin with: everthread chat\n"
     assert parse_output(cli("banks", "--json")) == []
 
@@ -391,7 +392,7 @@ def test_a_blank_query_finds_nothing(alice: Cli) -> None:
 def test_in_an_empty_bank_nothing_is_found(alice: Cli) -> None:
     alice("forget", "-b", "alice", "--session", "spring", "-y")
     alice("forget", "-b", "alice", "--session", "summer", "-y")
-    assert alice("recall", "Mia", "-b", "alice").stdout == "the bank remembers nothing yet\n"
+    assert alice("recall", "Mia", "-b", "alice").stdout == f"{EMPTY_BANK}\n"
 
 
 def test_a_context_is_text_for_a_prompt_with_its_cost_on_standard_error(alice: Cli) -> None:
@@ -464,6 +465,15 @@ def test_sessions_and_their_units_are_listed(alice: Cli, tmp_path: Path) -> None
     assert shown.startswith("2024-08-01 09:30  summary 1, home, of lines ")
     assert "My brother Zeb sailed to Rome." in shown
     assert [unit["kind"] for unit in parse_output(alice("units", "-b", "alice", "--json"))][-1] == "summary"
+
+
+def test_a_bank_without_units_names_the_command_that_writes_them(cli: Cli) -> None:
+    cli("observe", "My sister Mia moved to Lisbon.", "-b", "my bank", "--said-at", "2024-05-06")
+    command = "everthread write --bank 'my bank'"
+    assert cli("units", "-b", "my bank").stdout == f"no units yet; summaries and notes are written with: {command}\n"
+    assert cli("write", "-b", "my bank").stdout.startswith("1 summary and 1 version of the notes")
+    assert "nothing to write; " in cli("write", "-b", "my bank").stdout
+    assert "Mia moved to Lisbon" in cli("units", "-b", "my bank").stdout
 
 
 def test_units_are_listed_and_recalled_by_category(alice: Cli) -> None:

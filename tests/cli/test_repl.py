@@ -452,7 +452,8 @@ def test_an_incognito_chat_stores_nothing_and_says_so(memory: Memory) -> None:
 
 def test_the_notes_and_the_token_usage_are_shown(memory: Memory) -> None:
     screen = converse(memory, "/notes", "Hello.", "/stats", llm=ScriptedLLM(["Aye."]))
-    assert screen[1] == "There are no notes yet.\n"
+    assert screen[1].startswith("There are no notes yet. They are written when ")
+    assert screen[1].split()[-5:] == ["with:", "everthread", "write", "--bank", "alice"]
     assert "scripted: about " in screen[3]
 
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from everthread import Memory
 from everthread.cli.main import main
+from everthread.cli.names import EMPTY_BANK
 from everthread.testing import HashEmbedder
 
 
@@ -77,7 +78,7 @@ def test_an_empty_list_of_lines_says_why_it_is_empty(store: Path) -> None:
     assert run(store, "lines", "--speaker", "Zoe").stderr.endswith("is called 'Zoe'; there are user)\n")
     assert run(store, "lines", "--after", "7").stderr == "(no lines match)\n"
     run(store, "forget", "-y", "--session", "s")
-    assert run(store, "lines").stderr == "(no lines: the bank remembers nothing yet)\n"
+    assert run(store, "lines").stderr == f"({EMPTY_BANK})\n"
 
 
 def test_times_are_those_of_the_speakers_clocks(store: Path) -> None:
