@@ -11,11 +11,11 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from everthread.chat.consent import APOSTROPHE, QUESTION_MARK, is_unclear, parse_consent, parse_yes_no
+from everthread.common.once import once
 
 MAX_GOODBYE_CHARS = 200  # a longer text is no goodbye
 MAX_NAME_CHARS = 20  # of an unknown name in its own clause: "Bye, Jonas!"
@@ -160,7 +160,7 @@ def _tokenize(text: str) -> Tokens:
     return tuple(_TOKEN.findall(_DRAWN_OUT.sub(r"\1", folded)))
 
 
-@cache
+@once
 def _load_phrases() -> Phrases:
     languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8")).values()
     farewells, goodbyes, fillers = (
@@ -170,13 +170,13 @@ def _load_phrases() -> Phrases:
     return Phrases(farewells, farewells | goodbyes, fillers)
 
 
-@cache
+@once
 def _load_neutral_phrases() -> frozenset[Tokens]:
     """Return the phrases that may accompany a goodbye and are neither a yes nor a no."""
     return frozenset(phrase for phrase in _load_phrases().fillers if parse_consent(" ".join(phrase)) is None)
 
 
-@cache
+@once
 def _max_phrase_words() -> int:
     """Return the number of words of the longest phrase."""
     return max(len(phrase) for phrases in _load_phrases() for phrase in phrases)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
+
+from everthread.common.once import once
 
 if TYPE_CHECKING:
     import ssl
 
 
-@cache
+@once
 def tls_context() -> ssl.SSLContext:
     """Return the TLS context that all clients share; loading the certificates takes tens of milliseconds."""
     import httpx  # here, so that programs that make no requests don't load it

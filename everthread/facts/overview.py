@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
+from everthread.common.once import once
 from everthread.facts.attributes import topic_order
 from everthread.facts.cache import FactIndex
 from everthread.facts.grammar import load_grammar
@@ -148,7 +148,7 @@ def _find_start(text: str, language: str, moment: datetime) -> datetime | None:
     return None if start is None else read_moment(start, moment.tzinfo)
 
 
-@cache
+@once
 def _period(language: str) -> re.Pattern[str]:
     """Return the form of a time that ends now ("in the last two months")."""
     grammar = load_grammar(language)
@@ -159,7 +159,7 @@ def _period(language: str) -> re.Pattern[str]:
     return re.compile(_LISTS[language]["period"].format(**words), re.IGNORECASE)
 
 
-@cache
+@once
 def _list_forms() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Return the forms of all languages, each with its language."""
     return tuple((language, form) for language, lists in _LISTS.items() for form in _compile(lists))

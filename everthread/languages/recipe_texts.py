@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
+from everthread.common.once import once
 from everthread.languages.wording import DEFAULT_LANGUAGE
 
 FOLDER = Path(__file__).parent / "recipes"
@@ -56,7 +56,7 @@ class RecipeTexts:
 OWN_TEXTS = RecipeTexts({}, {}, {}, {}, {})  # for a recipe of a user's own, whose options may have the same names
 
 
-@cache
+@once
 def load_recipe_texts(language: str = DEFAULT_LANGUAGE) -> RecipeTexts:
     """Load the texts of a language, which must be one of `config.LANGUAGES`."""
     tables = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))

@@ -10,10 +10,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from everthread.common.once import once
 from everthread.config import LANGUAGES
 from everthread.errors import BadInput
 from everthread.text.relative_time import measure_distance
@@ -104,7 +104,7 @@ class Wording:
         return self("time.ago" if distance.is_past else "time.ahead", duration=duration)
 
 
-@cache
+@once
 def load_wording(language: str = DEFAULT_LANGUAGE) -> Wording:
     """Load the words of a language.
 

@@ -13,9 +13,9 @@ import lzma
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
+from everthread.common.once import once
 from everthread.text.analyzer import detect_language
 
 FOLDER = Path(__file__).parent / "glosses"
@@ -69,7 +69,7 @@ def _split(run: str, words: Mapping[str, str]) -> Iterator[str]:
         start += size
 
 
-@cache
+@once
 def _load_words() -> Mapping[str, str]:
     """Return the English words by the Chinese ones."""
     table = lzma.decompress((FOLDER / "zh.txt.xz").read_bytes()).decode()

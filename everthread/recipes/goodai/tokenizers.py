@@ -6,11 +6,11 @@ import hashlib
 import re
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everthread.common.installation import package_command
+from everthread.common.once import once
 from everthread.embedders.onnx import MINILM_FOLDER, MODEL_REMEDY
 from everthread.errors import ConfigError, ModelNotFound
 from everthread.llms.token_counters import load_tokenizer
@@ -121,7 +121,7 @@ def piece_names(text: str) -> list[str]:
     return names
 
 
-@cache
+@once
 def _pieces() -> tokenizers.Tokenizer:
     path = MINILM_FOLDER / "tokenizer.json"
     if not path.is_file():
