@@ -535,6 +535,69 @@ LE_CHAT = [
         ("d", "", [{"type": "tool_call", "name": "web_search"}], "assistant", 7, []),
     )
 ]
+
+
+def lm_studio_reply(*blocks: Any) -> dict[str, Any]:
+    """Build a version of a reply of LM Studio."""
+    steps = [
+        {"type": "contentBlock", "content": [{"type": "text", "text": text}], **({"style": style} if style else {})}
+        for text, style in blocks
+    ]
+    debug = {"type": "debugInfoBlock", "debugInfo": "Conversation naming technique: 'prompt'"}
+    return {"type": "multiStep", "role": "assistant", "senderInfo": {"senderName": "qwen3"}, "steps": [*steps, debug]}
+
+
+def lm_studio_message(text: str) -> dict[str, Any]:
+    """Build a message of the person."""
+    version = {"type": "singleStep", "role": "user", "content": [{"type": "text", "text": text}]}
+    return {"versions": [version], "currentlySelected": 0}
+
+
+LM_STUDIO = {
+    "name": "Doors",
+    "createdAt": 1746093600000,
+    "systemPrompt": "",
+    "messages": [
+        lm_studio_message("Which door is red?"),
+        {
+            "versions": [
+                lm_studio_reply(("The left one.", None)),
+                lm_studio_reply(("A door?", {"type": "thinking", "ended": True}), ("The right one.", None)),
+            ],
+            "currentlySelected": 1,
+        },
+        lm_studio_message("Thank you!"),
+    ],
+}
+AGNAI = {
+    "name": "Exported",
+    "greeting": "Hello Nora.",
+    "sampleChat": "",
+    "scenario": "",
+    "treeLeafId": "4",
+    "messages": [
+        {"_id": "1", "msg": "Hello Nora.", "handle": "Aria", "characterId": "imported"},
+        {"_id": "2", "msg": "Which door is red?", "handle": "Nora", "userId": "anon", "parent": "1"},
+        {"_id": "3", "msg": "The left one.", "handle": "Aria", "characterId": "imported", "parent": "2"},
+        {"_id": "4", "msg": "The right one.", "handle": "Aria", "characterId": "imported", "parent": "2"},
+    ],
+}
+TEXTGEN: dict[str, Any] = {
+    "internal": [
+        ["<|BEGIN-VISIBLE-CHAT|>", "Hello <b>Nora</b>."],
+        ["Which door is red?", "<think>A door?</think>The right one."],
+        ["Thank you!", ""],
+    ],
+    "visible": [
+        ["", "Hello &lt;b&gt;Nora&lt;/b&gt;."],
+        ["Which door is red?", "The right one."],
+        ["Thank you!", ""],
+    ],
+    "metadata": {
+        "user_1": {"timestamp": "May 01, 2025 10:00"},
+        "assistant_1": {"timestamp": "May 01, 2025 10:01", "model_name": "qwen3"},
+    },
+}
 FILES = {  # service -> the name of a file and its content, one for each form
     "sillytavern": [("chats/Aria/Aria - 2024-6-2.jsonl", rows(*SILLYTAVERN))],
     "characterai": [("page.json", plain(CHARACTERAI_TURNS)), ("Aria.json", plain(CHARACTERAI_HISTORIES))],
@@ -542,6 +605,9 @@ FILES = {  # service -> the name of a file and its content, one for each form
     "deepseek": [("deepseek/conversations.json", plain(DEEPSEEK))],
     "grok": [("ttl/30d/export_data/u1/prod-grok-backend.json", plain(GROK))],
     "lechat": [("chat-l1.json", plain(LE_CHAT))],
+    "agnai": [("chat.json", plain(AGNAI))],
+    "textgen": [("logs/chat/Aria/20250501-10-00-00.json", plain(TEXTGEN))],
+    "lmstudio": [("1746093600000.conversation.json", plain(LM_STUDIO))],
     "openwebui": [("chat-export-1.json", plain(OPENWEBUI))],
     "librechat": [("Doors.json", plain(LIBRECHAT))],
     "gemini": [("MyActivity.json", plain(GEMINI)), ("conversation_1.txt", plain(GEMINI_WORKSPACE))],
