@@ -44,10 +44,12 @@ def build_conversation(value: object) -> Conversation:
     skipped = Counter[str]()
     messages: list[Message] = []
     parent: str | None = None
+    before = ""  # the id of the first version before, which stays the same if another one is selected
     for row in get_records(record, "messages"):
-        versions = list(_build_versions(row, parent, skipped))
+        versions = list(_build_versions(row, parent, before, skipped))
         messages += versions
         parent = next((message.id for message in versions if message.shown), parent)
+        before = next((message.id for message in versions if message.id), before)
     created = record.get("createdAt")
     started_at = parse_epoch(created, per_second=1000)
     return Conversation(
@@ -60,7 +62,7 @@ def _is_conversation(file: ExportFile) -> bool:
     return {"versions", "currentlySelected"} <= first.keys()
 
 
-def _build_versions(row: Record, parent: str | None, skipped: Counter[str]) -> Iterator[Message]:
+def _build_versions(row: Record, parent: str | None, before: str, skipped: Counter[str]) -> Iterator[Message]:
     """Yield the versions of a message, and count those without words."""
     for number, version in enumerate(get_records(row, "versions")):
         is_user = version.get("role") == "user"
@@ -73,7 +75,7 @@ def _build_versions(row: Record, parent: str | None, skipped: Counter[str]) -> I
             text,
             "user" if is_user else "assistant",
             PERSON if is_user else "assistant",
-            id=hash_parts(parent, number, is_user, text),
+            id=hash_parts(before, number, is_user, text),
             parent=parent,
             shown=number == row.get("currentlySelected"),
             metadata=drop_empty({"model": "" if is_user else sender}),

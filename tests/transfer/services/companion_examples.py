@@ -553,7 +553,7 @@ def lm_studio_message(text: str) -> dict[str, Any]:
     return {"versions": [version], "currentlySelected": 0}
 
 
-LM_STUDIO = {
+LM_STUDIO: dict[str, Any] = {
     "name": "Doors",
     "createdAt": 1746093600000,
     "systemPrompt": "",

@@ -26,6 +26,14 @@ def test_the_selected_version_of_a_reply_is_shown_and_thoughts_are_left_out() ->
     )
 
 
+def test_messages_are_the_same_if_another_version_is_selected() -> None:
+    question, reply, thanks = LM_STUDIO["messages"]
+    other = {**LM_STUDIO, "messages": [question, {**reply, "currentlySelected": 0}, thanks]}
+    first, second = build_conversation(LM_STUDIO).messages, build_conversation(other).messages
+    assert [message.id for message in first] == [message.id for message in second]
+    assert [message.shown for message in second] == [True, True, False, True]
+
+
 def test_messages_that_were_not_said_are_counted() -> None:
     rows = [lm_studio_message(" "), lm_studio_message("Be kind.")]
     rows[1]["versions"][0]["role"] = "system"
