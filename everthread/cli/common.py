@@ -97,8 +97,9 @@ class Group(click.Group):
         try:
             ctx = super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
+            error = self.explain_early_option(error)
             print_json_error(error.format_message(), as_json)
-            raise
+            raise error from None
         ctx.meta[META_AS_JSON] = as_json
         return ctx
 
@@ -125,11 +126,22 @@ class Group(click.Group):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             fail(ctx, f"the output can't be written ({error.strerror}); free some disk space or redirect it", 1)
 
+    def explain_early_option(self, error: click.UsageError) -> click.UsageError:
+        """Explain an unknown option that belongs after the command; return other errors unchanged."""
+        if not isinstance(error, click.NoSuchOption):
+            return error
+        name = error.option_name
+        if not any(name in option.opts for command in self.commands.values() for option in command.params):
+            return error
+        return click.UsageError(f"{name} goes after the command: everthread COMMAND … {name} …", error.ctx)
+
     def explain_misplaced_option(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
-        """Explain an unknown option that belongs before the command; return other errors unchanged."""
+        """Explain an unknown option that belongs before the command, or `--json`; return other errors unchanged."""
         if not isinstance(error, click.NoSuchOption) or error.ctx is None:
             return error
         name, command = error.option_name, error.ctx.command_path.removeprefix(ctx.command_path)
+        if name == JSON_OPTION:
+            return click.UsageError(f"everthread{command} has no result that it could print as JSON", error.ctx)
         if not any(name in option.opts for option in self.params):
             return error
         return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)

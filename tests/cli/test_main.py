@@ -250,6 +250,20 @@ def test_an_option_that_belongs_before_the_command_is_explained(cli: Cli, argume
     assert words in error(cli(*arguments, "--json"))
 
 
+@pytest.mark.parametrize("name", ["--bank", "-b", "--json", "--speaker"])
+def test_an_option_that_belongs_after_the_command_is_explained(cli: Cli, name: str) -> None:
+    failed = cli(name, "alice", "recall", "Mia")
+    assert failed.exit_code == 2
+    assert f"{name} goes after the command: everthread COMMAND … {name} …" in failed.stderr
+
+
+def test_json_of_a_command_without_a_result_is_refused_with_the_reason(cli: Cli) -> None:
+    failed = cli("demo", "--json")
+    assert failed.exit_code == 2
+    assert error(failed) == "everthread demo has no result that it could print as JSON"
+    assert "everthread demo has no result that it could print as JSON" in failed.stderr
+
+
 def test_a_text_that_looks_like_an_option_does_not_enable_json(cli: Cli) -> None:
     assert complaint(cli("observe", "--said-at", "soon", "--", "--json"))
 
