@@ -23,6 +23,7 @@ from typing import cast
 import click
 import pytest
 from hardship import PATIENCE
+from hardship.python import run_python, start_python
 
 import everthread
 from everthread import Comparison, Filter, Memory, config
@@ -65,14 +66,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
     script.write_text(program(page.read_text(encoding="utf-8")), encoding="utf-8")
     environment = {**os.environ, "EVERTHREAD_STORE": str(tmp_path / "banks"), "HOME": str(tmp_path)}
     environment["HAYSTACK_TELEMETRY_ENABLED"] = "False"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", script],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(script, cwd=tmp_path, env=environment)
     assert (done.returncode, done.stderr) == (0, ""), f"{page.name}: {done.stderr}"
 
 
@@ -97,8 +91,7 @@ def serving(command: str, store: Path) -> Iterator[str]:
     """Run the command that starts the server, at a free port and without a browser; yield its address."""
     words = command.removeprefix("everthread ").replace("--open", "--port 0").split()
     environment = {**os.environ, "EVERTHREAD_STORE": str(store), "PYTHONPATH": str(ROOT)}
-    arguments = [sys.executable, "-m", "everthread", *words]
-    with subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with start_python("-m", "everthread", *words, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             assert select.select([process.stdout], [], [], PATIENCE)[0]

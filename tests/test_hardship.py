@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hardship import PATIENCE, crowd, full_once, kill, limits
 from hardship.other import Other
+from hardship.python import start_python
 from stores.aging import age_bank
 
 from everthread import Memory, NewLine
@@ -28,8 +29,7 @@ def open_memory(folder: Path) -> Memory:
 
 
 def start(module: Any, *arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, module.__file__, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return start_python(module.__file__, *arguments, stdout=subprocess.PIPE)
 
 
 def run_json(module: Any, *arguments: object) -> dict[str, Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +28,7 @@ from hardship.llm import (
     closed_port,
     llm_server,
 )
+from hardship.python import start_python
 
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
@@ -239,8 +238,7 @@ with Memory.open("alice", store=sys.argv[1], embedder=HashEmbedder(512)) as memo
 
 def test_a_session_resumes_after_its_process_was_killed_during_a_reply(tmp_path: Path) -> None:
     with llm_server(Stall("I am "), "I am here.") as server:
-        command = [sys.executable, "-c", PROGRAM, str(tmp_path), server.url]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ), text=True) as child:
+        with start_python("-c", PROGRAM, tmp_path, server.url, stdout=subprocess.PIPE) as child:
             assert child.stdout is not None
             assert child.stdout.readline().strip() == "I"
             child.send_signal(signal.SIGKILL)

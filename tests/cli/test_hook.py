@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hardship import PATIENCE
 from hardship.loopback import serve_app
+from hardship.python import run_python
 
 from everthread import Memory
 from everthread.recipes.default import Default
@@ -25,8 +26,7 @@ PROMPT = json.dumps({"session_id": "two", "prompt": "How do we deploy Heron, wit
 
 
 def run(*arguments: str, event: str = PROMPT, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "everthread", *before, "hook", *arguments]
-    return subprocess.run(command, input=event, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return run_python("-m", "everthread", *before, "hook", *arguments, input=event, timeout=PATIENCE)
 
 
 def added(done: subprocess.CompletedProcess[str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from hardship import PATIENCE
+from hardship.python import run_python, start_python
 
 import everthread
 from everthread.cli.common import LAZY_COMMANDS, NO_TIME, json_option
@@ -1102,9 +1103,9 @@ def test_python_m_everthread_is_the_command(program: Callable[..., subprocess.Co
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("command", [["lines"], ["export"], ["recall", "Mia", "--json"]], ids=lambda each: str(each[0]))
 def test_an_output_error_is_one_line_on_standard_error(alice: Cli, tmp_path: Path, command: list[str]) -> None:
-    arguments = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", *command]
+    arguments = ("-m", "everthread", "--store", tmp_path / "store", "--embedder", "hash", *command)
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([*arguments, "-b", "alice"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = run_python(*arguments, "-b", "alice", stdout=full)
     assert done.returncode == 1
     assert done.stderr == (
         "everthread: the output can't be written (No space left on device); free some disk space or redirect it\n"
@@ -1124,19 +1125,18 @@ def test_an_unusable_file_is_named(alice: Cli, tmp_path: Path) -> None:
 
 def test_a_closed_pipe_ends_the_output_without_an_error(cli: Cli, tmp_path: Path) -> None:
     cli("import", jsonl(tmp_path, 3000))
-    arguments = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", "export"]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    arguments = ("-m", "everthread", "--store", tmp_path / "store", "--embedder", "hash", "export")
+    with start_python(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == ""
 
 
 def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store")]
-    command += ["import", str(jsonl(tmp_path, 1200)), "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = ("-m", "everthread", "--store", tmp_path / "store", "import", jsonl(tmp_path, 1200), "--json")
+    process = start_python(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not (tmp_path / "store" / "default.bank").exists():
         assert process.poll() is None
         time.sleep(0.01)
@@ -1148,7 +1148,7 @@ def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(t
     assert stderr.splitlines()[-1] == (
         "everthread: interrupted; what was stored so far remains; run the same command again to finish"
     )
-    done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    done = json.loads(run_python(*command).stdout)
     assert (done["read"], done["lines"], done["pending"]) == (1200, 1200, 0)
 
 

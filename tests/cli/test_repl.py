@@ -897,7 +897,8 @@ def test_the_arrow_keys_bring_back_what_was_said_in_earlier_conversations(tmp_pa
 def test_a_terminal_that_knows_ascii_alone_is_talked_with_all_the_same(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
         memory.observe("猫 are cats.", speaker="Alice", session="s")
-    terminal = Terminal(tmp_path, LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    ascii_alone = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    terminal = Terminal(tmp_path, imports=True, **ascii_alone)
     terminal.wait_for("Alice> ")
     terminal.type(b"cats are?\n")
     assert "\\u732b are cats." in terminal.wait_for("Alice> ")

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import runpy
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +16,7 @@ import numpy as np
 import pytest
 from effort import examples
 from hardship.llm import Reply, llm_server
+from hardship.python import run_python
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,13 +31,7 @@ WORDS = "fern kite pier lamp storm walnut ferry".split()
 
 
 def run(name: str, **environment: str) -> str:
-    process = subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / name],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = run_python(EXAMPLES / name, env={**os.environ, **environment})
     assert (process.returncode, process.stderr) == (0, "")
     return process.stdout
 

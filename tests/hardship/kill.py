@@ -4,7 +4,7 @@ A child observes lines, one by one or in batches, or observes and forgets them. 
 what it has done. It is killed at a random moment, and the bank is compared with its output. The next child is started
 meanwhile, because starting takes longest.
 
-    python -m tests.hardship.kill --rounds 300
+    PYTHONPATH=tests python -m hardship.kill --rounds 300
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from everthread import Memory, NewLine
 from everthread.testing import HashEmbedder
+from hardship.python import start_python
 
 MODES = ("single", "many", "forget")
 MAX_LIFE_S = 0.12  # after the child has acknowledged its random number of lines
@@ -95,8 +96,7 @@ class Outcome:
 
 
 def start(mode: str, folder: Path, number: int) -> subprocess.Popen[str]:
-    command = [sys.executable, __file__, "--child", mode, str(folder), str(number)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return start_python(__file__, "--child", mode, folder, number, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def kill(process: subprocess.Popen[str], lines: int, life: float) -> str:

@@ -18,6 +18,7 @@ from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
+from hardship.python import start_python
 
 MAX_STEPS = 5
 MAX_LIFE_S = 0.25  # after the child has reported its random number of steps
@@ -73,8 +74,7 @@ def child(folder: Path, number: int) -> None:
 
 def kill(folder: Path, number: int, steps: int, life: float) -> list[States]:
     """Let a child talk, and kill it `life` seconds after it reported `steps` steps; return the reported states."""
-    command = [sys.executable, __file__, str(folder), str(number)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with start_python(__file__, folder, number, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

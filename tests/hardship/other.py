@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from everthread import Memory
 from everthread.testing import HashEmbedder
+from hardship.python import start_python
 
 PATIENCE = 120.0  # seconds; a busy machine is slow
 
@@ -19,8 +20,7 @@ class Other:
     """The other process, seen from this one."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, __file__, str(folder)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = start_python(__file__, folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> Self:
         return self

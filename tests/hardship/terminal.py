@@ -7,24 +7,25 @@ import os
 import pty
 import select
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 from hardship import PATIENCE
+from hardship.python import start_python
 
 
 class Terminal:
     """`everthread chat` in a pseudo-terminal."""
 
-    def __init__(self, folder: Path, *options: str, speaker: str = "Alice", **settings: str) -> None:
+    def __init__(
+        self, folder: Path, *options: str, speaker: str = "Alice", imports: bool = False, **settings: str
+    ) -> None:
         self.master, slave = pty.openpty()
-        command = [sys.executable, "-m", "everthread", "--store", str(folder), "--embedder", "hash", "chat"]
-        environment = {**os.environ, "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONWARNINGS": "error", **settings}
-        self.process = subprocess.Popen(
-            [*command, "-b", "alice", *(["--speaker", speaker] if speaker else []), *options],
-            stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
+        command = ("-m", "everthread", "--store", folder, "--embedder", "hash", "chat", "-b", "alice")
+        environment = {**os.environ, "TERM": "dumb", "LC_ALL": "C.UTF-8", **settings}
+        self.process = start_python(
+            *command, *(("--speaker", speaker) if speaker else ()), *options,
+            imports=imports, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
         )  # fmt: skip
         os.close(slave)
         self.seen = ""

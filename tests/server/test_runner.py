@@ -21,7 +21,8 @@ import uvicorn
 from click.testing import CliRunner
 from fastapi import FastAPI
 from hardship import PATIENCE
-from hardship.served import PIECES, serve_folder, start_command, wait_until
+from hardship.served import serve_folder, start_command, wait_until
+from hardship.slow_app import PIECES
 from hardship.web import get, post
 from uvicorn.server import ServerState
 
@@ -43,7 +44,7 @@ def run_refused(*arguments: str, status: int = 2) -> str:
 
 
 def test_the_server_runs_without_key_and_model_and_stops_on_a_signal(tmp_path: Path) -> None:
-    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0") as running:
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", imports=True) as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         assert post(line, json={"text": "My sister Mia moved to Lisbon."}).status_code == 201
         assert get(f"{line}/1").json()["text"] == "My sister Mia moved to Lisbon."
@@ -165,7 +166,7 @@ def test_the_greeting_names_the_proxy_without_a_password_and_a_key_can_be_requir
     ("signal_number", "wait"), [(signal.SIGINT, 0.0), (signal.SIGTERM, 0.05), (signal.SIGINT, 0.3)]
 )
 def test_a_signal_during_startup_stops_the_server_cleanly(tmp_path: Path, signal_number: int, wait: float) -> None:
-    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none", imports=True) as running:
         time.sleep(wait)
         assert running.stop(signal_number) == 0
     assert all(line["level"] == "info" for line in running.log)

@@ -1,12 +1,11 @@
 """The server's file, shared by several objects of one process and by other processes."""
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hardship.python import run_python
 
 from everthread.errors import StoreUnavailable
 from everthread.server.server_db import ServerFile
@@ -26,7 +25,7 @@ database.close()
 
 def write_in_other_process(file: Path, number: int) -> None:
     """Write a number in another process."""
-    subprocess.run([sys.executable, "-c", PUT, str(file), ONE, str(number)], check=True)
+    run_python("-c", PUT, file, ONE, number).check_returncode()
 
 
 def read_numbers(database: ServerFile) -> list[int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from hardship.python import start_python
 
 from everthread import Memory, NewLine
 from everthread.bank.backup_folder import list_backups, read_manifest
@@ -57,8 +57,7 @@ def banks(tmp_path: Path) -> Path:
 
 def kill_later(script: str, *arguments: object, chance: random.Random) -> list[str]:
     """Run a script, and kill it at a random moment after its first line; return its complete lines."""
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with start_python("-c", script, *arguments, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
         time.sleep(chance.uniform(0, MAX_LIFE_S))

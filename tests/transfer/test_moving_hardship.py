@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from hardship import postgres
 from hardship.places import write_places
+from hardship.python import start_python
 
 from everthread import Memory
 from everthread.stores.placed.store import PlacedStore
@@ -22,7 +22,6 @@ from everthread.transfer.moving import move_bank
 
 WRITERS = 3
 KILLS = 8
-RUN = (sys.executable, "-c")
 MAX_LIFE_S = 0.4  # of a mover after its first move
 
 WRITE = """
@@ -70,8 +69,7 @@ def test_no_line_is_lost_or_stored_twice_while_movers_are_killed(places: Path, t
         memory.observe("The bank is there before it is moved.")
     with ExitStack() as stack:
         writers = [
-            subprocess.Popen([*RUN, WRITE, places, path.name], stdout=stack.enter_context(path.open("w")))
-            for path in outputs
+            start_python("-c", WRITE, places, path.name, stdout=stack.enter_context(path.open("w"))) for path in outputs
         ]
         try:
             moves = [kill_later(places, number, chance) for number in range(KILLS)]
@@ -87,7 +85,7 @@ def test_no_line_is_lost_or_stored_twice_while_movers_are_killed(places: Path, t
 
 def kill_later(places: Path, number: int, chance: random.Random) -> int:
     """Run a mover, and kill it at a random moment after its first move; return the number of its moves."""
-    with subprocess.Popen([*RUN, MOVE, places, str(number)], stdout=subprocess.PIPE, text=True) as mover:
+    with start_python("-c", MOVE, places, number, stdout=subprocess.PIPE) as mover:
         assert mover.stdout is not None
         first = mover.stdout.readline()
         time.sleep(chance.uniform(0, MAX_LIFE_S))

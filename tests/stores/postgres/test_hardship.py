@@ -19,6 +19,7 @@ import pytest
 from hardship import PATIENCE, crowd, forked, postgres
 from hardship.citus import FUNCTIONS, Citus
 from hardship.proxy import Pooler, Proxy
+from hardship.python import start_python
 
 from everthread import Memory, NewLine
 from everthread.errors import BadLine, NotFound, StoreUnavailable
@@ -440,11 +441,10 @@ def test_an_error_leaves_no_open_transaction_and_a_usable_connection(store: Post
 
 def test_many_processes_and_threads_write_shared_and_separate_banks(store: PostgresStore) -> None:
     url = url_of(store)
-    commands = [
-        [sys.executable, str(Path(crowd.__file__)), "apart", url, *map(str, (who, THREADS, LINES))]
+    crowding = [
+        start_python(crowd.__file__, "apart", url, who, THREADS, LINES, stdout=subprocess.PIPE)
         for who in range(PROCESSES)
     ]
-    crowding = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     assert [process.communicate(timeout=PATIENCE)[0] for process in crowding] == [""] * PROCESSES
     assert [process.returncode for process in crowding] == [0] * PROCESSES
     assert store.banks() == ["alice", *(f"bank {who}" for who in range(PROCESSES))]
