@@ -1,7 +1,7 @@
 """Reads chats of Agnai, as its menu "Export" writes them: `{"messages": [{"msg": …, "handle": …}], "treeLeafId": …}`.
 
-A message of a person has a `userId`, one of a character a `characterId`. If messages name the ones that they follow, the
-path up from `treeLeafId` is shown.
+A message of a person has a `userId`, one of a character a `characterId`. If messages name the ones that they follow,
+the path up from `treeLeafId` is shown.
 """
 
 from __future__ import annotations
