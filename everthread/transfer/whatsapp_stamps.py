@@ -99,14 +99,14 @@ class Reading:
         order: one of `DATE_ORDERS`.
         calendar: the calendar of the years.
         is_time_first: whether the time comes before the date.
-        leaves_odd: whether a line with an impossible stamp belongs to the message before it.
+        leaves_odd: whether there are lines with impossible stamps that belong to the messages before them.
         ambiguous: a date that another order, which fits as well, reads otherwise; None if no other order fits.
     """
 
     order: str
     calendar: str = "gregorian"
     is_time_first: bool = False
-    leaves_odd: bool = True
+    leaves_odd: bool = False
     ambiguous: AmbiguousDate | None = None
 
     def make_date(self, numbers: Numbers) -> date:
@@ -175,7 +175,7 @@ def find_reading(stamps: Iterable[Stamp], order: str | None = None) -> Reading:
         each.bad_clocks if day is not None and is_possible(day) else each.stamps
         for each, day in zip(days, _list_dates(best, days), strict=True)
     )
-    leaves_odd = odd < MAX_ODD_SHARE * sum(each.stamps for each in days)
+    leaves_odd = 0 < odd < MAX_ODD_SHARE * sum(each.stamps for each in days)
     return replace(
         best, is_time_first=is_time_first, leaves_odd=leaves_odd, ambiguous=_find_ambiguous(days, best, rivals)
     )
