@@ -13,7 +13,6 @@ from pathlib import Path
 LTR_MARK = "\u200e"  # left-to-right mark, which iPhones put before the messages of WhatsApp
 MARKS = LTR_MARK + "\u200f"  # in languages that are written from right to left, the right-to-left mark
 MARK = f"[{MARKS}]"  # a pattern
-EDIT_MARK = "<This message was edited>"
 
 _PHRASES = tomllib.loads(Path(__file__).with_name("whatsapp_phrases.toml").read_text(encoding="utf-8")).values()
 
@@ -32,6 +31,7 @@ _FILE = (  # a pattern, of "<attached: 00000012-PHOTO.jpg>" (iPhone) and "IMG-20
     r"(?P<android>[A-Z]{3}-\d{8}-WA\d{1,9}\.\w{1,9}) \([^()\n]{1,40}\))"
 )
 _FILES = re.compile(_FILE)
+_EDIT_MARK = re.compile(rf"<(?:{_join_phrases('edited')})\.?>", re.IGNORECASE)
 _WORDLESS = re.compile(
     rf"{MARK}?(?:{_FILE}|<{MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
     re.IGNORECASE,
@@ -61,5 +61,7 @@ def find_files(text: str) -> list[str]:
 
 def strip_edit_mark(text: str) -> str:
     """Return the message without the mark of an edited message."""
-    bare = text.removesuffix(EDIT_MARK)
-    return text if bare == text else bare.rstrip().rstrip(MARKS).rstrip()
+    begin = text.rfind("<")
+    if begin < 0 or not _EDIT_MARK.fullmatch(text, begin):
+        return text
+    return text[:begin].rstrip().rstrip(MARKS).rstrip()

@@ -35,6 +35,19 @@ def test_the_mark_of_an_edited_message_is_removed() -> None:
     assert strip_edit_mark("I did. \u200e<This message was edited>") == "I did."
     assert strip_edit_mark("I did.\n<This message was edited>") == "I did."
     assert strip_edit_mark(" <This message was edited> no") == " <This message was edited> no"
+    assert strip_edit_mark("I did. <sigh>") == "I did. <sigh>"
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "<Diese Nachricht wurde bearbeitet.>", "<Se editó este mensaje.>", "<Ce message a été modifié>",
+        "<Mensagem editada>", "<Questo messaggio è stato modificato>", "<Dit bericht is bewerkt>",
+        "<Bu mesaj düzenlendi>", "<Это сообщение изменено>",
+    ],
+)  # fmt: skip
+def test_the_mark_of_an_edited_message_is_removed_in_other_languages(mark: str) -> None:
+    assert strip_edit_mark(f"<sigh> \u200e{mark}") == "<sigh>"
 
 
 def test_files_are_named() -> None:
