@@ -226,7 +226,7 @@ def explain_no_hits(memory: Memory, query: str, where: Filter, has_as_of: bool) 
     if where.category is not None:
         return f"no matching summary has this category; {list_categories(memory)}"
     if has_as_of or where != Filter():
-        return "no line matches these filters"
+        return explain_no_lines(memory, where)
     if not (lines := memory.stats().lines):
         return EMPTY_BANK
     kinds = " and ".join(memory.recipe.kinds)

@@ -98,7 +98,8 @@ def _open_at(settings: Config, name: str) -> LLM:
 def _find_only_model(address: str, key: str) -> str:
     remedy = "set EVERTHREAD_LLM_MODEL, or append the name to the URL: #model"
     if (names := discovery.list_models(address, key)) is None:
-        raise ConfigError(f"no model name given for {redact_url(address)}, and it doesn't list its models; {remedy}")
+        problem = f"no model name given for {redact_url(address)}, and it doesn't list its models"
+        raise ConfigError(f"{problem}; check that it runs, and {remedy}")
     if len(names) != 1:
         listed = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
         raise ConfigError(f"no model name given for {redact_url(address)}; it has {listed}; {remedy}")
