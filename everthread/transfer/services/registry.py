@@ -34,6 +34,7 @@ SERVICES = {  # the module of each service, and the service's name
     "sillytavern": "SillyTavern",
     "risuai": "RisuAI",
     "agnai": "Agnai",
+    "koboldlite": "KoboldAI Lite",
     "textgen": "Text Generation Web UI",
     "lmstudio": "LM Studio",
     "openwebui": "Open WebUI",

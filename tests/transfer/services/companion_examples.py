@@ -582,6 +582,18 @@ AGNAI = {
         {"_id": "4", "msg": "The right one.", "handle": "Aria", "characterId": "imported", "parent": "2"},
     ],
 }
+KOBOLD: dict[str, Any] = {
+    "gamestarted": True,
+    "prompt": "Hello Nora.",
+    "memory": "",
+    "actions": [
+        "{{[INPUT]}}Which door is red?{{[OUTPUT]}}",
+        "<think>A door?</think>The right one.",
+        "{{[INPUT]}}Thank you!{{[INPUT_END]}}\n{{[OUTPUT]}}",
+        "You are welcome.",
+    ],
+    "savedsettings": {"chatname": "Nora", "chatopponent": "Aria", "opmode": 4},
+}
 TEXTGEN: dict[str, Any] = {
     "internal": [
         ["<|BEGIN-VISIBLE-CHAT|>", "Hello <b>Nora</b>."],
@@ -606,6 +618,7 @@ FILES = {  # service -> the name of a file and its content, one for each form
     "grok": [("ttl/30d/export_data/u1/prod-grok-backend.json", plain(GROK))],
     "lechat": [("chat-l1.json", plain(LE_CHAT))],
     "agnai": [("chat.json", plain(AGNAI))],
+    "koboldlite": [("saved_story.json", plain(KOBOLD))],
     "textgen": [("logs/chat/Aria/20250501-10-00-00.json", plain(TEXTGEN))],
     "lmstudio": [("1746093600000.conversation.json", plain(LM_STUDIO))],
     "openwebui": [("chat-export-1.json", plain(OPENWEBUI))],

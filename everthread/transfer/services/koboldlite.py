@@ -1,0 +1,94 @@
+"""Reads chats that KoboldAI Lite saved: `{"prompt": …, "actions": […], "savedsettings": {…}}`.
+
+Prompt and actions are the pieces of one text, in which marks such as `{{[INPUT]}}` or, in its chat mode, names at the
+beginning of lines say who speaks. A story has neither. Messages have no times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from everthread.errors import BadFile
+from everthread.transfer.files import hash_parts
+from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
+from everthread.transfer.services.cuts import cut_thoughts
+from everthread.transfer.services.export import Export, ExportFile
+from everthread.transfer.services.fields import get_list, get_record, get_text
+
+PERSON, NAME = "user", "assistant"
+_MARK = re.compile(r"\{\{\[(INPUT|OUTPUT|SYSTEM)(?:_END)?\]\}\}")
+_SEPARATOR = "||$||"  # between the names of a group's characters
+
+
+def recognises(export: Export) -> bool:
+    """Return whether there is a chat of KoboldAI Lite."""
+    return any(map(_is_chat, export.files))
+
+
+def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
+    """Yield the chats, one a file."""
+    for file in filter(_is_chat, export.files):
+        yield from build_all([(file.name, file.load())], build_chat)
+
+
+def build_chat(value: object) -> Conversation:
+    """Build the conversation of a chat.
+
+    Raises:
+        BadFile: it is a story, in which nobody is marked as the speaker.
+    """
+    record = get_record(value)
+    settings = get_record(record, "savedsettings")
+    person = get_text(settings, "chatname") or PERSON
+    characters = [name for name in get_text(settings, "chatopponent").split(_SEPARATOR) if name]
+    text = "".join(part for part in (record.get("prompt"), *get_list(record, "actions")) if isinstance(part, str))
+    skipped = Counter[str]()
+    if _MARK.search(text):
+        turns = _split_at_marks(text, person, characters[0] if characters else NAME, skipped)
+    else:
+        turns = _split_at_names(text, [person, *characters])
+    messages = list(_build_messages(turns, person, skipped))
+    if not messages and text.strip():
+        raise BadFile("it is a story, not a chat")
+    title = ", ".join(characters) or None
+    beginning = [message.text for message in messages[:3]]
+    return Conversation(f"chat-{hash_parts(*beginning)[:16]}", messages, title, skipped=+skipped, owner=person)
+
+
+def _is_chat(file: ExportFile) -> bool:
+    head = get_record(file.head)
+    return {"gamestarted", "prompt"} <= head.keys() and isinstance(head.get("actions"), list)
+
+
+def _split_at_marks(text: str, person: str, character: str, skipped: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Yield the speaker and the text of each turn. What precedes the first mark is the character's greeting."""
+    speaker, position = character, 0
+    speakers = {"INPUT": person, "OUTPUT": character}
+    for mark in _MARK.finditer(text):
+        if speaker:
+            yield speaker, text[position : mark.start()]
+        elif text[position : mark.start()].strip():
+            skipped["instructions"] += 1
+        speaker, position = speakers.get(mark[1], ""), mark.end()
+    if speaker:
+        yield speaker, text[position:]
+
+
+def _split_at_names(text: str, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the speaker and the text of each turn, which begins with a name at the beginning of a line."""
+    pattern = re.compile(rf"^({'|'.join(map(re.escape, names))}):", re.MULTILINE)
+    marks = list(pattern.finditer(text))
+    for mark, following in zip(marks, [*marks[1:], None], strict=False):
+        yield mark[1], text[mark.end() : following.start() if following else len(text)]
+
+
+def _build_messages(turns: Iterator[tuple[str, str]], person: str, skipped: Counter[str]) -> Iterator[Message]:
+    """Yield the messages of turns with words."""
+    for speaker, said in turns:
+        is_user = speaker == person
+        text, thoughts = (said, 0) if is_user else cut_thoughts(said)
+        skipped["thoughts"] += thoughts
+        if text := text.strip():
+            yield Message(text, "user" if is_user else "assistant", speaker)
