@@ -263,6 +263,8 @@ class ScribeWorker:
                 return
             if len(self._filter_stored(background)) < len(background):
                 raise NotFound("a recalled line was removed while the job ran; the text may quote it")
+            if self._are_others(lines, job):
+                raise NotFound("the bank was created again while the job ran; the text is about the former one")
             if (queued := self._find_queued(job)) is None:
                 return  # another process was quicker
             finished = job if queued.last_seq == job.last_seq else None  # else lines were added to it
@@ -271,19 +273,25 @@ class ScribeWorker:
             elif finished is not None:
                 self.memory.dequeue(finished)
 
+    def _are_others(self, lines: Sequence[Line], job: ScribeJob) -> bool:
+        """Return whether a job is about other lines now: its bank was forgotten and created again."""
+        stored = {line.seq: line for line in read_lines(self.memory, job.session, job.first_seq, job.last_seq)}
+        return any(line.seq in stored and _identify(stored[line.seq]) != _identify(line) for line in lines)
+
     def _filter_stored(self, sources: Sequence[Line | FoundUnit]) -> list[Line | FoundUnit]:
         """Return the sources that were neither retracted nor forgotten.
 
-        Units are compared by text, since the id of a forgotten unit is given to another one. An excerpt of a unit
-        doesn't match, and is left out.
+        Lines are compared by what excerpts of them keep too, since another process may have forgotten the bank and
+        created it again, with other lines of these numbers. Units are compared by text, since the id of a forgotten
+        unit is given to another one. An excerpt of a unit doesn't match, and is left out.
         """
         seqs = [source.seq for source in sources if isinstance(source, Line)]
-        stored_seqs = {line.seq for line in self.memory.store.get(self.memory.bank, seqs)}
+        stored_lines = {_identify(line) for line in self.memory.store.get(self.memory.bank, seqs)}
         texts = {(unit.kind, unit.text) for unit in self.memory.units()} if len(seqs) < len(sources) else set()
 
         def is_stored(source: Line | FoundUnit) -> bool:
             if isinstance(source, Line):
-                return source.seq in stored_seqs
+                return _identify(source) in stored_lines
             return (source.unit.kind, source.unit.text) in texts
 
         return [source for source in sources if is_stored(source)]
@@ -398,6 +406,10 @@ def _find_span(source: Line | FoundUnit) -> tuple[int, int]:
 def make_job(kind: Literal["summary", "notes", "title", "facts"], lines: Sequence[Line]) -> ScribeJob:
     """Build a job on these lines of one session."""
     return ScribeJob(kind, lines[0].session, lines[0].seq, lines[-1].seq, now())
+
+
+def _identify(line: Line) -> tuple[int, str, datetime]:
+    return line.seq, line.session, line.said_at
 
 
 def _key(job: ScribeJob) -> tuple[str, str, int]:

@@ -103,6 +103,21 @@ def test_two_conversations_in_one_session_see_each_others_changes(memory: Memory
     assert texts(other) == ["one"]
 
 
+def test_a_conversation_in_a_bank_that_was_created_again_has_only_its_new_lines(memory: Memory) -> None:
+    for text in ("I live in Oslo.", "I like pears."):
+        memory.observe(text, speaker="Nora", session="s")
+    conversation = Conversation(memory, "s")
+    memory.forget(everything=True)
+    memory.observe("I live in Bergen.", speaker="Nora", session="s")
+    conversation.refresh()
+    assert [line.text for line in conversation.lines] == ["I live in Bergen."]
+    memory.forget(everything=True)
+    for text in ("I live in Bodø.", "I like plums."):
+        memory.observe(text, speaker="Nora", session="s")
+    conversation.refresh()
+    assert [line.text for line in conversation.lines] == ["I live in Bodø.", "I like plums."]
+
+
 def test_a_forgotten_session_has_no_lines(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one")

@@ -229,6 +229,31 @@ def test_a_background_line_forgotten_during_the_job_is_in_no_notes(memory: Memor
     assert "Oslo" not in note.text
 
 
+def test_a_recalled_line_of_a_bank_that_was_created_again_is_in_no_notes(memory: Memory, desk: Opened) -> None:
+    former = observe_lines(memory, "s", TOM)
+    memory.forget(everything=True)
+    again = observe_lines(memory, "s", "And so the evening went.", MIA)
+    assert again[0].seq == former[0].seq
+    worker = desk(Copying())
+    worker.background = former
+    worker.submit(make_job("notes", again[1:]))
+    assert worker.join(PATIENCE)
+    assert [note.text for note in memory.units("note")] == [f"{MIA}\n{MIA}"]
+
+
+def test_a_text_about_lines_of_a_bank_that_was_created_again_is_not_stored(memory: Memory, desk: Opened) -> None:
+    scribe = Waiting()
+    busy = desk(scribe)
+    busy.submit(make_job("summary", observe_lines(memory, "s", TOM)))
+    assert scribe.writes.wait(PATIENCE)
+    memory.forget(everything=True)
+    busy.submit(make_job("summary", observe_lines(memory, "s", MIA)))
+    scribe.go.set()
+    assert busy.join(PATIENCE)
+    assert all("Oslo" not in unit.text for unit in memory.units())
+    assert any("Lisbon" in unit.text for unit in memory.units())
+
+
 def test_removed_notes_are_not_used_as_background(memory: Memory, desk: Opened) -> None:
     old_lines = observe_lines(memory, "old", TOM, "And so the evening went.")
     note = memory.add_unit(NewUnit("note", "Tom works in Oslo.", 1, 2, old_lines[1].said_at, sources=(1, 2)))
