@@ -20,6 +20,7 @@ import click
 
 from everthread.cli.excerpts import shorten
 from everthread.cli.sanitize import escape_control_chars
+from everthread.cli.usage_errors import JSON_OPTION, explain_arguments, explain_early_option
 from everthread.common.fast_imports import without_garbage_collection
 from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
@@ -29,7 +30,6 @@ from everthread.text.formatting import day_of, format_heading
 from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role, Unit
 
 Command = TypeVar("Command", bound=Callable[..., None])
-JSON_OPTION = "--json"
 META_AS_JSON = "everthread.as_json"  # in click's metadata: whether --json was given
 LAZY_COMMANDS = {
     "accounts": "everthread.cli.accounts",
@@ -97,7 +97,7 @@ class Group(click.Group):
         try:
             ctx = super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
-            error = self.explain_early_option(error)
+            error = explain_early_option(error, self.commands.values())
             print_json_error(error.format_message(), as_json)
             raise error from None
         ctx.meta[META_AS_JSON] = as_json
@@ -109,7 +109,7 @@ class Group(click.Group):
             sys.stdout.flush()
             return result
         except click.ClickException as error:
-            error = self.explain_misplaced_option(ctx, error)
+            error = explain_arguments(error, ctx)
             print_json_error(error.format_message(), ctx.meta[META_AS_JSON])
             raise error from None  # click adds the usage
         except EverthreadError as error:
@@ -125,26 +125,6 @@ class Group(click.Group):
             with suppress(OSError, ValueError):  # otherwise flushing fails again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             fail(ctx, f"the output can't be written ({error.strerror}); free some disk space or redirect it", 1)
-
-    def explain_early_option(self, error: click.UsageError) -> click.UsageError:
-        """Explain an unknown option that belongs after the command; return other errors unchanged."""
-        if not isinstance(error, click.NoSuchOption):
-            return error
-        name = error.option_name
-        if not any(name in option.opts for command in self.commands.values() for option in command.params):
-            return error
-        return click.UsageError(f"{name} goes after the command: everthread COMMAND … {name} …", error.ctx)
-
-    def explain_misplaced_option(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
-        """Explain an unknown option that belongs before the command, or `--json`; return other errors unchanged."""
-        if not isinstance(error, click.NoSuchOption) or error.ctx is None:
-            return error
-        name, command = error.option_name, error.ctx.command_path.removeprefix(ctx.command_path)
-        if name == JSON_OPTION:
-            return click.UsageError(f"everthread{command} has no result that it could print as JSON", error.ctx)
-        if not any(name in option.opts for option in self.params):
-            return error
-        return click.UsageError(f"{name} goes before the command: everthread {name} …{command} …", error.ctx)
 
 
 def missing_extra_command(name: str, error: ModuleNotFoundError) -> click.Command:

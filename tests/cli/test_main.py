@@ -258,6 +258,16 @@ def test_an_option_that_belongs_after_the_command_is_explained(cli: Cli, name: s
     assert f"{name} goes after the command: everthread COMMAND … {name} …" in failed.stderr
 
 
+@pytest.mark.parametrize(
+    "command", [("observe",), ("recall",), ("search",), ("title", "talk"), ("facts", "correct", "1")]
+)
+def test_a_text_without_quotes_is_explained(cli: Cli, command: tuple[str, ...]) -> None:
+    failed = cli(*command, "I", "like", "tea")
+    assert failed.exit_code == 2
+    assert "Got unexpected extra arguments (like tea); put a text of several words in quotes" in failed.stderr
+    assert "quotes" not in cli("export", "I", "like", "tea").stderr
+
+
 def test_json_of_a_command_without_a_result_is_refused_with_the_reason(cli: Cli) -> None:
     failed = cli("demo", "--json")
     assert failed.exit_code == 2
