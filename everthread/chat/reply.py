@@ -50,7 +50,8 @@ class Reply(Iterator[str]):
 
     When the iteration ends, the reply is saved, and `line` is its line. If the stream is interrupted, the
     reply is stopped, or the conversation continues or is closed before the end, the text so far is saved and marked as
-    partial. A refusal is saved as retracted, so it is never recalled.
+    partial. A refusal is saved as retracted, so it is never recalled. Nothing is saved if the line that it answers was
+    forgotten in the meantime.
 
     Iterating raises LLMUnavailable, LLMDenied, LLMRejected, ModelNotFound, and StoreUnavailable if the line can't be
     saved; `text` then holds the text so far.

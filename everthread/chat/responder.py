@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from everthread.bank import evidence
+from everthread.bank.recorded_lines import is_recorded
 from everthread.bank.settings import recall_from
 from everthread.chat import (
     character_library,
@@ -217,8 +218,11 @@ class Responder:
         recalled = evidence.build_metadata(context, prompt=prompt_record.build_record(prompt, pinned, notes))
         reader = self._memory.reader
         others = {*self.participants, character.person, *(line.speaker for line in self._conversation.lines)}
+        answered = [line for line in (newest, replaces) if line is not None and line.seq > 0]
 
-        def save(text: str, truncation: Truncation, refused: bool) -> Line:
+        def save(text: str, truncation: Truncation, refused: bool) -> Line | None:
+            if not self._are_recorded(answered):
+                return None
             return self._save(
                 text, {**reply_metadata(llm.name, truncation, refused), **recalled}, replaces, reminder_seq
             )
@@ -352,6 +356,12 @@ class Responder:
         return recall_from(self._settings) if self.banks is None else self.banks
 
     # ----------------------------------------------------------------------- saving
+
+    def _are_recorded(self, lines: Sequence[Line]) -> bool:
+        """Return whether the bank still has lines. Another process may have forgotten them, and others may have their
+        numbers."""
+        memory = self._memory
+        return self._conversation.incognito or all(is_recorded(memory.store, memory.bank, line) for line in lines)
 
     def _save(self, text: str, metadata: dict[str, JSONValue], replaces: Line | None, reminder_seq: int | None) -> Line:
         """Save a reply, and discard the one that it replaces. A refused reply replaces nothing."""

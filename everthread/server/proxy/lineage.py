@@ -13,11 +13,11 @@ from datetime import datetime
 
 from everthread.bank.corrections import build_correction
 from everthread.bank.line_versions import get_recorded
+from everthread.bank.recorded_lines import is_recorded
 from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED, SETTING_PINNED
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import ChatMessage, new_key, normalize
 from everthread.server.proxy.plan import Plan, make_plan, plan_continuation
-from everthread.server.proxy.recorded_lines import is_recorded
 from everthread.server.proxy.reply_index import ReplyIndex, get_reply_ids
 from everthread.server.proxy.session_finder import SessionFinder
 from everthread.server.proxy.transcript import Transcript
@@ -142,7 +142,7 @@ class Lineage:
             The line; None if the text is blank, which is noted under its ids only, or the turn was forgotten.
         """
         with self._lock:
-            if not self.memory.store.exists(self.memory.bank) or not is_recorded(self.memory, turn.line):
+            if not is_recorded(self.memory.store, self.memory.bank, turn.line):
                 return None
             ids = get_reply_ids(metadata or {})
             if not text.strip():

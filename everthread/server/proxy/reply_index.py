@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from everthread.bank.line_versions import get_recorded
+from everthread.bank.recorded_lines import is_of_former_bank, is_recorded
 from everthread.common.keys import SETTING_RESPONSES
 from everthread.memory import Memory
 from everthread.server.proxy.message_text import META_MESSAGE_ID
-from everthread.server.proxy.recorded_lines import is_of_former_bank, is_recorded
 from everthread.types import AnyOf, Comparison, Filter, JSONValue, Line, Metadata
 
 META_RESPONSE = "response"  # of a reply: the id of the response that it is in
@@ -82,7 +82,7 @@ class ReplyIndex:
     def _find_noted(self, reply: str) -> Line | None:
         """Return the line that a noted reply answers, if the bank still has it."""
         line = self._turns.get(reply)
-        if line is not None and not is_recorded(self._memory, line):
+        if line is not None and not is_recorded(self._memory.store, self._memory.bank, line):
             del self._turns[reply]
             return None
         return line
@@ -109,7 +109,7 @@ class ReplyIndex:
         """Read the ids of the replies that were stored since the last call; all, if the bank was created again."""
         store, bank = self._memory.store, self._memory.bank
         last_seq = store.corpus_stats(bank).last_seq
-        if last_seq < self._read_to or (self._last is not None and is_of_former_bank(self._memory, self._last)):
+        if last_seq < self._read_to or (self._last is not None and is_of_former_bank(store, bank, self._last)):
             self._stored, self._read_to = {}, 0
         if last_seq > self._read_to:
             for line in self._memory.lines(IS_NAMED, after=self._read_to, include_retracted=True):

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from everthread.bank.corrections import sort_by_position
+from everthread.bank.recorded_lines import is_of_former_bank
 from everthread.common.keys import META_CORRECTS, META_UNDATED
 from everthread.memory import Memory
 from everthread.server.proxy.discarded_lines import DiscardedLines
 from everthread.server.proxy.message_text import ChatMessage, is_same, measure_likeness, normalize
 from everthread.server.proxy.offsets import count_offsets
-from everthread.server.proxy.recorded_lines import is_of_former_bank
 from everthread.server.proxy.reply_index import get_reply_ids
 from everthread.types import Filter, Line, Role
 
@@ -70,7 +70,7 @@ class Transcript:
 
     def refresh(self, memory: Memory) -> None:
         """Read what was stored, retracted or forgotten since the last call; all, if the bank was created again."""
-        if self._last is not None and is_of_former_bank(memory, self._last):
+        if self._last is not None and is_of_former_bank(memory.store, memory.bank, self._last):
             self.current, self.discarded, self._last, self._index = [], {}, None, None
         where, last_seq = Filter(session=self.session), self._last.seq if self._last is not None else 0
         added = [line for line in memory.lines(where, after=last_seq, include_retracted=True) if line.role in ROLES]

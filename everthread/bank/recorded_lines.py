@@ -6,21 +6,21 @@ from __future__ import annotations
 from datetime import datetime
 
 from everthread.bank.line_versions import get_recorded
-from everthread.memory import Memory
+from everthread.stores.base import Store
 from everthread.types import Line
 
 
-def is_recorded(memory: Memory, line: Line) -> bool:
+def is_recorded(store: Store, bank: str, line: Line) -> bool:
     """Return whether a bank still has a line, retracted or not."""
-    stored = get_recorded(memory.store, memory.bank, line.seq)
+    stored = get_recorded(store, bank, line.seq) if store.exists(bank) else None
     return stored is not None and _identify(stored) == _identify(line)
 
 
-def is_of_former_bank(memory: Memory, line: Line) -> bool:
+def is_of_former_bank(store: Store, bank: str, line: Line) -> bool:
     """Return whether the bank was deleted after it had this line; a line may also have been forgotten alone."""
-    stored = get_recorded(memory.store, memory.bank, line.seq)
+    stored = get_recorded(store, bank, line.seq)
     if stored is None:
-        return memory.store.corpus_stats(memory.bank).last_seq < line.seq
+        return store.corpus_stats(bank).last_seq < line.seq
     return _identify(stored) != _identify(line)
 
 
