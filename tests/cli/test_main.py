@@ -697,6 +697,7 @@ def test_a_file_is_imported_in_its_detected_format_and_a_second_time_adds_nothin
         "pending": 0,
         "skipped": {},
         "broken": {},
+        "ambiguous_dates": {},
         "units": 0,
     }
     again = cli("import", path, "-b", "alice")
