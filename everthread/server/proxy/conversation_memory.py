@@ -229,11 +229,17 @@ class ConversationMemory:
         return block, [*(("", line.seq) for line in context.lines), *units], facts
 
     def _add_recalled(self, bank: str, turn: Turn) -> Turn:
-        """Add the lines that were recalled for earlier turns: the upstream has them in its history."""
+        """Add the lines that were recalled for earlier turns: the upstream has them in its history.
+
+        They are compared by text, since the bank may have been forgotten and created again, with other lines of these
+        numbers.
+        """
         earlier = turn.in_request - {turn.line.seq}
         with self._lock:
-            blocks = [self._blocks[bank, seq][0] for seq in earlier if (bank, seq) in self._blocks]
-        return replace(turn, in_request=turn.in_request.union(*(block.seqs for block in blocks)))
+            origins = [self._blocks[bank, seq][1] for seq in earlier if (bank, seq) in self._blocks]
+        recalled = set[tuple[tuple[str, int], str]]().union(*(origin.texts.items() for origin in origins))
+        still = self._read_texts(bank, {source for source, _ in recalled}).items() & recalled
+        return replace(turn, in_request=turn.in_request.union(seq for (kind, seq), _ in still if not kind))
 
     def _keep_block(
         self, key: tuple[str, int], block: MemoryBlock, sources: Sources, facts: FactVersion | None

@@ -78,3 +78,26 @@ def test_a_preview_is_what_is_recalled_once_the_message_is_stored(tmp_path: Path
         assert "Lisbon" in preview.text
         assert "quiet" not in preview.text
     store.close()
+
+
+def test_a_line_with_the_number_of_one_that_was_recalled_from_a_former_bank_is_recalled(tmp_path: Path) -> None:
+    store, of_other_process = SQLiteStore(tmp_path), SQLiteStore(tmp_path)
+    proxied = ConversationMemory(
+        ConversationRegistry(Services(store, HashEmbedder(64), None, Default())), stores_history=False
+    )
+    other = Services(of_other_process, HashEmbedder(64), None, Default()).get_memory("nora", create=True)
+
+    def ask(text: str) -> str:
+        person_turn = PersonTurn([ChatMessage("user", text)], 0, continues=False, upstream_has_history=True)
+        return proxied.recall("nora", person_turn, proxied.begin("nora", person_turn, "talk")).text
+
+    other.observe("Mara works at the library.", session="first")
+    assert "library" in ask("Where does Mara work?")
+    assert "library" not in ask("Where does Mara work now?")
+    other.forget(everything=True)
+    other.observe("Mara works at the harbour.", session="first")
+    for text in ("Hello.", "I am back."):
+        other.observe(text, session="talk")
+    assert "harbour" in ask("Where does Mara work now?")
+    store.close()
+    of_other_process.close()
