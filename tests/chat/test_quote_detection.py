@@ -13,9 +13,16 @@ from everthread.chat.quote_detection import MAX_RUNS, MAX_TEXTS, MIN_RUN_WORDS, 
 
 LISBON = "I moved to Lisbon in May because of the light."
 WORD = st.sampled_from("a b cat Dog it's Lisbon über 我 们 好 天 2026 don’t".split())
-TEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", ", ", ".\n", " — ", '" "', "。"])), max_size=30).map(
-    lambda parts: "".join(itertools.chain.from_iterable(parts)).strip()
-)
+MARK = st.sampled_from([" ", ", ", ".\n", " — ", '" "', "。"])
+
+
+def texts_of(min_words: int) -> st.SearchStrategy[str]:
+    """Build texts of at least `min_words` words; a Chinese character is one of them."""
+    parts = st.lists(st.tuples(WORD, MARK), min_size=min_words, max_size=30)
+    return parts.map(lambda pairs: "".join(itertools.chain.from_iterable(pairs)).strip())
+
+
+TEXT = texts_of(0)
 
 
 def recalled(*texts: str) -> QuoteIndex:
@@ -44,9 +51,8 @@ def test_spans_are_valid_ascending_and_disjoint(texts: list[str], reply: str) ->
 
 
 @pytest.mark.slow
-@given(st.lists(TEXT, max_size=4), TEXT, TEXT, TEXT)
+@given(st.lists(TEXT, max_size=4), texts_of(2 * MIN_RUN_WORDS), TEXT, TEXT)
 def test_a_long_text_is_found_wherever_it_is_embedded(others: list[str], text: str, before: str, after: str) -> None:
-    assume(quote_detection.count_words(words(text)) >= MIN_RUN_WORDS)
     reply = f"{before} {text} {after}"
     start, end = len(before) + 1, len(before) + 1 + len(text)
     covered = [position for span in recalled(*others, text).find_spans(reply) for position in range(*span)]
