@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -141,10 +142,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def render_invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         faults = [{"where": list(fault["loc"]), "what": fault["msg"]} for fault in error.errors()]
-        where = ".".join(str(part) for part in faults[0]["where"]) if faults else "the request"
-        return build_response(
-            422, "invalid-request", f"{where}: {faults[0]['what'] if faults else 'invalid'}", errors=faults
-        )
+        detail = _describe_fault(error.errors()[0]) if faults else "the request is invalid"
+        return build_response(422, "invalid-request", detail, errors=faults)
 
     @app.exception_handler(ClientDisconnect)
     async def render_disconnect(request: Request, error: ClientDisconnect) -> Response:
@@ -156,6 +155,13 @@ def install(app: FastAPI) -> None:
         wrong_method = error.status_code == 405
         headers = await with_allowed_methods(request, error.headers) if wrong_method else error.headers
         return build_response(error.status_code, "http", UNKNOWN_ADDRESS if unknown else str(error.detail), headers)
+
+
+def _describe_fault(fault: Mapping[str, Any]) -> str:
+    """Describe a fault that FastAPI found in a request."""
+    if fault["type"] == "json_invalid":
+        return f"the body is not JSON: {fault['ctx']['error']}, at character {fault['loc'][-1]}"
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
 
 
 async def with_allowed_methods(request: Request, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:

@@ -56,7 +56,9 @@ def test_the_first_lines_of_a_bank_can_have_each_other_as_parents(api: TestClien
 
 
 def test_a_body_that_is_not_json_is_rejected(api: TestClient) -> None:
-    assert kind(api.post(LINES, content=b"{", headers={"content-type": "application/json"}), 422) == "invalid-request"
+    answer = api.post(LINES, content=b'{"text": Hi}', headers={"content-type": "application/json"})
+    assert kind(answer, 422) == "invalid-request"
+    assert answer.json()["detail"] == "the body is not JSON: Expecting value, at character 9"
 
 
 def test_a_batch_is_stored_in_order_or_not_at_all(api_with_lines: TestClient) -> None:
