@@ -37,7 +37,7 @@ def build_chat(value: object) -> Conversation:
     """Build the conversation of a chat.
 
     Raises:
-        BadFile: it is a story, in which nobody is marked as the speaker.
+        BadFile: it is a story, in which no speakers are marked.
     """
     record = get_record(value)
     settings = get_record(record, "savedsettings")
@@ -63,7 +63,7 @@ def _is_chat(file: ExportFile) -> bool:
 
 
 def _split_at_marks(text: str, person: str, character: str, skipped: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Yield the speaker and the text of each turn. What precedes the first mark is the character's greeting."""
+    """Yield the speaker and the text of each turn. The text before the first mark is the character's greeting."""
     speaker, position = character, 0
     speakers = {"INPUT": person, "OUTPUT": character}
     for mark in _MARK.finditer(text):
