@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 Reader = Callable[[], Iterator[NewLine]]
 
-OWN_OPTIONS = {  # of single services
+OWN_OPTIONS = {  # of single services, and of WhatsApp
+    "whatsapp": ("date_order",),
     "claude": ("attachments",),
     "openwebui": ("attachments",),
     "signal": ("disappearing",),
@@ -38,7 +39,7 @@ FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
     "transcript": ("assistant", "tz"),
-    "whatsapp": ("only", "assistant", "tz", "me", "date_order", "skipped", "findings", "left_out"),
+    "whatsapp": ("only", "assistant", "tz", "me", *OWN_OPTIONS["whatsapp"], "skipped", "findings", "left_out"),
     "locomo": ("only",),
     "realtalk": ("only",),
     **{name: ("only", "assistant", "tz", "me", "strict", *OWN_OPTIONS.get(name, ())) for name in SERVICES},
@@ -109,10 +110,11 @@ def open_reader(
     options: dict[str, Any] = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
     options |= {"attachments": attachments, "disappearing": disappearing, "date_order": date_order}
     given = {option: value for option, value in options.items() if value}
-    _check_options(paths[0], name, services or [name], given)
+    chats = _find_whatsapp_chats(paths, left_out) if services and format is None else []
+    _check_options(paths[0], name, [*(services or [name]), *(["whatsapp"] if chats else [])], given)
     if services:
         given |= {"only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
-        return _open_services(paths, services, given, findings, left_out, detect_others=format is None)
+        return _open_services(paths, services, chats, given, findings, left_out)
     if len(paths) > 1 and name != "whatsapp":
         raise ConfigError(f"format {name} is read from one file, got {len(paths)}; import them one after the other")
     filled: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
@@ -146,32 +148,39 @@ def _check_options(path: Path, format: str, names: Sequence[str], given: Collect
 def _open_services(
     paths: Sequence[Path],
     services: Sequence[str],
+    chats: Sequence[Path],
     given: Mapping[str, Any],
     findings: Findings | None,
     left_out: Collection[Path],
-    *,
-    detect_others: bool,
 ) -> Reader:
     """Open the exports of services.
 
     Args:
         paths: the files.
         services: the services.
+        chats: those of the files that have chats of WhatsApp.
         given: the options.
         findings: filled with what is found.
         left_out: damaged files and archives that are not read.
-        detect_others: whether chats of WhatsApp among the files are read as well.
     """
     from everthread.transfer import whatsapp
     from everthread.transfer.services import lines
 
     findings = findings or lines.Findings()
-    readers: list[Reader] = [partial(lines.read_lines, paths, services, ReadOptions(**given), findings, left_out)]
-    if detect_others and (chats := [each for each in paths if whatsapp.has_chats(each, left_out)]):
+    options = ReadOptions(**{option: value for option, value in given.items() if option not in OWN_OPTIONS["whatsapp"]})
+    readers: list[Reader] = [partial(lines.read_lines, paths, services, options, findings, left_out)]
+    if chats:
         shared = {option: value for option, value in given.items() if option in FORMATS["whatsapp"]}
         shared |= {"skipped": findings.skipped, "findings": findings, "left_out": left_out}
         readers.append(partial(whatsapp.read, chats, **shared, among_others=True))
     return lambda: chain.from_iterable(reader() for reader in readers)
+
+
+def _find_whatsapp_chats(paths: Sequence[Path], left_out: Collection[Path]) -> list[Path]:
+    """Return the paths with chats of WhatsApp beside exports of services."""
+    from everthread.transfer import whatsapp
+
+    return [path for path in paths if whatsapp.has_chats(path, left_out)]
 
 
 def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[str]:

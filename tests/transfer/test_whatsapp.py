@@ -461,6 +461,9 @@ def test_chats_and_exports_of_services_are_one_import(tmp_path: Path, memory: Me
     added = import_lines(memory, source)["added"]
     assert {line.session for line in memory.lines()} == set(source.sessions)
     assert (added, import_lines(memory, check_file(folder))["added"]) == (source.line_count, 0)
+    for order, day in (("dmy", "05 June"), ("mdy", "06 May")):
+        chat = check_file(folder, date_order=order).contents.conversations[-1]
+        assert f"{chat.first_at:%d %B}" == day
     one = check_file([folder / "Bob.json", write_text(tmp_path, ANDROID, "Dan.txt")], only=["dan"])
     assert {line.session for line in one.read()} == {"Dan"}
 
