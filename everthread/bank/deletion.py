@@ -23,6 +23,7 @@ recipe update its units.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 from everthread.bank import kept_backups, validation
@@ -58,6 +59,11 @@ def _check_seqs(seq: Any, bank: str) -> list[int]:
     if isinstance(seq, Collection) and not isinstance(seq, str):
         return sorted(validation.check_seqs(seq, "seq"))
     return [validation.check_seq(seq, bank)]
+
+
+def has_forgotten_since(store: Store, banks: Collection[str], at: datetime) -> bool:
+    """Return whether any process has forgotten something in these banks since a moment."""
+    return any(receipt.forgotten_at >= at for bank in banks for receipt in store.receipts(bank))
 
 
 def forget(store: Store, bank: str, scope: Scope, name: ScopeName) -> Receipt:

@@ -27,7 +27,7 @@ from everthread.chat.end_dialogue import build_ending_reply, build_question, end
 from everthread.chat.goodbye import Question, Step, next_step
 from everthread.chat.offline_answer import OfflineAnswer, read_answers
 from everthread.chat.prompt_builder import is_character_line
-from everthread.chat.reply import Reply
+from everthread.chat.reply import Reply, is_outdated
 from everthread.chat.responder import Responder
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.common.keys import (
@@ -398,8 +398,9 @@ class Chat:
 
     @property
     def last_reply(self) -> Reply | None:
-        """The latest reply; None after a line was forgotten, because the reply's context may quote it."""
-        return self.responder.last_reply
+        """The latest reply; None after something was forgotten, because the reply's context may quote it."""
+        reply = self.responder.last_reply
+        return None if reply is None or is_outdated(self.memory, reply) else reply
 
     @property
     def greeting(self) -> str:

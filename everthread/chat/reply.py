@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from typing import Literal, Protocol
 
+from everthread.bank.deletion import has_forgotten_since
 from everthread.chat.offline_answer import OfflineAnswer
 from everthread.chat.prompt_builder import Prompt
 from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
 from everthread.llms.base import PushStream, Stream
+from everthread.memory import Memory
 from everthread.text.refusal import is_refusal
-from everthread.types import Context, EndResult, JSONValue, Line, Usage
+from everthread.types import Context, EndResult, JSONValue, Line, Usage, now
 
 MAX_REPLY_CHARS = 65_536  # an hour's reading; a longer reply is cut
 REFUSAL_REASONS = ("content_filter", "refusal")
@@ -70,6 +72,7 @@ class Reply(Iterator[str]):
         is_refusal: Callable[[str], bool] = is_refusal,
     ) -> None:
         self.context = context  # recalled for this reply
+        self.began_at = now()
         self.prompt = prompt  # None without a model
         self.answer: OfflineAnswer | None = None  # without a model
         self.person_names: Collection[str] = ()  # under which the lines of the user are stored; without a model
@@ -203,3 +206,9 @@ class Reply(Iterator[str]):
                 if self.line is not None and self.on_saved is not None:
                     self.on_saved(self.line)
             return True
+
+
+def is_outdated(memory: Memory, reply: Reply) -> bool:
+    """Return whether something was forgotten, by any process, since memories of a bank were recalled for a reply."""
+    banks = [memory.bank, *(other.bank for other in reply.context.others)]
+    return has_forgotten_since(memory.store, banks, reply.began_at)

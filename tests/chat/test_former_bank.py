@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,3 +64,15 @@ def test_a_reply_does_not_create_a_forgotten_bank_again(memory: Memory, other: M
         other.forget(everything=True)
         list(reply)
     assert not other.store.exists("alice")
+
+
+@pytest.mark.parametrize("scope", [{"seq": 1}, {"session": "talk"}, {"everything": True}])
+def test_the_last_reply_is_unknown_once_another_process_has_forgotten_something(
+    memory: Memory, other: Memory, scope: dict[str, Any]
+) -> None:
+    memory.observe(ZELDA, session="earlier")
+    with Chat(memory, None, ScriptedLLM([QUOTE]), session="talk") as chat:
+        list(chat.reply("What does Zelda keep?"))
+        assert chat.last_reply is not None
+        other.forget(**scope)
+        assert chat.last_reply is None

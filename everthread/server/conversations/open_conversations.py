@@ -10,6 +10,7 @@ from operator import itemgetter
 from everthread.bank import validation
 from everthread.chat.chat import Chat
 from everthread.chat.conversation import current_session, find_resumable
+from everthread.chat.reply import is_outdated
 from everthread.languages.wording import load_wording
 from everthread.memory import Memory
 from everthread.server.conversations.reply_stream import ReplyStream
@@ -42,6 +43,16 @@ class OpenConversation:
         """Use a language for texts that no model writes; None: the same as before."""
         if language is not None:
             self.chat.responder.words = load_wording(language)
+
+    def find_stream(self, key: str | None) -> ReplyStream | None:
+        """Return the latest reply if it was started under this key; None if something was forgotten since it finished,
+        by any process, because its events may repeat that."""
+        stream = self.stream
+        if stream is None or stream.key != key:
+            return None
+        if stream.is_finished and stream.reply is not None and is_outdated(self.chat.memory, stream.reply):
+            self.forget_reply()
+        return self.stream
 
     def forget_reply(self) -> None:
         """Drop the latest reply, because its events repeat lines of the bank."""

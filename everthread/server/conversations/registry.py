@@ -166,7 +166,7 @@ class ConversationRegistry:
     def find_reply(self, memory: Memory, session: str, key: str | None) -> ReplyStream:
         """Return the reply that was started under this key, or the latest saved answer if the reply is unknown here."""
         with self._use(memory, session, while_replying=True) as conversation:
-            if (stream := conversation.stream) is not None and stream.key == key:
+            if (stream := conversation.find_stream(key)) is not None:
                 return stream
             if not conversation.is_replying:
                 conversation.chat.refresh()
@@ -436,7 +436,7 @@ class ConversationRegistry:
         self, memory: Memory, conversation: OpenConversation, text: str, key: str, options: OptionsBody
     ) -> ReplyStream | None:
         """Return the reply to an earlier request with this key, in progress or saved; None if the key is new."""
-        if (stream := conversation.stream) is not None and stream.key == key:
+        if (stream := conversation.find_stream(key)) is not None:
             if stream.user_text != text:
                 raise key_conflict()
             return stream

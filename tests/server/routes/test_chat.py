@@ -19,6 +19,7 @@ from hardship.llm import Behaviour, Cut, Reply, Stall, Status
 from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.languages.wording import load_wording
 from everthread.llms.openai_compatible import OpenAICompatible
+from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create_app
@@ -28,7 +29,7 @@ from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import Filter
+from everthread.types import Filter, NewLine
 
 QUESTION = load_wording()("chat.remember")
 NOTED = load_wording()("chat.will_remember")
@@ -577,6 +578,18 @@ def test_a_reply_is_regenerated_once_per_key(begin: Begin, path: str) -> None:
         received = events(restarted.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": "k"}).text)
     assert [received[-1][1]["line"], len(received)] == [first[-1][1]["line"], 1]
     assert len(site.model.asked) == 2  # type: ignore[union-attr]
+
+
+def test_a_repeated_request_is_not_answered_from_a_bank_that_another_process_has_deleted(begin: Begin) -> None:
+    site = begin("One.", "Zelda keeps ferrets.")
+    session = site.say("My sister Zelda keeps ferrets.")[0][1]["line"]["session"]
+    assert text(site.ask("regenerate", **{"Idempotency-Key": "k"})) == "Zelda keeps ferrets."
+    lines = [NewLine(said, "user", "user", session=session) for said in ("Hello.", "I am back.", "Are you there?")]
+    with Memory.open("alice", store=site.store.folder, embedder=HashEmbedder(64)) as other:
+        other.forget(everything=True)
+        other.observe_many([*lines, NewLine("Here I am.", "Ever", "assistant", session=session)])
+    (done,) = site.ask("regenerate", **{"Idempotency-Key": "k"})
+    assert done[1]["text"] == "Here I am."
 
 
 def test_a_conversation_is_changed_once_per_key(begin: Begin, tmp_path: Path) -> None:
