@@ -6,7 +6,7 @@ reply was saved and not discarded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import dropwhile
 
@@ -23,7 +23,7 @@ from everthread.chat.events import (
 from everthread.chat.prompt_builder import is_character_line
 from everthread.common.keys import META_OFFERED, SETTING_OFFERS
 from everthread.memory import Memory
-from everthread.types import Context, Filter, Line
+from everthread.types import Context, Filter, JSONValue, Line
 
 SCAN_LINES = 400  # latest lines of the bank that are searched for announced events when a session begins
 
@@ -34,9 +34,14 @@ class Reminders:
     """Chooses a line that a character may bring up: one at a time, and each only once in a bank."""
 
     def __init__(self, memory: Memory) -> None:
-        """Load the history from the bank's settings. Raises BadInput if it is invalid."""
+        """Load the history of a bank. Raises BadInput if it is invalid."""
         self._memory = memory
-        saved = memory.settings().get(SETTING_OFFERS)
+        self.load(memory.settings())
+
+    def load(self, settings: Mapping[str, JSONValue]) -> None:
+        """Load the history, which another process may have changed, from the bank's settings. Raises BadInput if it is
+        invalid."""
+        saved = settings.get(SETTING_OFFERS)
         self._seqs = (ReminderHistory.from_json(saved) if saved else ReminderHistory()).seqs
 
     def choose(

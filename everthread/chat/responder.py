@@ -109,8 +109,10 @@ class Responder:
         self.attach(self._conversation, scribe_worker, self._last_seen)
 
     def refresh(self, settings: Mapping[str, JSONValue]) -> None:
-        """Load the character if another process changed it; `settings` are the bank's current ones."""
+        """Load what another process may have changed, the character and the reminders; `settings` are the bank's
+        current ones."""
         self._settings = settings
+        self._reminders.load(settings)
         if (saved := settings.get(SETTING_CHARACTER)) != self._saved_character:
             self._character, self._saved_character = character_library.open_character(None, settings), saved
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from everthread import Chat, Memory, NewLine
 from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.types import now
 
 ZELDA = "My sister Zelda keeps ferrets."
 QUOTE = "Zelda keeps ferrets, you said."
@@ -76,3 +78,19 @@ def test_the_last_reply_is_unknown_once_another_process_has_forgotten_something(
         assert chat.last_reply is not None
         other.forget(**scope)
         assert chat.last_reply is None
+
+
+def test_an_event_with_the_number_of_one_that_a_former_bank_was_asked_about_is_brought_up(
+    memory: Memory, other: Memory
+) -> None:
+    yesterday = now() - timedelta(hours=25)
+    memory.observe("I have a dentist appointment tomorrow.", session="earlier", said_at=yesterday)
+    with Chat(memory, None, ScriptedLLM(["Good luck."] * 9), session="talk") as chat:
+        reply = chat.reply("Hello.")
+        list(reply)
+        assert "dentist" in reply.reminder
+        other.forget(everything=True)
+        other.observe("I have a driving test tomorrow.", session="earlier", said_at=yesterday)
+        reply = chat.reply("Hello.")
+        list(reply)
+        assert "driving test" in reply.reminder
