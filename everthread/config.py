@@ -172,7 +172,9 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
     for given, value in values.items():
         name = RENAMED_SETTINGS.get(given, given)
         if name not in known:
-            raise ConfigError(f"{file}: unknown setting {name!r}; expected one of {', '.join(known)}")
+            similar = get_close_matches(name, known, 1, MIN_NAME_SIMILARITY)
+            remedy = f"did you mean {similar[0]}?" if similar else f"expected one of {', '.join(known)}"
+            raise ConfigError(f"{file}: unknown setting {name!r}; {remedy}")
         try:
             parsed: Any
             if name == TABLE_SETTING:

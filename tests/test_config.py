@@ -51,6 +51,11 @@ def test_an_empty_variable_counts_as_unset() -> None:
     assert load(environ={"EVERTHREAD_STORE": "", "EVERTHREAD_CONFIG": "", "EVERTHREAD_THREADS": ""}) == Config()
 
 
+def test_a_misspelt_setting_is_rejected_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"unknown setting 'embeder'; did you mean embedder\?$"):
+        load(write_config(tmp_path, 'embeder = "hash"'))
+
+
 def test_an_unknown_setting_is_rejected_by_name(tmp_path: Path) -> None:
     path = write_config(tmp_path, 'colour = "red"')
     with pytest.raises(ConfigError, match=r"config\.toml: unknown setting 'colour'; expected one of store, embedder"):

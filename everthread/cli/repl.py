@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from difflib import get_close_matches
 
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
 from everthread.chat.character import EDITABLE_FIELDS
@@ -17,9 +18,11 @@ from everthread.cli.answers import QuitRequested, YesNoQuestions
 from everthread.cli.repl_text import Problem, is_command, parse_seq, problem, shorten, unescape
 from everthread.cli.screen import Screen, open_screen
 from everthread.common.keys import SETTING_REMEMBER
+from everthread.config import MIN_NAME_SIMILARITY
 from everthread.errors import EverthreadError, LLMUnavailable, NotFound
 from everthread.types import EndResult, Filter, Line
 
+QUIT = "/quit"
 MAX_HISTORY_LINES = 200  # of the user, that the arrow keys bring back
 MAX_HELP_COLUMNS = 100
 
@@ -71,7 +74,7 @@ class ChatRepl:
         """Read and answer until the user quits."""
         if sys.stdin.isatty():
             _load_history(self.chat)
-            completion.install(lambda typed: completion.complete(self.chat, [*self.commands, "/quit"], typed))
+            completion.install(lambda typed: completion.complete(self.chat, [*self.commands, QUIT], typed))
         if self.can_save and dialogues.needs_name([self.chat], self.screen):
             dialogues.ask_name([self.chat], self.screen)
         self.say(repl_text.greeting_text(self.chat))
@@ -114,6 +117,8 @@ class ChatRepl:
         """Run a slash command, and return its answer; a streamed reply is written before that."""
         name, _, argument = text.replace("\t", " ").partition(" ")
         if name.lower() not in self.commands:
+            if similar := get_close_matches(name.lower(), [*self.commands, QUIT], 1, MIN_NAME_SIMILARITY):
+                raise self.problem("misspelt_command", name=shorten(name), similar=similar[0])
             raise self.problem("unknown_command", name=shorten(name))
         return self.commands[name.lower()](argument.strip())
 

@@ -197,6 +197,12 @@ def test_the_help_command_ignores_case(memory: Memory, command: str) -> None:
     assert memory.stats().lines == 0
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("/quitt", "/quit"), ("/Note", "/notes"), ("/forgt 3", "/forget")])
+def test_a_misspelt_command_is_rejected_with_the_one_that_was_meant(memory: Memory, typed: str, meant: str) -> None:
+    screen = converse(memory, typed)
+    assert f"unknown command '{typed.split()[0]}': did you mean {meant}? /help lists all commands" in screen[1]
+
+
 @pytest.mark.parametrize("command", ["/nonsense now", "/", "/whyever", "/me waves", "/" + "x" * 100_000])
 def test_a_mistyped_command_is_reported_in_one_line(memory: Memory, command: str) -> None:
     shown = converse(memory, command)[1]
