@@ -33,13 +33,13 @@ def is_note(path: Path) -> bool:
 
 
 def read_note(path: Path) -> tuple[str, str] | None:
-    """Return the place that a note names, and the id of the move; None for a database, or a missing file."""
+    """Return the place that a note names, and the id of the move; None for a database, a folder or a missing file."""
     try:
         if not 0 < path.stat().st_size < _MIN_DATABASE_BYTES:  # a database is not opened: that would end its locks
             return None
         value = json.loads(path.read_bytes())
         return (value["to"], value["move"]) if value.get("everthread") == "moved" else None
-    except (FileNotFoundError, ValueError, AttributeError, KeyError):
+    except (FileNotFoundError, IsADirectoryError, ValueError, AttributeError, KeyError):
         return None
 
 
