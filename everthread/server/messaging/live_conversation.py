@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from everthread.bank.line_keys import find_by_key, key_history
 from everthread.bank.line_versions import find_versions, get_recorded, read_recorded
@@ -290,9 +291,10 @@ class LiveConversation(MessageConversation):
         """Return the language of the bot's own texts for a person."""
         return self._get_language(self._get_memory(person))
 
-    def has_bank(self, person: str) -> bool:
-        """Return whether a person has a bank."""
-        return self._get_memory(person) is not None
+    def find_forgotten_at(self, person: str) -> datetime | None:
+        """Return when a person's bank was last forgotten, by any process; None if it never was."""
+        receipts = self.services.store.receipts(self.get_bank(person))
+        return max((receipt.forgotten_at for receipt in receipts if receipt.scope == "bank"), default=None)
 
     def get_question(self, person: str) -> PendingQuestion:
         """Return the question that waits for a yes or a no."""

@@ -223,8 +223,8 @@ class TelegramBot:
 
     def _remove_sent_if_forgotten(self, chat: int) -> None:
         """Disable the buttons of a forgotten bank, because the next one has lines with the same numbers."""
-        if not self._conversation.has_bank(str(chat)):
-            self.chats.remove_all_sent(chat)
+        if (at := self._conversation.find_forgotten_at(str(chat))) is not None:
+            self.chats.remove_sent_until(chat, at)
 
     # ------------------------------------------------------------------ receiving
 

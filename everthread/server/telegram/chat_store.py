@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Collection
+from datetime import datetime
 from hashlib import sha256
 
 from everthread.server.server_db import Location, open_database
@@ -173,10 +174,11 @@ class ChatStore:
             query = "DELETE FROM telegram_sent WHERE chat = ? AND message = ?"
             db.executemany(query, [(chat, message) for message in messages])
 
-    def remove_all_sent(self, chat: int) -> None:
-        """Remove the ids of a chat's messages, because its bank was forgotten and another one may have such lines."""
+    def remove_sent_until(self, chat: int, at: datetime) -> None:
+        """Remove the ids of a chat's messages that were sent until a moment, at which its bank was forgotten: the next
+        one has lines with the same numbers."""
         with self._database.write() as db:
-            db.execute("DELETE FROM telegram_sent WHERE chat = ?", (chat,))
+            db.execute("DELETE FROM telegram_sent WHERE chat = ? AND at <= ?", (chat, at.timestamp()))
 
 
 def _hash(code: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hardship.telegram import ANN, Telegram
 
 from everthread.chat.chat import Chat
 from everthread.languages.wording import load_wording
-from everthread.testing import ScriptedLLM
+from everthread.memory import Memory
+from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.types import NewLine
 from server.telegram.bots import RunningBot, run_bot
 
 ENGLISH = load_wording()
@@ -95,6 +98,19 @@ def test_a_reply_is_corrected_by_an_answer_to_the_question_for_it(nemo: RunningB
     nemo.telegram.wait(lambda: correction not in nemo.telegram.chats[7])
     assert nemo.lines() == ["user: Mia moved to Lisbon.", "Nemo: Lisbon is on the Tagus."]
     assert nemo.telegram.texts() == ["Lisbon is on the Tagus."]
+
+
+@pytest.mark.parametrize("button", ["↻", "✎", "✕"])
+def test_a_button_has_no_effect_on_a_bank_that_another_process_has_created_again(nemo: RunningBot, button: str) -> None:
+    nemo.telegram.write("Mia moved to Lisbon.")
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
+    nemo.telegram.wait(lambda: bool(nemo.bot.chats.list_sent(7, 2)))  # the message is recorded after it is shown
+    with Memory.open("telegram/7", store=nemo.folder, embedder=HashEmbedder(64)) as other:
+        other.forget(everything=True)
+        other.observe_many([NewLine("Hello.", "user"), NewLine("Good day.", "Nemo", "assistant")])
+    nemo.telegram.press(button)
+    nemo.telegram.wait(lambda: ENGLISH("telegram.too-late") in nemo.telegram.notices)
+    assert nemo.lines() == ["user: Hello.", "Nemo: Good day."]
 
 
 def test_everything_is_forgotten_after_a_yes_with_a_receipt(nemo: RunningBot) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from everthread.errors import StoreUnavailable
 from everthread.server.telegram.chat_store import INVITATION_LIFETIME_S, MESSAGE_LIFETIME_S, ChatStore
+from everthread.types import now
 
 
 @pytest.fixture
@@ -76,8 +78,11 @@ def test_messages_are_recorded_for_three_months_or_until_the_bank_is_forgotten(
     make_older(tmp_path, "telegram_sent", MESSAGE_LIFETIME_S)
     chats.save_sent(-5, [4], 3)
     assert chats.find_line(-5, 3, "reply") is None
-    chats.remove_all_sent(-5)
+    chats.remove_sent_until(-5, now())
     assert chats.find_line(-5, 4, "reply") is None
+    chats.save_sent(-5, [5], 3)
+    chats.remove_sent_until(-5, now() - timedelta(minutes=1))
+    assert chats.find_line(-5, 5, "reply") == 3
 
 
 def test_a_file_that_cannot_be_used_is_an_error_that_says_so(tmp_path: Path) -> None:
