@@ -18,12 +18,13 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from everthread.common.once import once
 from everthread.facts.character_variants import add_variants
+from everthread.facts.required_words import Choice, find_required_words
 from everthread.facts.word_orders import derive_orders
 from everthread.text.word_lists import alternation
 
@@ -94,15 +95,21 @@ class Form:
             and a nurse").
         source: the regular expression of what follows the head.
         lists: the slots that hold several values.
+        required: words that every match contains, one of each choice.
     """
 
     head: Literal["subject", "owner", "possessor", "unsaid", "elided", ""]
     source: str
     lists: frozenset[str]
+    required: tuple[Choice, ...] = ()
+
+    def may_match(self, text: str) -> bool:
+        """Return whether a text, in small letters, has the words without which the form doesn't match."""
+        return all(any(word in text for word in choice) for choice in self.required)
 
     @property
     def regex(self) -> re.Pattern[str]:
-        """The compiled expression. It is compiled when a line first has a cue of its pattern."""
+        """The compiled expression. It is compiled when a line first has its words."""
         return _compile_once(self.source)
 
 
@@ -288,14 +295,19 @@ class Grammar:
     days_ago: Mapping[str, int]
 
     def find_patterns(self, text: str) -> list[Pattern]:
-        """Return the patterns whose cues a text has.
+        """Return the patterns whose cues a text has, each with the forms that may match.
 
         Args:
             text: the text in small letters.
         """
         found = sorted({number for cue, numbers in self.cues.items() if cue in text for number in numbers})
-        patterns = (self.patterns[number] for number in found)
-        return [each for each in patterns if each.context is None or each.context.search(text) is not None]
+        patterns = []
+        for pattern in (self.patterns[number] for number in found):
+            if pattern.context is None or pattern.context.search(text) is not None:
+                forms = tuple(form for form in pattern.forms if form.may_match(text))
+                if forms:
+                    patterns.append(pattern if len(forms) == len(pattern.forms) else replace(pattern, forms=forms))
+        return patterns
 
 
 @once
@@ -352,6 +364,7 @@ class _Builder:
             "days_ago": f"(?P<days_ago>{alternation(_longest_first(moments['days_ago']))})",
         }
         self.expanded: dict[str, str] = {}
+        self.choices: dict[str, Sequence[Choice]] = {}
 
     def build(self) -> Grammar:
         table, moments = self.table, self.table["moments"]
@@ -397,7 +410,14 @@ class _Builder:
         head = next((head for head in (*HEADS, "unsaid", "elided") if template.startswith(f"{{{head}}}")), "")
         rest = template.removeprefix(f"{{{head}}}")
         lists = frozenset(group for group, _, star in _MACRO.findall(rest) if star)
-        return Form(head, self._expand(rest), lists)  # type: ignore[arg-type]
+        required = find_required_words(rest, self._choices_of)
+        return Form(head, self._expand(rest), lists, required)  # type: ignore[arg-type]
+
+    def _choices_of(self, name: str) -> Sequence[Choice]:
+        """Return the choices of words that a macro requires."""
+        if name not in self.choices:
+            self.choices[name] = find_required_words(self.macros[name], self._choices_of)
+        return self.choices[name]
 
     def _compile(self, template: str | Sequence[str]) -> re.Pattern[str]:
         return re.compile(self._expand(template), re.IGNORECASE)
