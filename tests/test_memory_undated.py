@@ -98,13 +98,13 @@ def test_an_export_has_no_time_of_undated_lines_and_an_import_leaves_them_undate
 def test_the_lines_of_a_printed_hit_are_under_their_own_dates(memory: Memory) -> None:
     write_undated(memory)
     (first,) = memory.recall("The harbour was quiet.", 1)
-    assert render_hit(replace(first, passage=first.passage[:2]), signals=False).splitlines()[1:] == [
+    assert render_hit(replace(first, passage=first.passage[:2]), signals=False, query="").splitlines()[1:] == [
         "    > user: The harbour was quiet.",
         "      [at an unknown time]",
         "      user: My sister Mia moved to Lisbon.",
     ]
     (second,) = memory.recall("My sister Mia moved to Lisbon.", 1)
-    assert render_hit(replace(second, passage=second.passage[:3]), signals=False).splitlines()[1:] == [
+    assert render_hit(replace(second, passage=second.passage[:3]), signals=False, query="").splitlines()[1:] == [
         "      [Wednesday, 1 May 2024, 12:00]",
         "      user: The harbour was quiet.",
         "      [at an unknown time]",

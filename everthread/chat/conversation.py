@@ -142,6 +142,7 @@ class Conversation:
         stored = [] if seqs is None else seqs.tolist()
         if self._is_of_former_bank(stored):
             self.lines = [line for line in self.lines if line.seq < 0]
+            self.hidden_seqs.clear()
         known = [line.seq for line in self.lines]
         if stored == known:
             return

@@ -71,8 +71,12 @@ def _split(run: str, words: Mapping[str, str]) -> Iterator[str]:
 
 @once
 def _load_words() -> Mapping[str, str]:
-    """Return the English words by the Chinese ones."""
-    table = lzma.decompress((FOLDER / "zh.txt.xz").read_bytes()).decode()
+    return read_words(FOLDER)
+
+
+def read_words(folder: Path) -> Mapping[str, str]:
+    """Read the English words by the Chinese ones from a folder."""
+    table = lzma.decompress((folder / "zh.txt.xz").read_bytes()).decode()
     words = dict(row.split("\t") for row in table.splitlines())
-    common: dict[str, list[str]] = tomllib.loads((FOLDER / "zh.toml").read_text(encoding="utf-8"))["words"]
+    common: dict[str, list[str]] = tomllib.loads((folder / "zh.toml").read_text(encoding="utf-8"))["words"]
     return words | {chinese: english for english, same in common.items() for chinese in same}

@@ -118,6 +118,19 @@ def test_a_conversation_in_a_bank_that_was_created_again_has_only_its_new_lines(
     assert [line.text for line in conversation.lines] == ["I live in Bodø.", "I like plums."]
 
 
+def test_a_line_hidden_incognito_hides_none_of_a_bank_that_was_created_again(memory: Memory) -> None:
+    for text in ("I live in Oslo.", "I like pears."):
+        memory.observe(text, speaker="Nora", session="s")
+    conversation = Conversation(memory, "s", incognito=True)
+    conversation.truncate(1)
+    assert conversation.hidden_seqs == {2}
+    memory.forget(everything=True)
+    for text in ("I live in Bergen.", "I like plums."):
+        memory.observe(text, speaker="Nora", session="s")
+    conversation.refresh()
+    assert conversation.hidden_seqs == set()
+
+
 def test_a_forgotten_session_has_no_lines(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one")

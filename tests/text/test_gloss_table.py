@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from everthread.text import gloss
 from everthread.text.gloss_table import build_table, count_words, main
 
@@ -25,11 +23,9 @@ def test_a_commoner_word_and_then_a_shorter_one_is_chosen() -> None:
     assert table == {"下雨": "rain", "快乐": "felicitous", "猫": "guy"}
 
 
-def test_a_written_table_is_read_by_glosses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_written_table_is_read_by_glosses(tmp_path: Path) -> None:
     for name, rows in (("cow.tsv", COW), ("oewn.tsv", OEWN), ("talk.csv", ["A cat.\n"])):
         (tmp_path / name).write_text("".join(rows), encoding="utf-8")
     main(str(tmp_path / "cow.tsv"), str(tmp_path / "oewn.tsv"), str(tmp_path), str(tmp_path / "zh.txt.xz"))
     (tmp_path / "zh.toml").write_text('[words]\n"I" = ["我"]\n', encoding="utf-8")
-    monkeypatch.setattr(gloss, "FOLDER", tmp_path)
-    words = gloss._load_words.__wrapped__()
-    assert words == {"下雨": "rain", "快乐": "happy", "猫": "cat", "我": "I"}
+    assert gloss.read_words(tmp_path) == {"下雨": "rain", "快乐": "happy", "猫": "cat", "我": "I"}
