@@ -263,7 +263,7 @@ class ScribeWorker:
                 return
             if len(self._filter_stored(background)) < len(background):
                 raise NotFound("a recalled line was removed while the job ran; the text may quote it")
-            if self._are_others(lines, job):
+            if self._was_bank_recreated(lines, job):
                 raise NotFound("the bank was created again while the job ran; the text is about the former one")
             if (queued := self._find_queued(job)) is None:
                 return  # another process was quicker
@@ -273,8 +273,8 @@ class ScribeWorker:
             elif finished is not None:
                 self.memory.dequeue(finished)
 
-    def _are_others(self, lines: Sequence[Line], job: ScribeJob) -> bool:
-        """Return whether a job is about other lines now: its bank was forgotten and created again."""
+    def _was_bank_recreated(self, lines: Sequence[Line], job: ScribeJob) -> bool:
+        """Return whether others have forgotten the bank and created it again, with other lines of these numbers."""
         stored = {line.seq: line for line in read_lines(self.memory, job.session, job.first_seq, job.last_seq)}
         return any(line.seq in stored and _identify(stored[line.seq]) != _identify(line) for line in lines)
 

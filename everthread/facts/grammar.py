@@ -335,7 +335,7 @@ def _read_table(path: Path) -> Mapping[str, Any]:
 
 def find_grammar(language: str, text: str) -> Grammar | None:
     """Load the grammar for a text, which may have no capital letters; None if the language has no patterns."""
-    grammar = load_grammar(language, lowercase=False)
+    grammar = load_grammar(language)  # called as elsewhere, so that it is loaded once
     return load_grammar(language, lowercase=True) if grammar and grammar.lowercase.search(text) else grammar
 
 

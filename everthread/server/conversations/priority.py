@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MAX_BACKGROUND_WAIT_S = 10.0  # background work waits at most this long for replies
+MAX_HELD_S = 120.0  # and this long for other background work
 
 
 class PriorityGate:
@@ -43,10 +44,15 @@ class PriorityGate:
         """Hold the slot for background work: one caller at a time, while no reply is being prepared.
 
         A caller that has waited for MAX_BACKGROUND_WAIT_S proceeds beside replies, but not beside other background
-        work: of hundreds that had waited, each reply would have to wait for all.
+        work: of hundreds that had waited, each reply would have to wait for all. Only if the others take longer than
+        MAX_HELD_S, because an embedder hangs, does it proceed beside them.
         """
         deadline = time.monotonic() + MAX_BACKGROUND_WAIT_S
-        with self._background:
+        is_alone = self._background.acquire(timeout=MAX_HELD_S)
+        try:
             with self._changed:
                 self._changed.wait_for(lambda: not self._waiting, max(deadline - time.monotonic(), 0.0))
             yield
+        finally:
+            if is_alone:
+                self._background.release()

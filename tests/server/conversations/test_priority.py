@@ -91,6 +91,23 @@ def test_background_work_that_has_waited_for_the_limit_runs_one_at_a_time(monkey
     assert done == [True] * 8
 
 
+def test_background_work_that_hangs_does_not_hold_up_the_other_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priority, "MAX_HELD_S", 0.05)
+    gate, done = PriorityGate(1), threading.Event()
+
+    def embed() -> None:
+        with gate.background():
+            done.set()
+
+    with gate.background():
+        other = threading.Thread(target=embed)
+        other.start()
+        assert done.wait(PATIENCE)
+    other.join(PATIENCE)
+    with gate.background():
+        pass
+
+
 def test_a_reply_that_fails_during_preparation_frees_its_slot() -> None:
     gate = PriorityGate(1)
     with pytest.raises(ZeroDivisionError), gate.interactive():
