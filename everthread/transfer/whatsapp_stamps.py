@@ -1,9 +1,11 @@
 r"""Reads the dates and times before WhatsApp's messages, which have the form of the language and region of the phone.
 
-The order of day, month and year is inferred from a whole chat (`find_reading`): of the possible readings, the one in
-which the fewest dates are impossible is taken, then the one in which the fewest go back. If several fit equally well,
-the chat is ambiguous; then the one with the shortest span is taken, then the latest, then the day first. A date is
-impossible if it doesn't exist, is in the future, or is older than WhatsApp.
+The order of day, month and year is inferred from a whole chat (`find_reading`): of the readings in which less than a
+quarter of the stamps are impossible, the one in which the fewest dates are impossible or go back is taken. If several
+fit equally well, the chat is ambiguous; then the one with the shortest span is taken, then the latest, then the day
+first. It is also ambiguous if fewer dates are impossible in another reading, because a single stamp that was pasted
+from another chat may be impossible in the right one. A date is impossible if it doesn't exist, is in the future, or is
+older than WhatsApp.
 
 Years are of the Gregorian calendar, of the Buddhist one, as in Thailand, or of the Persian one.
 """
@@ -164,13 +166,18 @@ def find_reading(stamps: Iterable[Stamp], order: str | None = None) -> Reading:
 
     Args:
         stamps: the stamps, in order.
-        order: the order of day, month and year, if it is known; a chat whose dates can't be in it is read otherwise.
+        order: the order of day, month and year, if it is known; a chat in which a quarter of the stamps are impossible
+            in it is read otherwise.
     """
     is_time_first, days = _list_days(stamps)
-    fits = {reading: _measure_fit(reading, days, order) for reading in _READINGS}
-    best_fit = min(fits.values())
-    fitting = (reading for reading, fit in fits.items() if fit == best_fit)
-    best, *rivals = sorted(fitting, key=lambda reading: _measure_span(reading, days))
+    fits = {reading: _measure_fit(reading, days) for reading in _list_likely_readings(days, order)}
+    best = min(fits, key=lambda reading: (fits[reading], _measure_span(reading, days)))
+    impossible = _count_impossible(best, days)
+    rivals = [
+        reading
+        for reading, fit in fits.items()
+        if reading != best and (fit == fits[best] or _count_impossible(reading, days) < impossible)
+    ]
     odd = sum(
         each.bad_clocks if day is not None and is_possible(day) else each.stamps
         for each, day in zip(days, _list_dates(best, days), strict=True)
@@ -210,14 +217,27 @@ def _list_dates(reading: Reading, days: Iterable[_Day]) -> list[date | None]:
     return dates
 
 
-def _measure_fit(reading: Reading, days: Iterable[_Day], order: str | None) -> tuple[int, bool, int, bool]:
-    """Return the number of impossible dates, whether another order is known, the number of dates that go back, and
-    whether the calendar is a rare one."""
+def _list_likely_readings(days: Sequence[_Day], order: str | None) -> list[Reading]:
+    """Return the readings in which few stamps are impossible, or the fewest; those of the given order if there are."""
+    impossible = {reading: _count_impossible(reading, days) for reading in _READINGS}
+    fewest, limit = min(impossible.values()), MAX_ODD_SHARE * sum(each.stamps for each in days)
+    likely = [reading for reading, stamps in impossible.items() if stamps == fewest or stamps < limit]
+    return [reading for reading in likely if reading.order == order] or likely
+
+
+def _count_impossible(reading: Reading, days: Sequence[_Day]) -> int:
+    """Return the number of stamps whose dates are impossible."""
+    dates = _list_dates(reading, days)
+    return sum(each.stamps for each, day in zip(days, dates, strict=True) if day is None or not _is_likely(day))
+
+
+def _measure_fit(reading: Reading, days: Iterable[_Day]) -> tuple[int, bool]:
+    """Return the number of dates that are impossible or go back, and whether the calendar is a rare one."""
     dates = _list_dates(reading, days)
     existing = [day for day in dates if day is not None]
     impossible = sum(day is None or not _is_likely(day) for day in dates)
     backward_steps = sum(later < earlier for earlier, later in pairwise(existing))
-    return impossible, order not in (None, reading.order), backward_steps, reading.calendar != "gregorian"
+    return impossible + backward_steps, reading.calendar != "gregorian"
 
 
 def _measure_span(reading: Reading, days: Iterable[_Day]) -> tuple[int, int]:

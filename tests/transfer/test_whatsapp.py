@@ -173,6 +173,20 @@ def test_a_pasted_line_with_an_impossible_date_belongs_to_the_message_before_it(
     assert [line.text for line in lines] == ["12", "13", "14", f"15\n{pasted}", "16"]
 
 
+@pytest.mark.parametrize("order", [None, "mdy"])
+def test_a_pasted_stamp_of_another_region_does_not_change_the_order_of_a_chat(
+    tmp_path: Path, order: str | None
+) -> None:
+    pasted = "31/12/23, 10:00 - Bob: pasted"
+    chat = "".join(f"{number}/{number + 1}/24, 10:00 - Ann: hi\n" for number in range(1, 7))
+    path = write_text(tmp_path, f"{chat}{pasted}\n", "WhatsApp Chat with Ann.txt")
+    lines = list(open_reader(path, date_order=order)())
+    assert [f"{line.said_at:%m-%d}" for line in lines] == ["01-02", "02-03", "03-04", "04-05", "05-06", "06-07"]
+    assert lines[-1].text == f"hi\n{pasted}"
+    noted = AmbiguousDate("1/2/24", "mdy", date(2024, 1, 2), "dmy", date(2024, 2, 1))
+    assert check_file(path, date_order=order).contents.ambiguous_dates == ({} if order else {"Ann": noted})
+
+
 @pytest.mark.parametrize(
     ("time", "hour"),
     [
