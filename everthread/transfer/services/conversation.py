@@ -128,6 +128,15 @@ def build_all(values: Iterable[tuple[str, object]], build: Callable[[object], Co
             yield BrokenConversation(_find_title(value) or place, str(error))
 
 
+def count_beginning(messages: Sequence[Message]) -> int:
+    """Return the number of messages up to the person's first one, by which a chat without an id is known.
+
+    They stay the same when the chat has grown, unlike a reply, which may be generated again. A chat in which the person
+    has said nothing yet gets another id later; a namespace that is made of the first message keeps its lines the same.
+    """
+    return next((number for number, message in enumerate(messages, 1) if message.role == "user"), 1)
+
+
 def _find_title(value: object) -> str:
     names = (value.get(name) for name in ("title", "name")) if isinstance(value, dict) else ()
     return next((name for name in names if isinstance(name, str) and name.strip()), "")

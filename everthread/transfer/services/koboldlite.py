@@ -12,7 +12,14 @@ from collections.abc import Iterator
 
 from everthread.errors import BadFile
 from everthread.transfer.files import hash_parts
-from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
+from everthread.transfer.services.conversation import (
+    Conversation,
+    Entry,
+    Message,
+    ReadOptions,
+    build_all,
+    count_beginning,
+)
 from everthread.transfer.services.cuts import cut_thoughts
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import get_list, get_record, get_text
@@ -53,8 +60,9 @@ def build_chat(value: object) -> Conversation:
     if not messages and text.strip():
         raise BadFile("it is a story, not a chat")
     title = ", ".join(characters) or None
-    beginning = [message.text for message in messages[:3]]
-    return Conversation(f"chat-{hash_parts(*beginning)[:16]}", messages, title, skipped=+skipped, owner=person)
+    texts = [message.text for message in messages[: count_beginning(messages)]]
+    name, namespace = (f"chat-{hash_parts(*beginning)[:16]}" for beginning in (texts, texts[:1]))
+    return Conversation(name, messages, title, skipped=+skipped, owner=person, namespace=namespace)
 
 
 def _is_chat(file: ExportFile) -> bool:

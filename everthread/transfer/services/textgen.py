@@ -1,21 +1,27 @@
 """Reads the chats of the text generation web UI: `{"internal": [[message, reply], …], "visible": …}`.
 
 The folder of a chat has the name of its character. Recent files have times, to the minute; messages are recognised by
-their text and the messages before them.
+their time, their text and the messages before them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import PurePosixPath
 
 from everthread.transfer.dates import parse_moment
 from everthread.transfer.files import hash_parts
-from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions, build_all
+from everthread.transfer.services.conversation import (
+    Conversation,
+    Entry,
+    Message,
+    ReadOptions,
+    build_all,
+    count_beginning,
+)
 from everthread.transfer.services.cuts import cut_thoughts
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_list, get_record, get_text
@@ -57,11 +63,14 @@ def build_chat(value: object, name: str = NAME, tz: tzinfo = UTC) -> Conversatio
         for text, role in zip(texts, ("user", "assistant"), strict=False):
             if not isinstance(text, str) or text == _GREETING:
                 continue
-            if (message := _build_message(text, role == "user", parent, name, skipped)) is not None:
-                messages.append(replace(message, said_at=_parse_time(get_record(about, f"{role}_{number}"), tz)))
+            said_at = _parse_time(get_record(about, f"{role}_{number}"), tz)
+            if (message := _build_message(text, role == "user", said_at, parent, name, skipped)) is not None:
+                messages.append(message)
                 parent = message.id
     title = name if name != NAME else None
-    return Conversation(_identify(messages), messages, title, skipped=+skipped, owner=PERSON, assistant=name)
+    parts = [(str(message.said_at), message.text) for message in messages[: count_beginning(messages)]]
+    chat, namespace = (f"chat-{hash_parts(*beginning)[:16]}" for beginning in (parts, parts[:1]))
+    return Conversation(chat, messages, title, skipped=+skipped, owner=PERSON, assistant=name, namespace=namespace)
 
 
 def _is_chat(file: ExportFile) -> bool:
@@ -69,22 +78,18 @@ def _is_chat(file: ExportFile) -> bool:
     return isinstance(head.get("internal"), list) and isinstance(head.get("visible"), list)
 
 
-def _identify(messages: Sequence[Message]) -> str:
-    """Return an id made of the beginning up to the first reply to the person, which is the same in a grown chat."""
-    asked = next((number for number, message in enumerate(messages) if message.role == "user"), 0)
-    beginning = messages[: asked + 2]
-    return f"chat-{hash_parts(*((str(message.said_at), message.text) for message in beginning))[:16]}"
-
-
-def _build_message(text: str, is_user: bool, parent: str | None, name: str, skipped: Counter[str]) -> Message | None:
-    """Return a message without a time; None, and counted, if nothing was said."""
+def _build_message(
+    text: str, is_user: bool, said_at: datetime | None, parent: str | None, name: str, skipped: Counter[str]
+) -> Message | None:
+    """Return a message; None, and counted, if nothing was said."""
     text, thoughts = (text, 0) if is_user else cut_thoughts(text)
     skipped["thoughts"] += thoughts
     if not (text := text.strip()):
         skipped["messages without text"] += 1
         return None
     role: Role = "user" if is_user else "assistant"
-    return Message(text, role, PERSON if is_user else name, id=hash_parts(parent, role, text), parent=parent)
+    message_id = hash_parts(parent, role, text, str(said_at))
+    return Message(text, role, PERSON if is_user else name, said_at, message_id, parent)
 
 
 def _parse_time(about: Record, tz: tzinfo) -> datetime | None:

@@ -18,7 +18,7 @@ from everthread.transfer.services.export import open_export
 from everthread.transfer.services.lines import Findings, read_lines
 from everthread.transfer.services.registry import find_services
 from everthread.types import NewLine
-from transfer.services.companion_examples import FILES, SILLYTAVERN, rows
+from transfer.services.companion_examples import FILES, KOBOLD, SILLYTAVERN, TEXTGEN, plain, rows
 
 CUT_STEP = 97  # bytes between the places at which a file is cut off
 SAMPLES = [(service, name, content) for service, files in FILES.items() for name, content in files]
@@ -97,6 +97,47 @@ def bring(memory: Memory, path: Path) -> int:
     source = check_file(path)
     check_compatible(memory, source)
     return int(import_lines(memory, source)["added"])
+
+
+GROWING: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [  # service, file, first message, how the chat goes on
+    (
+        "koboldlite",
+        "saved_story.json",
+        {**KOBOLD, "prompt": "", "actions": ["{{[INPUT]}}Which door is red?"]},
+        {"actions": KOBOLD["actions"]},
+    ),
+    (
+        "koboldlite",
+        "saved_story.json",
+        {**KOBOLD, "prompt": "Aria: Hello Nora.", "actions": []},
+        {"actions": ["\nNora: Which door is red?", "\nAria: The right one.\nNora: Thank you!"]},
+    ),
+    (
+        "textgen",
+        "chat.json",
+        {**TEXTGEN, "metadata": {}, "internal": [["Which door is red?", ""]]},
+        {"internal": TEXTGEN["internal"][1:]},
+    ),
+    ("textgen", "chat.json", {**TEXTGEN, "internal": TEXTGEN["internal"][:1]}, {"internal": TEXTGEN["internal"]}),
+]
+
+
+@pytest.mark.parametrize(("service", "name", "first", "rest"), GROWING)
+def test_a_chat_that_was_imported_with_its_first_message_alone_has_no_line_twice(
+    memory: Memory, tmp_path: Path, service: str, name: str, first: dict[str, Any], rest: dict[str, Any]
+) -> None:
+    assert bring(memory, save(tmp_path, name, plain(first))) == 1
+    grown = save(tmp_path, name, plain({**first, **rest}))
+    assert bring(memory, grown) == len(read_all(service, grown)) - 1
+    assert bring(memory, grown) == 0
+
+
+@pytest.mark.parametrize("service", ["koboldlite", "textgen"])
+def test_chats_with_the_same_greeting_are_different_sessions(tmp_path: Path, service: str) -> None:
+    name, content = FILES[service][0]
+    other = save(tmp_path, name, content.replace(b"Which door", b"Which lamp"))
+    sessions = {line.session for line in read_all(service, other)}
+    assert sessions.isdisjoint(line.session for line in read_all(service, save(tmp_path, name, content)))
 
 
 def test_chats_of_sillytavern_with_a_branch_are_stored_once(memory: Memory, tmp_path: Path) -> None:
