@@ -11,9 +11,10 @@ prepares a line for a bank that takes the numbers of the file.
     {"text": "…"}                        optionally with speaker, role, said_at, session, metadata, key, retracted_at
     {"role": "user", "content": "…"}     a message of a chat API, optionally with a name; content may be a list of parts
 
-A message may have its time as created_at, createdAt or timestamp, also in seconds since 1970, and its role, beside a
-name, as role_type. An unknown field, or a second field of the same meaning, becomes metadata of the line. An id becomes
-metadata too: it identifies a line only together with its text, because many files number their lines from 1.
+A message may have its time as created_at, createdAt or timestamp, also in seconds since 1970 from the year 2000 on, and
+its role, beside a name, as role_type. An unknown field, or a second field of the same meaning, becomes metadata of the
+line. An id becomes metadata too: it identifies a line only together with its text, because many files number their
+lines from 1.
 """
 
 from __future__ import annotations

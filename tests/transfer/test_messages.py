@@ -59,6 +59,12 @@ def test_times_are_read_under_the_names_that_other_programs_give_them(
     assert (other.undated, other.metadata) == (True, {field: "soon"})
 
 
+@pytest.mark.parametrize("value", [12.5, 3600, 915148800, 915148800000])
+def test_a_number_that_is_no_time_since_2000_leaves_a_message_undated(tmp_path: Path, value: float) -> None:
+    (line,) = read(write_json(tmp_path, [{"role": "user", "content": "Hello there.", "timestamp": value}]))
+    assert (line.said_at, line.undated, line.metadata) == (None, True, {"timestamp": value})
+
+
 def test_the_role_of_a_message_of_zep_is_its_role_type(tmp_path: Path) -> None:
     talk = [{"role": "Nora", "role_type": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     assert [(line.speaker, line.role) for line in read(write_json(tmp_path, talk))] == [

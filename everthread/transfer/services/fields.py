@@ -11,6 +11,7 @@ from everthread.transfer.files import describe_json
 Record = Mapping[str, object]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_RECENT = datetime(2000, 1, 1, tzinfo=UTC)
 _NOTHING: Record = {}
 _MAX_EPOCH_S = 10**11  # a later time is in milliseconds
 
@@ -74,9 +75,13 @@ def parse_epoch(value: object, per_second: int = 1) -> datetime | None:
 
 
 def parse_recent_epoch(value: object) -> datetime | None:
-    """Return the time of a number of seconds since 1970, or of milliseconds if it is large; None for another value."""
+    """Return the time of a number of seconds since 1970, or of milliseconds if it is large; None for another value.
+
+    A number that would be a time before 2000 is another value, such as the seconds since the beginning of a recording.
+    """
     is_large = isinstance(value, int | float) and value > _MAX_EPOCH_S
-    return parse_epoch(value, per_second=1000 if is_large else 1)
+    moment = parse_epoch(value, per_second=1000 if is_large else 1)
+    return moment if moment is not None and moment >= _FIRST_RECENT else None
 
 
 def parse_iso(value: object, tz: tzinfo = UTC) -> datetime | None:
