@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
+from pathlib import PurePosixPath
 
 from everthread.errors import BadFile
 from everthread.transfer.files import hash_parts
@@ -29,11 +31,16 @@ def recognises(export: Export) -> bool:
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the conversations, one a file."""
     for file in filter(_is_conversation, export.files):
-        yield from build_all([(file.name, file.load())], build_conversation)
+        name = PurePosixPath(file.name).name.removesuffix(".json").removesuffix(".conversation")
+        yield from build_all([(file.name, file.load())], partial(build_conversation, name=name))
 
 
-def build_conversation(value: object) -> Conversation:
-    """Build a conversation from its JSON. Its id is the millisecond at which it was created.
+def build_conversation(value: object, name: str) -> Conversation:
+    """Build a conversation. Its id is the millisecond at which it was created, which is also the name of its file.
+
+    Args:
+        value: its JSON.
+        name: the name of its file, which is its id if the JSON has none.
 
     Raises:
         BadFile: it has no messages.
@@ -53,7 +60,7 @@ def build_conversation(value: object) -> Conversation:
     created = record.get("createdAt")
     started_at = parse_epoch(created, per_second=1000)
     return Conversation(
-        str(created), messages, get_text(record, "name") or None, started_at, skipped=+skipped, owner=PERSON
+        str(created or name), messages, get_text(record, "name") or None, started_at, skipped=+skipped, owner=PERSON
     )
 
 
