@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from everthread.errors import BadFile
 from everthread.transfer.files import hash_parts
@@ -23,6 +23,9 @@ from everthread.transfer.services.conversation import (
 from everthread.transfer.services.cuts import cut_thoughts
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import get_list, get_record, get_text
+from everthread.types import Role
+
+Turn = tuple[Role, str, str]  # with the speaker and the text
 
 PERSON, NAME = "user", "assistant"
 _MARK = re.compile(r"\{\{\[(INPUT|OUTPUT|SYSTEM)(?:_END)?\]\}\}")
@@ -55,8 +58,8 @@ def build_chat(value: object) -> Conversation:
     if _MARK.search(text):
         turns = _split_at_marks(text, person, characters[0] if characters else NAME, skipped)
     else:
-        turns = _split_at_names(text, [person, *characters])
-    messages = list(_build_messages(turns, person, skipped))
+        turns = _split_at_names(text, person, characters)
+    messages = list(_build_messages(turns, skipped))
     if not messages and text.strip():
         raise BadFile("it is a story, not a chat")
     title = ", ".join(characters) or None
@@ -70,33 +73,34 @@ def _is_chat(file: ExportFile) -> bool:
     return {"gamestarted", "prompt"} <= head.keys() and isinstance(head.get("actions"), list)
 
 
-def _split_at_marks(text: str, person: str, character: str, skipped: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Yield the speaker and the text of each turn. The text before the first mark is the character's greeting."""
-    speaker, position = character, 0
-    speakers = {"INPUT": person, "OUTPUT": character}
+def _split_at_marks(text: str, person: str, character: str, skipped: Counter[str]) -> Iterator[Turn]:
+    """Yield the role, the speaker and the text of each turn. The text before the first mark is a greeting."""
+    speakers: dict[str, tuple[Role, str]] = {"INPUT": ("user", person), "OUTPUT": ("assistant", character)}
+    speaker: tuple[Role, str] | None = speakers["OUTPUT"]
+    position = 0
     for mark in _MARK.finditer(text):
         if speaker:
-            yield speaker, text[position : mark.start()]
+            yield *speaker, text[position : mark.start()]
         elif text[position : mark.start()].strip():
             skipped["instructions"] += 1
-        speaker, position = speakers.get(mark[1], ""), mark.end()
+        speaker, position = speakers.get(mark[1]), mark.end()
     if speaker:
-        yield speaker, text[position:]
+        yield *speaker, text[position:]
 
 
-def _split_at_names(text: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the speaker and the text of each turn, which begins with a name at the beginning of a line."""
-    pattern = re.compile(rf"^({'|'.join(map(re.escape, names))}):", re.MULTILINE)
+def _split_at_names(text: str, person: str, characters: Sequence[str]) -> Iterator[Turn]:
+    """Yield the role, the speaker and the text of each turn, which begins with a name at the beginning of a line."""
+    pattern = re.compile(rf"^({'|'.join(map(re.escape, [person, *characters]))}):", re.MULTILINE)
     marks = list(pattern.finditer(text))
     for mark, following in zip(marks, [*marks[1:], None], strict=False):
-        yield mark[1], text[mark.end() : following.start() if following else len(text)]
+        said = text[mark.end() : following.start() if following else len(text)]
+        yield "user" if mark[1] == person else "assistant", mark[1], said
 
 
-def _build_messages(turns: Iterator[tuple[str, str]], person: str, skipped: Counter[str]) -> Iterator[Message]:
+def _build_messages(turns: Iterable[Turn], skipped: Counter[str]) -> Iterator[Message]:
     """Yield the messages of turns with words."""
-    for speaker, said in turns:
-        is_user = speaker == person
-        text, thoughts = (said, 0) if is_user else cut_thoughts(said)
+    for role, speaker, said in turns:
+        text, thoughts = (said, 0) if role == "user" else cut_thoughts(said)
         skipped["thoughts"] += thoughts
         if text := text.strip():
-            yield Message(text, "user" if is_user else "assistant", speaker)
+            yield Message(text, role, speaker)

@@ -28,6 +28,12 @@ def test_in_the_chat_mode_names_at_the_beginning_of_lines_say_who_speaks() -> No
     assert shown(build_chat({**KOBOLD, "prompt": "Aria: Hello Nora.", "actions": actions})) == TALK
 
 
+def test_marks_say_who_speaks_also_if_both_have_one_name() -> None:
+    built = build_chat({**KOBOLD, "savedsettings": {"chatname": "Aria", "chatopponent": "Aria"}})
+    assert [message.role for message in built.messages] == ["assistant", "user", "assistant", "user", "assistant"]
+    assert built.skipped == {"thoughts": 1}
+
+
 def test_instructions_are_counted() -> None:
     built = build_chat({**KOBOLD, "prompt": "", "actions": ["{{[SYSTEM]}}Be kind.{{[INPUT]}}Hi.{{[OUTPUT]}}"]})
     assert shown(built) == [("Nora", "Hi.")]
