@@ -183,7 +183,9 @@ def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url:
     box = page.locator("#lines")
     for text, top in (("Old 0 of", "0"), ("Old 399 of", "box.scrollHeight")):
         line = page.locator(".line", has_text=text)
+        deadline = time.monotonic() + PATIENCE
         while not line.count():
+            assert time.monotonic() < deadline, f"{text} is not drawn"
             box.evaluate(f"box => (box.scrollTop = {top})")
             page.wait_for_timeout(20)
     expect(page.locator(".line")).to_have_count(400)
