@@ -15,7 +15,7 @@ from datetime import datetime
 
 from everthread.bank.corrections import sort_by_position
 from everthread.bank.line_validation import clean_line
-from everthread.bank.line_versions import get_recorded
+from everthread.bank.recorded_lines import is_recorded
 from everthread.chat.character_banks import record_person_name
 from everthread.chat.prompt_builder import is_character_line
 from everthread.common.keys import META_CORRECTS, META_NEEDS_CONSENT, META_RECALLED, META_REPEATS
@@ -140,7 +140,7 @@ class Conversation:
         """Load the changes of other conversations and processes; in incognito, without the lines that they added."""
         seqs = self.memory.store.filter_seqs(self.memory.bank, Filter(session=self.session), None)
         stored = [] if seqs is None else seqs.tolist()
-        if self._is_of_former_bank(stored):
+        if self._was_bank_recreated(stored):
             self.lines = [line for line in self.lines if line.seq < 0]
             self.hidden_seqs.clear()
         known = [line.seq for line in self.lines]
@@ -152,12 +152,11 @@ class Conversation:
             added = self.memory.store.get(self.memory.bank, new)
             self.lines = sort_by_position(sorted([*self.lines, *added], key=lambda line: line.seq))
 
-    def _is_of_former_bank(self, stored: Collection[int]) -> bool:
+    def _was_bank_recreated(self, stored: Collection[int]) -> bool:
         """Return whether others have forgotten the bank and created it again, with other lines of these numbers."""
         current = set(stored)
         last = next((line for line in reversed(self.lines) if line.seq in current), None)
-        found = get_recorded(self.memory.store, self.memory.bank, last.seq) if last is not None else None
-        return last is not None and found is not None and (found.text, found.said_at) != (last.text, last.said_at)
+        return last is not None and not is_recorded(self.memory.store, self.memory.bank, last)
 
     def index(self, seq: int) -> int:
         """Return the position of a line. Raises NotFound if the conversation has no such line."""

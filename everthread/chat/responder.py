@@ -45,7 +45,7 @@ from everthread.recall import multi_bank
 from everthread.text.analyzer import detect_language
 from everthread.text.refusal import is_refusal
 from everthread.text.tokens import TokenCounter
-from everthread.types import Context, Hit, JSONValue, Line, Sampling, Unit
+from everthread.types import Context, Hit, JSONValue, Line, Sampling, Unit, now
 
 log = logging.getLogger("everthread")
 
@@ -175,6 +175,7 @@ class Responder:
         Raises:
             BadQuery: the character alone is too long for the model.
         """
+        began_at = now()  # before anything is read, so that what is forgotten from now on counts
         notes = self._window.notes(replaces)
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
         newest = lines.pop() if lines else None
@@ -183,6 +184,7 @@ class Responder:
         else:
             window = self._window.lines(lines, notes, self._tokens.context)
             self.last_reply = self._respond(self.llm, newest, window, notes, replaces)
+        self.last_reply.began_at = began_at
         return self.last_reply
 
     def stop(self) -> None:

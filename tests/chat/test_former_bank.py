@@ -11,7 +11,7 @@ import pytest
 
 from everthread import Chat, Memory, NewLine
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import now
+from everthread.types import Receipt, now
 
 ZELDA = "My sister Zelda keeps ferrets."
 QUOTE = "Zelda keeps ferrets, you said."
@@ -77,6 +77,23 @@ def test_the_last_reply_is_unknown_once_another_process_has_forgotten_something(
         list(chat.reply("What does Zelda keep?"))
         assert chat.last_reply is not None
         other.forget(**scope)
+        assert chat.last_reply is None
+
+
+def test_the_last_reply_is_unknown_if_a_line_was_forgotten_while_its_prompt_was_built(
+    memory: Memory, other: Memory
+) -> None:
+    memory.observe(ZELDA, session="earlier")
+    forgotten = list[Receipt]()
+
+    def count_and_forget(text: str) -> int:
+        if "ferrets" in text and not forgotten:
+            forgotten.append(other.forget(seq=1))
+        return len(text) // 4
+
+    with Chat(memory, None, ScriptedLLM([QUOTE]), session="talk", count=count_and_forget) as chat:
+        list(chat.reply("What does Zelda keep?"))
+        assert forgotten
         assert chat.last_reply is None
 
 
