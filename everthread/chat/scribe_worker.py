@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from everthread.chat import session_title
@@ -84,7 +84,8 @@ class ScribeWorker:
         self.start()
 
     def end_session(self, session: str, at: datetime, consented: bool = True) -> None:
-        """Queue the summary of a session and notes on its remaining lines, if the recipe wants them, and end it.
+        """Queue the summary of a session and notes on its remaining lines, if the recipe wants them, and end it: at a
+        time, or after its last line if that is later, because the clock was set back.
 
         The jobs are queued first, since the process may end. Without the user's consent nothing is written on lines
         that were said under a recipe that needs it, even if the recipe has changed since.
@@ -92,7 +93,8 @@ class ScribeWorker:
         lines = list(self.memory.lines(Filter(session=session)))
         if lines and (consented or not any(line.metadata.get(META_NEEDS_CONSENT) for line in lines)):
             self.queue_session(lines)
-        self.memory.end(session, at)
+        stored = find_session(self.memory, session)
+        self.memory.end(session, max(at, stored.last_at + timedelta.resolution) if stored else at)
 
     def queue_session(self, lines: Sequence[Line], with_notes: bool = True) -> None:
         """Queue the summary of a session, notes on those of its lines that have none, and its facts, as the recipe and

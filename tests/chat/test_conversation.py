@@ -268,6 +268,17 @@ def test_a_clock_that_is_set_back_does_not_split_the_conversation_after_an_ended
     assert [resumed(memory, minutes) for minutes in (2, 1, 0)] == ["begun"] * 3
 
 
+def test_a_conversation_that_was_ended_by_a_clock_that_was_set_back_is_not_resumed(memory: Memory) -> None:
+    times = [NOON]
+    with Chat(memory, llm=ScriptedLLM(["Hello."]), scribe=ExtractiveScribe(), clock=lambda: times[-1]) as chat:
+        list(chat.reply("I live in Oslo."))
+        times.append(NOON - timedelta(minutes=2))
+        chat.end(remember=True)
+    times.append(NOON + timedelta(minutes=10))
+    with Chat(memory, scribe=ExtractiveScribe(), clock=lambda: times[-1]) as chat:
+        assert not chat.lines
+
+
 def test_a_session_of_the_first_hour_of_the_calendar_is_left_for_a_new_one(memory: Memory) -> None:
     memory.observe("My sister Mia moved to Lisbon.", said_at=datetime.min.replace(tzinfo=UTC), session="first")
     _, last, left = open_session(memory, None, NOON, incognito=False, resume=True)
