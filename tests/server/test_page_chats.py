@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hardship import PATIENCE, llm, web
 from hardship.loopback import serve_app
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Page, Route, ViewportSize, expect
 
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
@@ -199,6 +199,20 @@ def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url:
     page.wait_for_function(f"() => document.querySelector('.line').dataset.seq !== '{first}'")
     expect(page.locator(f"[data-seq='{first}']")).to_have_count(1)
     assert page.evaluate(TOP_LINE) == top, "what is drawn above does not move what the reader sees"
+
+
+def test_a_reader_who_goes_to_the_end_while_earlier_lines_are_read_gets_later_ones(page: Page, long_url: str) -> None:
+    visit(page, long_url, "long")
+    held: list[Route] = []
+    page.route("**/lines?around=*&limit=200", lambda request: held.append(request), times=1)
+    page.goto(f"{long_url}/#/long/read/old/20")
+    expect(page.locator(".line.target")).to_be_in_viewport()
+    last = page.locator(".line").last
+    before = last.inner_text()
+    page.locator("#lines").evaluate("box => (box.scrollTop = box.scrollHeight)")
+    expect(last).to_be_in_viewport()
+    held[0].continue_()
+    expect(page.locator(".line").last).not_to_have_text(before, use_inner_text=True)
 
 
 def test_a_new_chat_begins_at_once_and_chats_are_renamed_tagged_pinned_archived_and_deleted(

@@ -64,6 +64,7 @@ export class TranscriptView {
     if (!more.length) this.complete.add(side);
     this.lines = side === "start" ? [...more, ...lines] : [...lines, ...more];
     this.chat.follower.keepPlace(() => this.render());
+    this.chat.follower.onScroll(); // the reader may have gone to the other end while these were being read
   }
 
   /** Show changed lines, and what the change has made of the summary. */
