@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 
 import click
 
-from everthread.cli.excerpts import shorten
+from everthread.cli.excerpts import shorten_to_match
 from everthread.cli.sanitize import escape_control_chars
 from everthread.cli.usage_errors import JSON_OPTION, explain_arguments, explain_early_option
 from everthread.common.fast_imports import without_garbage_collection
@@ -332,15 +332,15 @@ def show_json(value: Any) -> None:
 NO_TIME = " " * len("2024-05-01 18:30")
 
 
-def render_line(line: Line, query: str | None = None) -> str:
+def render_line(line: Line, *, match: str | None = None) -> str:
     """Write a line with its number and time.
 
     Args:
         line: the line.
-        query: what was searched for, perhaps nothing, if a long text is to be shortened; None: it is shown whole.
+        match: what was searched for, by which a long text is shortened; "" for its beginning, None for all of it.
     """
     mark = "(retracted) " if line.retracted_at else ""
-    text = line.text if query is None else shorten(line.text, query)
+    text = line.text if match is None else shorten_to_match(line.text, match)
     said = indentation.indent(text, line.speaker) if text else f"{line.speaker}: {to_json(line.metadata)}"
     return escape_control_chars(f"{line.seq:>6}  {_render_time(line)}  {mark}{said}")
 
@@ -374,7 +374,7 @@ def _render_passage(hit: Hit, query: str) -> Iterator[str]:
         if day_of(source) != shown:
             yield f"  {format_heading(source)}"
             shown = day_of(source)
-        said = indentation.indent(shorten(source.text, query), source.speaker)
+        said = indentation.indent(shorten_to_match(source.text, query), source.speaker)
         yield f"{'>' if source == hit.source else ' '} {said}"
 
 

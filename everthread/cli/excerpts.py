@@ -10,14 +10,17 @@ MAX_SHOWN_CHARS = 2000  # of a line: about a screen, so that it doesn't hide the
 EXCERPT_TOKENS = 300
 
 
-def shorten(text: str, query: str = "") -> str:
+def shorten_to_match(text: str, query: str = "") -> str:
     """Return a text or, if it is long, an excerpt with a note.
 
     Args:
         text: the text of a line or a unit.
-        query: what was searched for; without it, the excerpt is the beginning.
+        query: what was searched for, words or a part of one; without it, the excerpt is the beginning.
     """
     if len(text) <= MAX_SHOWN_CHARS:
         return text
     excerpt = choose_excerpt(text, analyze(query)[0], EXCERPT_TOKENS, estimate_tokens) or text[:MAX_SHOWN_CHARS]
+    if query.lower() not in excerpt.lower() and (place := text.lower().find(query.lower())) >= 0:
+        start = max(place - MAX_SHOWN_CHARS // 2, 0)
+        excerpt = f"{'… ' if start else ''}{text[start : start + MAX_SHOWN_CHARS]} …"
     return f"{excerpt}\n({len(text):,} characters; --json shows all of them)"

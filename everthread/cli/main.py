@@ -145,7 +145,7 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
         return
     if already_known:
         click.echo(f"already known as line {line.seq}; nothing was stored")
-    click.echo(render_line(line, ""))
+    click.echo(render_line(line, match=""))
 
 
 def read_stdin() -> str:
@@ -417,7 +417,7 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
     """Exclude line SEQ from recall. Its text stays in the bank; `forget` removes it."""
     with open_memory(ctx, bank) as memory:
         line = memory.retract(seq)
-    show_json(line) if as_json else click.echo(render_line(line, "").lstrip())
+    show_json(line) if as_json else click.echo(render_line(line, match="").lstrip())
 
 
 @main.command()

@@ -31,6 +31,6 @@ def search(ctx: click.Context, /, text: str, bank: str, limit: int | None, as_js
         show_json(found)
         return
     for line in found:
-        click.echo(render_line(line, text))
+        click.echo(render_line(line, match=text))
     if not found:
         click.echo(f"no line contains {text!r}", err=True)

@@ -78,7 +78,12 @@ class PythonProcess(subprocess.Popen[str]):
         streams = [own if given == -1 else given for own, given in enumerate((stdin, stdout, stderr))]
         with self._their_report as report:
             socket.send_fds(start_template(), [b"\n"], [*streams, report.fileno()])
-        program = [arguments, str(folder or Path.cwd()), dict(environment or os.environ), in_new_session]
+        program = [
+            arguments,
+            str(folder or Path.cwd()),
+            dict(os.environ if environment is None else environment),
+            in_new_session,
+        ]
         self._report.sendall(json.dumps(program).encode())
         self._report.shutdown(socket.SHUT_WR)
         self.pid = self._receive()
