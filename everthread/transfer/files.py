@@ -339,5 +339,9 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def raise_unreadable(path: Path, error: OSError) -> NoReturn:
-    raise file_error(path, "", f"can't be read ({error.strerror})", "check the path and its permissions") from None
+def raise_unreadable(path: Path, error: OSError, place: str = "") -> NoReturn:
+    """Raise the error of a file, or of a part of an archive, that the system refuses to read."""
+    is_refused = isinstance(error, PermissionError)  # by macOS also to the owner, in some folders
+    hint = "; on a Mac, also Full Disk Access for the terminal in System Settings → Privacy & Security"
+    remedy = f"check the path and its permissions{hint if is_refused else ''}"
+    raise file_error(path, place, f"can't be read ({error.strerror})", remedy) from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everthread.errors import BadFile, ConfigError
-from everthread.transfer.files import describe_json, file_error, load_json, looks_like_json
+from everthread.transfer.files import describe_json, file_error, load_json, looks_like_json, raise_unreadable
 from everthread.transfer.other_files import check_is_chat, describe_remedy
 from everthread.transfer.services.conversation import ReadOptions
 from everthread.transfer.services.export import is_archive, open_export
@@ -187,9 +187,13 @@ def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[st
     """Return the services whose exports these are; none for a file in another format.
 
     Raises:
-        BadFile: no service is recognised in an archive, a folder or several files.
+        BadFile: no service is recognised in an archive, a folder or several files, or one can't be read.
     """
-    if len(paths) == 1 and not (paths[0].is_file() or paths[0].is_dir()):
+    try:
+        is_missing = len(paths) == 1 and not (paths[0].is_file() or paths[0].is_dir())
+    except OSError as error:  # its folder can't be read
+        raise_unreadable(paths[0], error)
+    if is_missing:
         return []  # its reader raises the error
     with open_export(paths, left_out) as export:
         services = find_services(export)

@@ -12,6 +12,7 @@ in the file are applied to the bank.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -94,7 +95,7 @@ def check_file(
 
 def _is_one_of_many(path: object, paths: Sequence[Path], left_out: Collection[Path]) -> bool:
     """Return whether a file that can't be read is one of several, without which the others can be read."""
-    is_file = isinstance(path, Path) and path not in left_out and path.is_file()
+    is_file = isinstance(path, Path) and path not in left_out and os.path.isfile(path)  # False in an unreadable folder
     return is_file and (paths[0].is_dir() if len(paths) == 1 else not set(paths) <= {*left_out, path})
 
 

@@ -55,6 +55,11 @@ class ExportFile:
         """The name of its folder; of a file that was given by itself, that of its folder on the disk."""
         return self.name.rpartition("/")[0].rpartition("/")[2] or self.path.resolve().parent.name
 
+    @property
+    def is_archived(self) -> bool:
+        """True if the file is in an archive, which is `path`."""
+        return self.path.name != self.name.rpartition("/")[2]
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the file, in UTF-8 and after its byte-order mark.
@@ -74,7 +79,7 @@ class ExportFile:
         except ValueError as error:
             raise self._error(f"not JSON ({error})", "export it again") from None
         except OSError as error:
-            raise self._error(f"can't be read ({error.strerror})", "check the file and its permissions") from None
+            raise_unreadable(self.path, error, self._place)
 
     @cached_property
     def head(self) -> object:
@@ -206,9 +211,13 @@ class ExportFile:
         except BadFile as error:
             return error
 
+    @property
+    def _place(self) -> str:
+        """The file in its archive or folder, for messages; "" if it was given by itself."""
+        return "" if self.name == self.path.name else self.name
+
     def _error(self, what: str, remedy: str) -> BadFile:
-        place = "" if self.name == self.path.name else self.name
-        return file_error(self.path, place, what, remedy)
+        return file_error(self.path, self._place, what, remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +270,13 @@ def _list_path(path: Path, left_out: Collection[Path], stack: ExitStack) -> Iter
     if path in left_out:
         return
     try:
-        is_folder = S_ISDIR(path.stat().st_mode)
+        if is_folder := S_ISDIR(path.stat().st_mode):
+            os.scandir(path).close()  # `os.walk` takes a folder that can't be read for an empty one
     except OSError as error:
         raise_unreadable(path, error)
     if not is_folder:
         is_zip = is_archive(path) or path.suffix.lower() == ".zip"  # a damaged one
-        yield from _list_archive(path, path, stack) if is_zip else [_plain_file(path.name, path)]
+        yield from _list_archive(path, path, stack) if is_zip else [plain_file(path.name, path)]
         return
     for folder, folders, names in os.walk(path):
         folders.sort()
@@ -275,10 +285,11 @@ def _list_path(path: Path, left_out: Collection[Path], stack: ExitStack) -> Iter
             inner = file.relative_to(path).as_posix()
             if file in left_out or _is_noise(inner) or not file.is_file():
                 continue
-            yield from _list_archive(file, file, stack, f"{inner}/") if is_archive(file) else [_plain_file(inner, file)]
+            yield from _list_archive(file, file, stack, f"{inner}/") if is_archive(file) else [plain_file(inner, file)]
 
 
-def _plain_file(name: str, path: Path) -> ExportFile:
+def plain_file(name: str, path: Path) -> ExportFile:
+    """Describe a file on the disk, outside of archives."""
     return ExportFile(name, path, lambda: path.open("rb"))
 
 

@@ -109,8 +109,7 @@ def _has_chat(head: Record, name: str, name_in_message: str) -> bool:
 
 def _locate_thread(file: ExportFile) -> tuple[Path, str]:
     """Return the folder or the archive of a file, and its name without its number: those of a chat have the same."""
-    is_alone = file.path.name == PurePosixPath(file.name).name
-    return file.path.parent if is_alone else file.path, _NUMBER.sub("", _stem(file))
+    return file.path if file.is_archived else file.path.parent, _NUMBER.sub("", _stem(file))
 
 
 def _number_of(file: ExportFile) -> int:

@@ -29,6 +29,7 @@ SERVICES = {  # the module of each service, and the service's name
     "slack": "Slack",
     "matrix": "Matrix",
     "signal": "Signal",
+    "imessage": "iMessage",
     "gemini": "Gemini",
     "characterai": "Character.AI",
     "sillytavern": "SillyTavern",
@@ -50,7 +51,7 @@ UNIQUE_IDS = frozenset(  # ids are UUIDs
     ("chatgpt", "claude", "deepseek", "grok", "lechat", "librechat", "openwebui", "claudecode", "codex")
 )
 OF_PEOPLE = frozenset(
-    ("discord", "messenger", "telegram", "slack", "matrix", "signal")
+    ("discord", "messenger", "telegram", "slack", "matrix", "signal", "imessage")
 )  # a title is a person or a group
 WHATSAPP = "WhatsApp"  # has a format of its own: its chats have neither ids nor conversations
 

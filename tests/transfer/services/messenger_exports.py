@@ -11,6 +11,7 @@ from typing import Any
 
 from everthread.transfer.importing import check_file
 from everthread.types import NewLine
+from transfer.services.messages_database import build_database, date, typedstream
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 ANN, BOB = "Ann", "Bob"
@@ -160,6 +161,19 @@ def signal_row(number: int, **fields: Any) -> JSON:
     return {**base, "body": f"{text(number)}  ", "quote": "", "sticker": None, "attachments": [], **fields}
 
 
+def imessage_row(number: int, **fields: Any) -> JSON:
+    """Build the row of a message of Apple's Messages app, whose owner is Ann."""
+    is_mine = speaker(number) == ANN
+    texts = {"text": None, "attributedBody": typedstream(text(number))}
+    base = {"guid": imessage_guid(number), "date": date(said_at(number)), "is_from_me": is_mine}
+    return {"ROWID": number, **base, **texts, "handle_id": int(not is_mine), "service": "iMessage", **fields}
+
+
+def imessage_guid(number: int) -> str:
+    """Return the id of a message of Apple's Messages app."""
+    return f"00000000-0000-0000-0000-{number:012}"
+
+
 BUILDERS: Mapping[str, Callable[[Iterable[int]], Files]] = {  # exports of messages with these numbers
     "discord": lambda numbers: {"Bob.json": to_json(discord_export(map(discord_message, numbers)))},
     "messenger": lambda numbers: {
@@ -170,6 +184,7 @@ BUILDERS: Mapping[str, Callable[[Iterable[int]], Files]] = {  # exports of messa
     "slack": lambda numbers: slack_export(map(slack_message, numbers)),
     "matrix": lambda numbers: {"export.json": to_json(matrix_export(map(matrix_event, numbers)))},
     "signal": lambda numbers: {"main.jsonl": to_rows([*SIGNAL_FRAMES, *map(signal_item, numbers)])},
+    "imessage": lambda numbers: {"chat.db": build_database(map(imessage_row, numbers))},
     "signal, signal-export": lambda numbers: {"Bob/data.json": to_rows(map(signal_row, numbers))},
 }
 

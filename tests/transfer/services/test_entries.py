@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,9 @@ def test_a_cut_file_gives_an_error_or_whole_messages(tmp_path: Path, service: st
 
 
 def break_message(content: bytes) -> bytes:
-    """Return a file in which the second message is broken: a number, or a row that was cut."""
+    """Return a file in which the second message is broken: a number, a row that was cut, or a wrong length."""
+    if content.startswith(b"SQLite"):
+        return re.sub(rb".(?=Message 2)", b"\x8f", content, flags=re.DOTALL)
     if b"\n" in content:
         return b"".join(row[:20] + b"\n" if b"Message 2" in row else row for row in content.splitlines(keepends=True))
     value = json.loads(content)
