@@ -12,7 +12,7 @@ import { t } from "./words.js";
 
 const BYTES_PER_MB = 1e6;
 const MAX_NAME_CHARS = 60;
-const SOURCES = ["chatgpt", "claude", "whatsapp", "telegram", "discord", "messenger", "others", "text"];
+const SOURCES = ["chatgpt", "claude", "whatsapp", "telegram", "discord", "messenger", "imessage", "others", "text"];
 
 /** Import files, in a dialog. Resolves when it is closed; what is under way then is stopped. */
 export function openImport(files) {
