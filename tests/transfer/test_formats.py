@@ -1,10 +1,16 @@
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from everthread.errors import ConfigError
+from everthread.errors import BadFile, ConfigError
 from everthread.transfer.formats import open_reader
+
+UNPRIVILEGED_UID = 65_534  # without rights
 
 
 @pytest.mark.parametrize(
@@ -81,3 +87,31 @@ def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:
 def test_several_files_in_a_format_of_one_file_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="format jsonl is read from one file, got 2; import them one after the other"):
         open_reader([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], "jsonl")
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Run as a user without privileges, if the tests run as root, to which all files are readable."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(UNPRIVILEGED_UID)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("name", ["", "chat.db"])
+def test_a_folder_that_may_not_be_read_is_an_error_which_names_the_permission_of_macos(name: str) -> None:
+    complaint = (
+        r"can't be read \(Permission denied\); check the path and its permissions; on a Mac, also Full Disk Access"
+    )
+    with TemporaryDirectory() as outside:
+        Path(outside).chmod(0o755)
+        (folder := Path(outside, "Messages")).mkdir()
+        (folder / "chat.db").write_bytes(b"SQLite format 3\0")
+        folder.chmod(0)
+        with another_user(), pytest.raises(BadFile, match=complaint):
+            open_reader(folder / name)
+        folder.chmod(0o700)
