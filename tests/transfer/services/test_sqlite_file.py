@@ -4,12 +4,14 @@ import sqlite3
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.services.export import open_export
+from everthread.transfer.services.export import Export, ExportFile, open_export
 from everthread.transfer.services.sqlite_file import is_database, open_database
 
 
@@ -59,12 +61,47 @@ def test_a_database_and_its_changes_are_read_from_an_archive(tmp_path: Path) -> 
     assert read_numbers(tmp_path / "a.zip") == [1, 2]
 
 
+def written_after_reading(path: Path, writer: sqlite3.Connection, times: int) -> ExportFile:
+    """Return a database which, after it is read, gets its changes and has another one beside it, some times."""
+    values = iter(range(3, 3 + times))
+
+    def read_and_write() -> IO[bytes]:
+        content = BytesIO(path.read_bytes())
+        if (value := next(values, None)) is not None:
+            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            writer.execute("INSERT INTO number VALUES (?)", (value,))
+            writer.commit()
+        return content
+
+    return ExportFile(path.name, path, read_and_write)
+
+
+def test_nothing_is_missing_of_a_database_that_is_written_while_it_is_copied(tmp_path: Path) -> None:
+    with unsaved_changes(path := tmp_path / "a.db") as writer:
+        file = written_after_reading(path, writer, times=1)
+        with open_database(file, Export([file])) as db:
+            assert db.execute("SELECT value FROM number").fetchall() == [(1,), (2,), (3,)]
+
+
+def test_a_database_that_is_written_all_the_time_is_an_error(tmp_path: Path) -> None:
+    with unsaved_changes(path := tmp_path / "a.db") as writer:
+        file = written_after_reading(path, writer, times=99)
+        with (
+            pytest.raises(BadFile, match="another program is writing to this database; quit that program"),
+            open_database(file, Export([file])),
+        ):
+            pass
+
+
 def test_a_database_cannot_be_changed(tmp_path: Path) -> None:
     with unsaved_changes(path := tmp_path / "a.db"):
         pass
-    with open_export([path]) as export, pytest.raises(BadFile, match="attempt to write a readonly database"):  # noqa: SIM117
-        with open_database(export.files[0], export) as db:
-            db.execute("INSERT INTO number VALUES (3)")
+    with (
+        open_export([path]) as export,
+        pytest.raises(BadFile, match="attempt to write a readonly database"),
+        open_database(export.files[0], export) as db,
+    ):
+        db.execute("INSERT INTO number VALUES (3)")
 
 
 def test_a_cut_database_is_an_error_with_a_remedy(tmp_path: Path) -> None:
