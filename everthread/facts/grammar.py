@@ -57,7 +57,7 @@ CLAUSES = (
     "of_other",
     "stranger",
 )
-BLOCKS = ("line", "story", "sentence", "clause", "frame", "before", "after")
+BLOCKS = ("heading", "borrowed", "line", "story", "sentence", "clause", "frame", "before", "after")
 
 Gender = Literal["f", "m", "n", ""]
 
@@ -199,6 +199,7 @@ class Grammar:
         of_other: what a line begins with that goes on about another person, after a line that isn't about the one who
             is spoken to: "is a singer".
         stranger: a mention of someone who isn't known, by a noun: "a girl". Its group `f`, `m` or `child` shows which.
+        parties: words for who speaks and who is spoken to: "my", "you". A language without any has them in each line.
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
             any other isn't about who gives it.
@@ -211,6 +212,9 @@ class Grammar:
             is who or what the next clauses are about: "we adopted a dog, it's called …". `asked` is the one that a
             question is about, by the asked one's `relation` or a `pronoun`.
         persons: mentions of people, with the same groups.
+        heading_block: what introduces text that isn't the speaker's, to the end of a line, by a colon, a dash or a line
+            break: "Translate this:".
+        borrowed_block: what introduces such a text or what is made up without these: "Let's pretend".
         line_block: with it in a line, the line states nothing.
         story_block: with it in a sentence, the sentence is about what is made up, and states nothing.
         sentence_block: with it in a sentence, the sentence states nothing but what it presupposes.
@@ -257,6 +261,7 @@ class Grammar:
     about_other: re.Pattern[str]
     of_other: re.Pattern[str]
     stranger: re.Pattern[str]
+    parties: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
     keeps_subject: bool
@@ -267,6 +272,8 @@ class Grammar:
     joined_block: re.Pattern[str]
     heads: Mapping[str, re.Pattern[str]]
     persons: re.Pattern[str]
+    heading_block: re.Pattern[str]
+    borrowed_block: re.Pattern[str]
     line_block: re.Pattern[str]
     story_block: re.Pattern[str]
     sentence_block: re.Pattern[str]
@@ -374,6 +381,7 @@ class _Builder:
         heads |= {name: self._compile(self.macros.get(name, NEVER)) for name in ("introduced", "asked")}
         return Grammar(
             **{name: self._compile(table["clauses"].get(name, NEVER)) for name in CLAUSES},
+            parties=self._compile(table["clauses"].get("parties", "")),
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
             is_unspaced=is_unspaced,

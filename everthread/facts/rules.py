@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from everthread.facts.attributes import POSSESSIVE
+from everthread.facts.borrowed_text import find_own_part, is_tale
 from everthread.facts.consequences import find_consequences, settle
 from everthread.facts.grammar import Grammar, find_grammar, load_grammar
 from everthread.facts.history import statement_order
@@ -77,14 +79,20 @@ class _Reader:
         if line.role != "user":
             self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, ()))
             return []
+        text = find_own_part(text, grammar)
         patterns = grammar.find_patterns(text.lower())
+        is_about_strangers = False
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(text):
             stated = _find_stated(sentence, grammar)
             mentions = Mentions(f" {stated}", line, grammar, self.names, tuple(self.recent))
             for statement in SentenceReader(mentions, patterns).read():
-                if not found and grammar.line_block.search(text) is not None:
-                    return []
+                if not found:
+                    if grammar.line_block.search(text) is not None:
+                        return []
+                    is_about_strangers = is_tale(text, grammar, self.names)
+                if is_about_strangers and statement.subject.split(POSSESSIVE)[0] in text:
+                    continue
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
                 found.setdefault(key, statement)
                 self.names.add(statement)
