@@ -67,6 +67,10 @@ PASSED_ON = [
     # quotations of several lines and sentences
     'He wrote "I live in Rome.\nI work at Acme.\n\nI have a cat called Tom" to me',
     "They said “I live in Rome.\nI have a cat”",
+    # neither a school nor a trade
+    "I'm at school today",
+    "my favourite is a funny architect",
+    "I'm a human dishwasher",
 ]
 
 OWN = {
@@ -113,7 +117,7 @@ def test_what_precedes_a_passed_on_text_is_the_speakers() -> None:
     assert read("I live in Hull. Translate this: I live in Madrid") == ["Kim | home | Hull"]
 
 
-def test_a_tale_of_those_who_are_known_is_none_of_strangers() -> None:
+def test_a_tale_that_names_someone_who_is_known_is_read() -> None:
     tale = "Joe is a case manager. He had a long day. His wife Ellen works at Tesco."
     assert read(tale) == []
     assert "Joe | occupation | case manager" in read("My brother Joe called.", tale)
