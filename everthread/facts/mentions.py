@@ -172,6 +172,8 @@ class Mentions:
 
     def _find_unsaid_owner(self, relation: str) -> Referent | None:
         """Return whose relative one is that has no owner: the subject's, or the speaker's if it is no other."""
+        if self.line.role != "user":
+            return None  # "mum worries about you", by a chatbot, is about the mother of the other
         current = self.current
         if current is None or current.is_speaker:
             return self.speaker()
