@@ -20,6 +20,15 @@ LANGUAGES = ("zh", "de", "es")
 # A line by Nora, and what it states: "subject | attribute | value | moment"; what has ended begins with "-".
 STATED = {
     "我住在杭州。": "Nora | home | 杭州",
+    "安安，我叫阿碩啦": "Nora | name | 阿碩",
+    "大家好，住三楼，叫王小明": "Nora | name | 王小明",
+    "我有两只猫陪我，一只叫麻糬一只叫豆花": "Nora | pet | 麻糬; 麻糬 | kind | 猫; Nora | pet | 豆花; 豆花 | kind | 猫",
+    "我在格力干售后": "Nora | occupation | 售后; Nora | employer | 格力",
+    "我平时修空调": "Nora | occupation | 修空调",
+    "我在多伦多读硕士": "Nora | home | 多伦多",
+    "我在武汉待了快十年": "Nora | home | 武汉 | 2014",
+    "我不住北京了，搬回老家保定": "-Nora | home | 北京; Nora | home | 保定",
+    "跟大家说，我离婚了": "Nora | status | 离婚",
     "我毕业以后一直在一家叫云杉的公司上班": "Nora | employer | 云杉",
     "我去年底跳槽去了美团": "Nora | employer | 美团",
     "我弟在武汉大学读大三": "Nora's brother | school | 武汉大学",
@@ -146,6 +155,36 @@ STATED = {
 # Lines that state nothing that lasts.
 TRAPS = (
     "我下周一入职",
+    "我修空调呢",
+    "我教我儿子英语",
+    "我卖关子",
+    "我离开上海了，明天回来",
+    "我叫老板来",
+    "我爸叫王姨来吃饭",
+    "我儿子叫妈妈了",
+    "我在北京住酒店",
+    "我在星巴克",
+    "我在上海当评委",
+    "我在北京漂了五年，累了",
+    "我把书搬到书房了",
+    "住在成都的酒店里",
+    "我当他老师",
+    "我今天当司机",
+    "我有一只猫耳朵",
+    "养猫的人都懂",
+    "对花生过敏的人不要吃",
+    "我退休了就去旅游",
+    "我今天吃素",
+    "我买了台电脑给我爸",
+    "我加入了群聊",
+    "怀疑自己有抑郁症",
+    "班里有个女生对花生过敏",
+    "快结婚了",
+    "去特斯拉，做供应链，下个月一号报到",
+    "室友养的球蟒，叫法拉利",
+    "我认识一个医生，住在浦东",
+    "老太太高寿",
+    "我就喜欢欺负你",
     "我觉得他在小米上班",
     "她说，我在小米上班",
     "我打算搬到杭州，住在西湖边",
@@ -332,6 +371,22 @@ def test_what_may_be_about_another_than_the_speaker_is_not_read() -> None:
         assert read_statements([other, line(text, 2)]) == []
     question = line("宝宝多大啦？", role="assistant")
     assert read_statements([question, line("一岁半，男宝", 2)]) == []
+
+
+def test_a_relative_whom_a_chatbot_mentions_is_not_its_own() -> None:
+    said = Line(1, "s", "assistant", "Bot", "妈妈可能是担心你。", SAID_AT)
+    assert read_statements([said, line("她在老家开了家裁缝铺", 2)]) == []
+
+
+def test_an_answer_about_one_who_is_not_known_is_not_read() -> None:
+    question = Line(1, "s", "user", "Ben", "这个歌手是哪里人？", SAID_AT)
+    assert read_statements([question, line("台北人，今年四十", 2)]) == []
+
+
+def test_the_answer_to_a_question_for_an_employer_needs_no_verb() -> None:
+    question = Line(1, "s", "assistant", "Bot", "您在哪家公司？", SAID_AT)
+    for text in ("小橘科技", "一家做宠物食品的小公司，名字叫小橘科技"):
+        assert list(map(show, read_statements([question, line(text, 2)]))) == ["Nora | employer | 小橘科技"]
 
 
 def test_an_answer_about_another_is_not_about_the_one_who_answers() -> None:
