@@ -172,14 +172,23 @@ class Mentions:
 
     def _find_unsaid_owner(self, relation: str) -> Referent | None:
         """Return whose relative one is that has no owner: the subject's, or the speaker's if it is no other."""
-        if self.line.role != "user":
-            return None  # "mum worries about you", by a chatbot, is about the mother of the other
+        if self.grammar.is_unspaced and self.line.role != "user":
+            return self._find_addressed_owner(relation)
         current = self.current
         if current is None or current.is_speaker:
             return self.speaker()
         if current.relation == (self.line.speaker, self.grammar.relations[relation.lower()].attribute):
             return self.speaker()  # the subject is that relative
         return current if current.relation is None or current.relation[1] in OWNERS else None
+
+    def _find_addressed_owner(self, relation: str) -> Referent | None:
+        """Return whose relative a chatbot means by "mum worries about you": the person's, who has mentioned her."""
+        said = next((each for each in reversed(self.before) if each.line.role == "user"), None)
+        if said is None:
+            return None
+        meant = said.line.speaker, self.grammar.relations[relation.lower()].attribute
+        is_mentioned = any(each.relation == meant for known in self.before for each in known.find_referents())
+        return Referent(said.line.speaker) if is_mentioned else None
 
     def identify_in(self, head: re.Match[str], match: re.Match[str]) -> Referent | None:
         """Return the one that a match after a possessor is about: the relative that it names, else the possessor."""

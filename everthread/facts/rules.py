@@ -77,7 +77,8 @@ class _Reader:
         if grammar is None:
             return []
         if line.role != "user":
-            self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, ()))
+            before = tuple(self.recent) if grammar.is_unspaced else ()
+            self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, before))
             return []
         text = find_own_part(text, grammar)
         patterns = grammar.find_patterns(text.lower())

@@ -178,6 +178,7 @@ TRAPS = (
     "我买了台电脑给我爸",
     "我加入了群聊",
     "怀疑自己有抑郁症",
+    "而且可以养狗了",
     "班里有个女生对花生过敏",
     "快结婚了",
     "去特斯拉，做供应链，下个月一号报到",
@@ -376,6 +377,8 @@ def test_what_may_be_about_another_than_the_speaker_is_not_read() -> None:
 def test_a_relative_whom_a_chatbot_mentions_is_not_its_own() -> None:
     said = Line(1, "s", "assistant", "Bot", "妈妈可能是担心你。", SAID_AT)
     assert read_statements([said, line("她在老家开了家裁缝铺", 2)]) == []
+    known = [line("我妈天天问我吃了没", 1), replace(said, seq=2), line("她在老家开了家裁缝铺", 3)]
+    assert list(map(show, read_statements(known))) == ["Nora's mother | owns | 裁缝铺"]
 
 
 def test_an_answer_about_one_who_is_not_known_is_not_read() -> None:
