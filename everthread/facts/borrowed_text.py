@@ -8,7 +8,8 @@ from everthread.facts.grammar import Grammar
 from everthread.facts.referents import Names
 from everthread.text.sentences import split_sentences
 
-MIN_TALE_SENTENCES = 3  # of a tale without a heading
+MIN_TALE_SENTENCES = 3  # of a tale without a heading,
+MIN_TALE_CHARS = 200  # or else its length
 
 _HEADING_MARKS = ":\n-"  # a line without any has no heading
 _HEADING = re.compile(r"[^.!?\n]{1,40}:\s")
@@ -35,7 +36,7 @@ def is_tale(text: str, grammar: Grammar, names: Names) -> bool:
     """
     if grammar.parties.search(text) is not None:
         return False
-    is_long = len(split_sentences(text)) >= MIN_TALE_SENTENCES and grammar.lowercase.search(text) is None
-    if not is_long and _HEADING.match(text) is None:
+    is_long = len(text) >= MIN_TALE_CHARS or len(split_sentences(text)) >= MIN_TALE_SENTENCES
+    if _HEADING.match(text) is None and (not is_long or grammar.lowercase.search(text) is not None):
         return False
     return not any(map(names.is_known, _WORD.findall(text)))

@@ -80,19 +80,19 @@ class _Reader:
             before = tuple(self.recent) if grammar.is_unspaced else ()
             self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, before))
             return []
-        text = find_own_part(text, grammar)
-        patterns = grammar.find_patterns(text.lower())
+        own = find_own_part(text, grammar)
+        patterns = grammar.find_patterns(own.lower())
         is_about_strangers = False
         found: dict[tuple[str, str, str, bool], Statement] = {}
-        for sentence in split_sentences(text):
+        for sentence in split_sentences(own):
             stated = _find_stated(sentence, grammar)
             mentions = Mentions(f" {stated}", line, grammar, self.names, tuple(self.recent))
             for statement in SentenceReader(mentions, patterns).read():
                 if not found:
                     if grammar.line_block.search(text) is not None:
                         return []
-                    is_about_strangers = is_tale(text, grammar, self.names)
-                if is_about_strangers and statement.subject.split(POSSESSIVE)[0] in text:
+                    is_about_strangers = is_tale(own, grammar, self.names)
+                if is_about_strangers and statement.subject.split(POSSESSIVE)[0] in own:
                     continue
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)
                 found.setdefault(key, statement)

@@ -23,6 +23,10 @@ PASSED_ON = [
     "how do I say I'm a vegetarian in Thai",
     "Say: I'm a nurse",
     "Read the text and answer. My name is Pablo. I live in Seville.",
+    "Put the verbs into the past tense: I work in a mill.",
+    "What's wrong with this sentence? My dad are a baker.",
+    "Mira Holt is a dentist, can you rewrite this",
+    "The following is a list of names, put them into a table.\nAunt Fay\nBrother Max",
     # a letter, a post, a message of someone else
     "my flatmate needs a letter: Dear Sir, I live in Hyde Park.",
     "Dear hiring manager,\nI am a graphic designer and I live in Denver.",
@@ -44,6 +48,7 @@ PASSED_ON = [
     "*I sit down* I'm a vampire who lives in Prague",
     "_walks into the tavern_ I'm a smith from Riverrun",
     "in another life I'm a baker",
+    "kidding, I'm a florist",
     "oh sure, I live in a palace in Monaco",
     "who am I? I was born in Hawaii",
     # a persona
@@ -51,6 +56,7 @@ PASSED_ON = [
     "Act as Tom. Tom is a lawyer and has a daughter called Ivy.",
     "I want you to play Elena. Elena is a doctor from Rome.",
     "Persona: Elena is 34. Elena lives in Rome.",
+    "Narrate my day as a baker named Tilda who lives in York",
     # strangers: a plot, an exercise, an example, an article
     "For example, Joe is a case manager.",
     "Joe is a case manager. One night he finds a boy. His wife Ellen, a nurse, wants to keep him.",
@@ -67,7 +73,8 @@ PASSED_ON = [
     # quotations of several lines and sentences
     'He wrote "I live in Rome.\nI work at Acme.\n\nI have a cat called Tom" to me',
     "They said “I live in Rome.\nI have a cat”",
-    # neither a school nor a trade
+    # neither a school nor a trade nor an employer
+    "I said goodbye to my job at Ikea",
     "I'm at school today",
     "my favourite is a funny architect",
     "I'm a human dishwasher",
@@ -89,6 +96,11 @@ OWN = {
     "For example, I play the cello.": "plays | cello",
     "Thanks for the message\nI live in Derby now": "home | Derby",
     "I'm a nurse.\n\nTranslate “good night” into French please.": "occupation | nurse",
+    "I live in Hull.\n\nCan you summarise this?\n\nThe council met. The mayor spoke.": "home | Hull",
+    "Mine is smaller: I've moved to Bath": "home | Bath",
+    "Change of plan: I live in Hull now": "home | Hull",
+    "Sold the old house: I live in Hull now": "home | Hull",
+    "You're a chatbot and I'm a nurse": "occupation | nurse",
     "You are so kind! I live in Leeds.": "home | Leeds",
     "It was meant to be Gethin, he's my friend, and I live in Bow": "home | Bow",
     "I'm at Leeds Art School": "school | Leeds Art School",
