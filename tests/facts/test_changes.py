@@ -14,13 +14,11 @@ ENDED = {
     ("I work at Tesco", "no more Tesco for me"): "employer | Tesco",
     ("I work at Tesco", "I quit!!"): "employer | ",
     ("I work at Tesco", "last day at Tesco was Friday"): "employer | Tesco",
-    ("I play football", "had to stop playing football, knees"): "plays | football",
     ("I play football", "I quit football last year"): "plays | football",
     ("I take metformin", "I don't take my metformin any more"): "takes | metformin",
     ("I have a piano", "gave the piano to my niece"): "owns | piano",
     ("I have a car", "wrote the car off on Friday"): "owns | car",
     ("I take metformin", "the doctor stopped my metformin"): "takes | metformin",
-    ("I'm on sertraline", "not on sertraline any more"): "takes | sertraline",
     ("my dog Rex is old", "we had to let Rex go"): "pet | Rex",
     ("my husband Tom is lovely", "my divorce from Tom came through"): "partner | Tom",
     ("my flatmate is called Jo", "I live alone now"): "flatmate | ",
@@ -51,7 +49,6 @@ ENDED = {
     ("my neighbour Joop is kind", "Joop moved to a home in March"): "neighbour | Joop",
     ("my cat Sooty is old", "Sooty got run over"): "pet | Sooty",
     ("I work at Ikea", "Ikea and I have parted ways"): "employer | Ikea",
-    ("I'm vegan", "not a vegan any more, sorry"): "diet | vegan",
     # who gives up an instrument plays it no more
     ("I have a piano", "I gave up the piano"): "plays | piano",
 }
@@ -62,21 +59,31 @@ REPLACED = {
     ("I live in Leeds", "We're in Derby as of Saturday"): "home | Derby",
     ("I play the guitar", "swapped guitar for drums"): "plays | drums",
     ("I work as a waiter", "I switched from waiter to barista"): "occupation | barista",
-    ("my boss is Karen", "new boss, Steve"): "boss | Steve",
     ("my flatmate Jo is messy", "Jo's gone, Sam moved in"): "flatmate | Sam",
     ("I work at Barclays", "I went from Barclays to Monzo"): "employer | Monzo",
     ("I work at Tesco", "moved over to Asda in the spring"): "employer | Asda",
     ("I study at Leeds University", "I've switched, I'm at Manchester now"): "school | Manchester",
     ("I'm studying law", "law wasn't for me so I've transferred to nursing"): "field | nursing",
-    ("I live in Brno", "He got a post in Doha and that is where we live now"): "home | Doha",
-    ("my boss is Karen", "so Sheila's my boss now"): "boss | Sheila",
-    ("I'm single", "he proposed, I said yes!!"): "status | engaged",
     ("I go to school at Kingsmead School", "Mum moved me to Ashford High"): "school | Ashford High",
     ("I live in Graz", "She's a professor now, so it is Linz now for both of us"): "home | Linz",
-    ("I live in Accra", "I'm writing from Toronto, I moved here in September"): "home | Toronto",
     ("my boss is Ragnar", "Sigrid took over from Ragnar"): "boss | Sigrid",
-    ("I'm 17", "18 today!"): "age | 18",
     ("we have a caravan", "part exchanged the caravan for a motorhome"): "owns | motorhome",
+}
+
+# An end and a new value that a line states alone.
+ENDED_ALONE = {
+    "had to stop playing football, knees": "plays | football",
+    "not on sertraline any more": "takes | sertraline",
+    "not a vegan any more, sorry": "diet | vegan",
+}
+
+STATED_ALONE = {
+    "new boss, Steve": "boss | Steve",
+    "He got a post in Doha and that is where we live now": "home | Doha",
+    "so Sheila's my boss now": "boss | Sheila",
+    "he proposed, I said yes!!": "status | engaged",
+    "I'm writing from Toronto, I moved here in September": "home | Toronto",
+    "18 today!": "age | 18",
 }
 
 UNCHANGED = [
@@ -166,11 +173,11 @@ UNCHANGED = [
 ]
 
 
-def read_later(first: str, later: str) -> set[str]:
-    """Read what the second of two lines states, with "-" before what has ended."""
+def read_later(*texts: str) -> set[str]:
+    """Read what the last of some lines states, with "-" before what has ended."""
     said_at = datetime(2025, 3, 3, 12, tzinfo=UTC)
-    lines = [Line(n, "s", "user", "Nora", text, said_at, key=str(n)) for n, text in enumerate((first, later), 1)]
-    statements = [each for each in read_statements(lines) if each.seqs == (2,)]
+    lines = [Line(n, "s", "user", "Nora", text, said_at, key=str(n)) for n, text in enumerate(texts, 1)]
+    statements = [each for each in read_statements(lines) if each.seqs == (len(texts),)]
     return {f"{'-' if each.ends else ''}{each.attribute} | {each.value}" for each in statements}
 
 
@@ -182,6 +189,16 @@ def test_what_is_known_ends(lines: tuple[str, str], ended: str) -> None:
 @pytest.mark.parametrize(("lines", "new"), REPLACED.items())
 def test_another_value_takes_the_place_of_what_is_known(lines: tuple[str, str], new: str) -> None:
     assert new in read_later(*lines)
+
+
+@pytest.mark.parametrize(("text", "ended"), ENDED_ALONE.items())
+def test_a_line_may_end_what_was_not_stated(text: str, ended: str) -> None:
+    assert f"-{ended}" in read_later(text)
+
+
+@pytest.mark.parametrize(("text", "new"), STATED_ALONE.items())
+def test_a_line_about_a_change_states_a_value_whatever_it_was_before(text: str, new: str) -> None:
+    assert new in read_later(text)
 
 
 @pytest.mark.parametrize("lines", UNCHANGED)
