@@ -374,7 +374,7 @@ def test_what_may_be_about_another_than_the_speaker_is_not_read() -> None:
     assert read_statements([question, line("一岁半，男宝", 2)]) == []
 
 
-def test_a_relative_whom_a_chatbot_mentions_is_not_its_own() -> None:
+def test_a_relative_that_a_chatbot_mentions_is_not_its_own() -> None:
     said = Line(1, "s", "assistant", "Bot", "妈妈可能是担心你。", SAID_AT)
     assert read_statements([said, line("她在老家开了家裁缝铺", 2)]) == []
     known = [line("我妈天天问我吃了没", 1), replace(said, seq=2), line("她在老家开了家裁缝铺", 3)]
