@@ -44,6 +44,7 @@ from everthread.bench.dense import measure_dense
 from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit_profile import BY_CHARACTERS, BY_GLOSS, BY_WORDS, cross_validate
 from everthread.bench.madial import KS as MADIAL_KS
+from everthread.bench.misspelling import misspell_questions
 from everthread.bench.questions import AnnotatedConversation
 from everthread.bench.report import check_plot_path
 from everthread.bench.report_commands import (
@@ -96,6 +97,7 @@ def _add_dataset_command(name: str, description: str) -> None:
         "--nickname", multiple=True, metavar="NAME=OTHER", help="Ask about NAME by this other name. Repeatable."
     )
     @click.option("--handles", is_flag=True, help="Give the speakers accounts without their names.")
+    @click.option("--misspell", is_flag=True, help="Misspell a word of each question.")
     @click.pass_context
     def command(
         ctx: click.Context,
@@ -104,10 +106,13 @@ def _add_dataset_command(name: str, description: str) -> None:
         only: tuple[str, ...],
         nickname: tuple[str, ...],
         handles: bool,
+        misspell: bool,
         **options: Any,
     ) -> None:
         names = dict(map(_split_nickname, nickname))
         conversations = [rename_in_questions(each, names) for each in LOADERS[name](path, only)]
+        if misspell:
+            conversations = list(map(misspell_questions, conversations))
         run_and_show(ctx, name, list(map(rename_accounts, conversations)) if handles else conversations, **options)
 
 

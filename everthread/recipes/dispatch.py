@@ -47,9 +47,7 @@ def recall(
         BadQuery: as in `search`, or `banks` names no bank.
         NotFound: one of `banks` doesn't exist.
     """
-    search_bank = partial(search, recipe)
-    if read_facts is not None:
-        search_bank = partial(_search_with_facts, recipe, read_facts, reader.bank)
+    search_bank = partial(_search_corrected, recipe, read_facts, reader.bank)
     limit = k if reranker is None else k * CANDIDATES_PER_HIT
     if banks is None:
         hits = search_bank(reader, query, limit).hits
@@ -80,12 +78,25 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
     return _recipe_for(recipe, query.where).recall(reader, query, k)
 
 
-def _search_with_facts(
-    recipe: Recipe, read_facts: FactReader, own_bank: str, reader: BankReader, query: Query, k: int
+def _search_corrected(
+    recipe: Recipe, read_facts: FactReader | None, own_bank: str, reader: BankReader, query: Query, k: int
 ) -> SearchResult:
-    """Find the most relevant hits of one bank, with facts among those of the own one."""
-    if reader.bank != own_bank:
+    """Find the most relevant hits of one bank for a query with its spelling corrected, with facts of the own one."""
+    query = _correct_spelling(recipe, reader, query)
+    if read_facts is None or reader.bank != own_bank:
         return search(recipe, reader, query, k)
+    return _search_with_facts(recipe, read_facts, reader, query, k)
+
+
+def _correct_spelling(recipe: Recipe, reader: BankReader, query: Query) -> Query:
+    """Return a query as the recipe reads it, if it is one: with misspelt words replaced by words of the bank."""
+    return reader.correct_spelling(query) if recipe.corrects_spelling and isinstance(query.text, str) else query
+
+
+def _search_with_facts(
+    recipe: Recipe, read_facts: FactReader, reader: BankReader, query: Query, k: int
+) -> SearchResult:
+    """Find the most relevant hits of a bank, with facts among them."""
     validation.check_query(query.text)
     source = read_facts(query)
     answer = fact_hits.find_answer(query, source)
@@ -134,6 +145,7 @@ def _build_bank_context(
     limits: ContextLimits,
 ) -> Context:
     """Lay out the hits of one bank. Facts are of the own one."""
+    query = _correct_spelling(recipe, reader, query)
     recipe_used = _recipe_for(recipe, query.where)
     max_hits = recipe_used.max_hits
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
