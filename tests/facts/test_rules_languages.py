@@ -29,6 +29,9 @@ STATED = {
     "我在武汉待了快十年": "Nora | home | 武汉 | 2014",
     "我不住北京了，搬回老家保定": "-Nora | home | 北京; Nora | home | 保定",
     "跟大家说，我离婚了": "Nora | status | 离婚",
+    "我合伙人叫周野，本地人，三十岁": "周野 | age | 三十岁",
+    "我现在做餐饮": "Nora | occupation | 餐饮",
+    "我妈沉迷打麻将": "Nora's mother | plays | 麻将",
     "我毕业以后一直在一家叫云杉的公司上班": "Nora | employer | 云杉",
     "我去年底跳槽去了美团": "Nora | employer | 美团",
     "我弟在武汉大学读大三": "Nora's brother | school | 武汉大学",
@@ -181,6 +184,10 @@ TRAPS = (
     "而且可以养狗了",
     "班里有个女生对花生过敏",
     "快结婚了",
+    "我儿子同桌对花生过敏",
+    "我们部门新来的实习生，二十二岁",
+    "刚刷到一个博主，辞职去大理开民宿了",
+    "棠棠还确诊了牛奶过敏",
     "去特斯拉，做供应链，下个月一号报到",
     "室友养的球蟒，叫法拉利",
     "我认识一个医生，住在浦东",
@@ -368,7 +375,13 @@ def test_a_stranger_that_a_clause_introduces_is_not_the_speaker() -> None:
 def test_what_may_be_about_another_than_the_speaker_is_not_read() -> None:
     assert read("籍贯是南通，但他在青岛长大") == []
     other = replace(line("这首歌是一个很出名的歌手唱的"), speaker="Ben")
-    for text in ("是的，是加拿大人", "哦，加拿大人啊", "才二十岁就出道了", "知道，1982年出生，今年37岁了"):
+    for text in (
+        "是的，是加拿大人",
+        "哦，加拿大人啊",
+        "才二十岁就出道了",
+        "知道，1982年出生，今年37岁了",
+        "女的，三十岁，单身",
+    ):
         assert read_statements([other, line(text, 2)]) == []
     question = line("宝宝多大啦？", role="assistant")
     assert read_statements([question, line("一岁半，男宝", 2)]) == []
