@@ -24,14 +24,15 @@ from everthread.recall.candidate_reader import CandidateReader, KnownSpeakers
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates
 from everthread.recall.features import Signals
 from everthread.recall.learned_names import learn_names
-from everthread.recall.meant_words import correct_question
 from everthread.recall.query_parsing import ParsedQuery, parse_query
+from everthread.recall.spelling_correction import correct_question
 from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
 from everthread.stores.base import CorpusStats, Store
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.unit_store import UnitKey
 from everthread.text import refusal_words
+from everthread.text.spelling import find_unknown_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 
 Result = TypeVar("Result")
@@ -132,15 +133,17 @@ class BankReader:
         return self.store.corpus_stats(self.bank, visible)
 
     def begin_query(self, text: str) -> None:
-        """Begin to embed a query that `measure_candidates` will be called with, with its spelling corrected."""
+        """Begin to embed a query that will be searched for, with its spelling corrected."""
         names = self.store.corpus_stats(self.bank).names
         text = correct_question(self.store, self.bank, text)
         self.encoder.begin_query(self._parse(text, names, now().astimezone()).embedding_text)
 
     def correct_spelling(self, query: Query) -> Query:
-        """Return a query in which misspelt words are replaced by words of the bank (`meant_words`)."""
-        corrected = correct_question(self.store, self.bank, query.text)
-        return query if corrected == query.text else replace(query, text=corrected)
+        """Return a query with the spelling of its words corrected by those of the bank (`spelling_correction`)."""
+        if not find_unknown_words(query.text):
+            return query
+        text = correct_question(self.store, self.bank, query.text, self.allowed_seqs(query), query.exclude)
+        return replace(query, text=text)
 
     def _parse(self, text: str, speakers: Sequence[str], clock: datetime, visible: Seqs | None = None) -> ParsedQuery:
         """Parse a query, in which speakers may have other names than their own."""

@@ -47,7 +47,11 @@ def recall(
         BadQuery: as in `search`, or `banks` names no bank.
         NotFound: one of `banks` doesn't exist.
     """
-    search_bank = partial(_search_corrected, recipe, read_facts, reader.bank)
+    search_bank = partial(search, recipe)
+    if read_facts is not None:
+        search_bank = partial(_search_with_facts, recipe, read_facts, reader.bank)
+    if banks is None:
+        query = _correct_spelling(recipe, reader, query)
     limit = k if reranker is None else k * CANDIDATES_PER_HIT
     if banks is None:
         hits = search_bank(reader, query, limit).hits
@@ -78,25 +82,20 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
     return _recipe_for(recipe, query.where).recall(reader, query, k)
 
 
-def _search_corrected(
-    recipe: Recipe, read_facts: FactReader | None, own_bank: str, reader: BankReader, query: Query, k: int
-) -> SearchResult:
-    """Find the most relevant hits of one bank for a query with its spelling corrected, with facts of the own one."""
-    query = _correct_spelling(recipe, reader, query)
-    if read_facts is None or reader.bank != own_bank:
-        return search(recipe, reader, query, k)
-    return _search_with_facts(recipe, read_facts, reader, query, k)
-
-
 def _correct_spelling(recipe: Recipe, reader: BankReader, query: Query) -> Query:
-    """Return a query as the recipe reads it, if it is one: with misspelt words replaced by words of the bank."""
-    return reader.correct_spelling(query) if recipe.corrects_spelling and isinstance(query.text, str) else query
+    """Return the query with its spelling corrected, if the recipe wants that and the query is one for lines."""
+    is_for_lines = not unit_search.requested_unit_kinds(query.where, query.as_of)
+    if recipe.corrects_spelling and is_for_lines and isinstance(query.text, str):
+        return reader.correct_spelling(query)
+    return query
 
 
 def _search_with_facts(
-    recipe: Recipe, read_facts: FactReader, reader: BankReader, query: Query, k: int
+    recipe: Recipe, read_facts: FactReader, own_bank: str, reader: BankReader, query: Query, k: int
 ) -> SearchResult:
-    """Find the most relevant hits of a bank, with facts among them."""
+    """Find the most relevant hits of one bank, with facts among those of the own one."""
+    if reader.bank != own_bank:
+        return search(recipe, reader, query, k)
     validation.check_query(query.text)
     source = read_facts(query)
     answer = fact_hits.find_answer(query, source)
@@ -129,7 +128,7 @@ def build_context(
     """
     build = partial(_build_bank_context, recipe, reranker, read_facts, reader.bank)
     if banks is None:
-        context = build(reader, query, limits)
+        context = build(reader, _correct_spelling(recipe, reader, query), limits)
     else:
         context = multi_bank.build_context(reader, banks, query, limits, build)
     return replace(context, complete=False) if reader.deadline is not None and reader.deadline.missed else context
@@ -145,7 +144,6 @@ def _build_bank_context(
     limits: ContextLimits,
 ) -> Context:
     """Lay out the hits of one bank. Facts are of the own one."""
-    query = _correct_spelling(recipe, reader, query)
     recipe_used = _recipe_for(recipe, query.where)
     max_hits = recipe_used.max_hits
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)

@@ -1,16 +1,18 @@
-"""Finds misspelt English words, and what may be meant by them.
+"""Finds words of an English text that may be misspelt, and candidates for their correction.
 
-A word is misspelt if it is not in a list of English words and names. Four of five misspelt words have a single error
-(Damerau 1964): a letter too many, too few or another one, or two neighbours that changed places. So the words that may
-be meant are all those with one such change (Norvig 2007, "How to Write a Spelling Corrector").
+A word may be misspelt if it is not in a list of English words and names. Four of five misspelt words have a single
+error (Damerau 1964): a letter too many, too few or another one, or two neighbours that changed places. So candidates
+are all listed words at this edit distance of 1 (Norvig 2007, "How to Write a Spelling Corrector"), except for names,
+which may be those of others, and changes that hardly anyone makes, such as "o" to "r".
 
-The list, `words/en.txt`, is made from SCOWL, the commonest words first; `words/NOTICE` has its licence.
+The list, `words/en.txt`, is made from SCOWL and a list of our own; `words/NOTICE` has the licence.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -19,13 +21,18 @@ from everthread.common.once import once
 from everthread.text.analyzer import STOP_WORDS
 
 MIN_LETTERS, MAX_LETTERS = 4, 20
-MIN_CHANGED_LETTERS = 5  # a shorter word is one letter away from many others, so that only two may be swapped
-MAX_WORDS = 4  # of a text that are looked up, the first ones
+MIN_EDITED_LETTERS = 6  # a shorter word is near many others, so that only two letters may be swapped, or one doubled
+MAX_CHARS = 400  # a longer text has enough other words
+MAX_WORDS = 4  # of a text that are corrected, the first ones
+VOWELS = "aeiou"
+KEYS = "qwertyuiop", "asdfghjkl", "zxcvbnm"  # the rows of a keyboard
 
-# A capitalised word may be a name, and one with other signs an address, a path, or code.
+# A capitalised word may be a name, and one with other signs an address or a path.
 _WORD = re.compile(
     rf"(?<![\w'’@#$./\\:-])[a-z]{{{MIN_LETTERS},{MAX_LETTERS}}}(?=['’]s?(?!\w)|[^\w'’@/\\-]|$)(?![.:][\w/])"
 )
+_ANY_WORD = re.compile(r"[^\W\d_]+")
+_CODE = re.compile(r"[{}<>=`]|\w\(")
 
 
 class _WordList(NamedTuple):
@@ -33,22 +40,51 @@ class _WordList(NamedTuple):
 
     Attributes:
         common: the commonest ones, with their ranks.
-        text: all of them, each between line breaks, the commonest first.
+        others: the others, as sorted lines: a string takes a tenth of the memory of a set.
+        names: names, likewise.
     """
 
     common: Mapping[str, int]
-    text: str
+    others: str
+    names: str
 
 
-def find_misspelt(text: str) -> list[str]:
-    """Return the misspelt words of an English text, in order: the first MAX_WORDS."""
-    return [word for word in dict.fromkeys(_WORD.findall(text)) if not is_listed(word)][:MAX_WORDS]
+def find_unknown_words(text: str) -> list[str]:
+    """Return the words of a text that may be misspelt, in order: the first MAX_WORDS.
+
+    Long texts, code, and texts that are not mainly English are not searched.
+    """
+    if len(text) > MAX_CHARS or _CODE.search(text):
+        return []
+    words = dict.fromkeys(_WORD.findall(text))
+    unknown = list(islice((word for word in words if not (is_word(word) or _is_name(word))), MAX_WORDS + 1))
+    if not unknown:
+        return []
+    english = sum(word in STOP_WORDS or is_word(word) for word in _ANY_WORD.findall(text.lower()))
+    return unknown[:MAX_WORDS] if english >= len(unknown) else []
 
 
-def is_listed(word: str) -> bool:
-    """Return whether a word, in small letters, is in the list."""
-    words = _load_words()
-    return word in words.common or f"\n{word}\n" in words.text
+def is_word(word: str) -> bool:
+    """Return whether a word in lower case is listed, other than as a name."""
+    listed = _load_words()
+    return word in listed.common or _has_line(listed.others, word)
+
+
+def _is_name(word: str) -> bool:
+    return _has_line(_load_words().names, word)
+
+
+def _has_line(lines: str, word: str) -> bool:
+    """Return whether sorted lines, with a line break before and after each, have one with this word."""
+    low, high = 0, len(lines) - 1  # the line breaks before and after the lines that may have it
+    while low < high:
+        start = lines.rfind("\n", low, (low + high) // 2 + 1)
+        end = lines.find("\n", start + 1)
+        found = lines[start + 1 : end]
+        if found == word:
+            return True
+        low, high = (end, high) if found < word else (low, start)
+    return False
 
 
 def is_common(word: str) -> bool:
@@ -57,42 +93,48 @@ def is_common(word: str) -> bool:
 
 
 def rank(word: str) -> int:
-    """Return a number by which common words come before others, and these before words that are not listed."""
-    common, text = _load_words()
-    if word in common:
-        return common[word]
-    at = text.find(f"\n{word}\n")
-    return len(text) if at < 0 else at
+    """Return the rank of a word by how common it is; that of all rare words is the same."""
+    common = _load_words().common
+    return common.get(word, len(common))
 
 
-def list_meant(word: str) -> list[str]:
-    """Return what may be meant by a misspelt word: all words with its first letter and one change.
+def list_candidates(word: str) -> list[str]:
+    """Return the listed words that may be meant by a misspelt one, in alphabetical order.
 
     If a function word is among them ("their" for "thier"), it is taken to be meant: nothing is returned.
     """
-    meant = _change_once(word)
-    return sorted(meant) if STOP_WORDS.isdisjoint(meant) else []
+    edited = _list_edits(word)
+    return sorted(filter(is_word, edited)) if STOP_WORDS.isdisjoint(edited) else []
 
 
-def _change_once(word: str) -> set[str]:
-    """Return all words that differ from a word by one letter, or by the order of two, after the first letter."""
+def _list_edits(word: str) -> set[str]:
+    """Return what a word is without one error, if it has one after its first letter."""
     splits = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
-    found = {head[:-1] + tail[0] + head[-1] + tail[1:] for head, tail in splits if len(head) > 1 and tail}
-    if len(word) >= MIN_CHANGED_LETTERS:
-        found |= {head + tail[1:] for head, tail in splits}
-        found |= {head + letter + tail[1:] for head, tail in splits for letter in ascii_lowercase if tail}
-        found |= {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
-    return found - {word}
+    edits = {head[:-1] + tail[0] + head[-1] + tail[1:] for head, tail in splits if len(head) > 1 and tail}
+    edits |= {head + tail[1:] for head, tail in splits if tail[:1] == head[-1]}
+    edits |= {head + head[-1] + tail for head, tail in splits}
+    if len(word) >= MIN_EDITED_LETTERS:
+        edits |= {head + tail[1:] for head, tail in splits}
+        edits |= {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
+        edits |= {head + letter + tail[1:] for head, tail in splits if tail for letter in _list_confused(tail[0])}
+    return edits - {word}
+
+
+def _list_confused(letter: str) -> str:
+    """Return the letters that are typed in place of another: those on the keys beside it, and vowels for vowels."""
+    beside = "".join(row[max(at - 1, 0) : at + 2] for row in KEYS if (at := row.find(letter)) >= 0)
+    return beside + VOWELS if letter in VOWELS else beside
 
 
 def replace_words(text: str, replacements: Mapping[str, str]) -> str:
-    """Replace words of a text that `find_misspelt` can find."""
+    """Replace words of a text that `find_unknown_words` can find."""
     return _WORD.sub(lambda match: replacements.get(match[0], match[0]), text)
 
 
 @once
 def _load_words() -> _WordList:
-    """Load the list. The words before its blank line are the commonest."""
+    """Load the list: the commonest words, the others, and names, with a blank line between them."""
     text = (Path(__file__).parent / "words" / "en.txt").read_text(encoding="ascii")
-    common, _, others = text.partition("\n\n")
-    return _WordList({word: place for place, word in enumerate(common.split())}, f"\n{common}\n{others}")
+    common, others, names = text.split("\n\n")
+    ranks = {word: place for place, word in enumerate(common.split())}
+    return _WordList(ranks, f"\n{others}\n", f"\n{names}")

@@ -1,0 +1,96 @@
+"""Corrects the spelling of a question by the words of the bank, so that it finds what the right one finds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence, Set
+
+import numpy as np
+
+from everthread.stores.base import Store
+from everthread.stores.postings import Postings
+from everthread.text import spelling
+from everthread.text.analyzer import detect_language, normalize, terms
+from everthread.text.lexicon import ENGLISH
+from everthread.text.questions import is_question
+from everthread.types import Seqs
+
+MAX_OWN_LINES = 5  # a word in more lines is one, whatever these are
+MAX_RECORDS = 10_000  # of terms, the rarest first
+
+
+def correct_question(
+    store: Store, bank: str, question: str, within: Seqs | None = None, exclude: Collection[int] = ()
+) -> str:
+    """Replace the misspelt words of an English question by words of the bank.
+
+    Args:
+        store: the store.
+        bank: the bank's id.
+        question: the question.
+        within: the numbers of the lines that may be found, ascending; None: all.
+        exclude: numbers of lines that are not found, such as the question itself.
+    """
+    unknown = spelling.find_unknown_words(question)
+    if not unknown or detect_language(question) != ENGLISH:
+        return question
+    names = {part for name in store.corpus_stats(bank).names for part in normalize(name).split()}
+    unknown = [word for word in unknown if word not in names]
+    return spelling.replace_words(question, find_corrections(store, bank, unknown, within, exclude))
+
+
+def find_corrections(
+    store: Store, bank: str, unknown: Sequence[str], within: Seqs | None = None, exclude: Collection[int] = ()
+) -> dict[str, str]:
+    """Find the corrections of unknown words among the words of the bank.
+
+    Args:
+        store, bank, within, exclude: as for `correct_question`.
+        unknown: the words.
+
+    Returns:
+        The commonest candidate for each that the bank has. A word that the bank has itself, and not only in questions,
+        is left out; so is one without a candidate.
+    """
+    candidates = {word: {each: set(terms(each)) for each in spelling.list_candidates(word)} for word in unknown}
+    own = {word: set(terms(word)) for word in unknown if candidates[word]}
+    wanted = sorted(
+        {term for each in candidates.values() for found in each.values() for term in found}.union(*own.values())
+    )
+    if not wanted:
+        return {}
+    read = store.postings(bank, wanted, len(wanted), MAX_RECORDS, within)
+    known = {term for term, posting in read.items() if posting.df}
+    chosen = {
+        word: _choose(found, candidates[word], known, is_known=_is_known(store, bank, found, read, exclude))
+        for word, found in own.items()
+    }
+    return {word: correction for word, correction in chosen.items() if correction is not None}
+
+
+def _is_known(
+    store: Store, bank: str, own: Collection[str], read: Mapping[str, Postings], exclude: Collection[int]
+) -> bool:
+    """Return whether the bank has a word in lines other than excluded ones and questions, which repeat an error."""
+    postings = [read[term] for term in own if term in read]
+    seqs = {int(seq) for posting in postings for seq in posting.records["seq"]}.difference(exclude)
+    if len(seqs) > MAX_OWN_LINES or any(posting.df > len(posting.records) for posting in postings):
+        return True
+    texts = store.texts(bank, np.array(sorted(seqs))) if seqs else []
+    return any(not is_question(text) for _, text in texts)
+
+
+def _choose(own: Set[str], candidates: Mapping[str, Set[str]], known: Set[str], *, is_known: bool) -> str | None:
+    """Return the correction of a word, if there is any.
+
+    Args:
+        own: the terms of the word.
+        candidates: the terms of the candidates.
+        known: the terms that the bank has.
+        is_known: whether the bank has the word.
+    """
+    if is_known:
+        # The bank may as well have the right word: "restaurent" and "restaurant" have the same term.
+        right = [each for each, found in candidates.items() if found == own and spelling.is_common(each)]
+    else:
+        right = [each for each, found in candidates.items() if not found.isdisjoint(known)]
+    return min(right, key=spelling.rank, default=None)
