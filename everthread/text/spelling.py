@@ -134,7 +134,7 @@ def replace_words(text: str, replacements: Mapping[str, str]) -> str:
 @once
 def _load_words() -> _WordList:
     """Load the list: the commonest words, the others, and names, with a blank line between them."""
-    text = (Path(__file__).parent / "words" / "en.txt").read_text(encoding="ascii")
+    text = (Path(__file__).parent / "words" / "en.txt").read_text(encoding="utf-8")
     common, others, names = text.split("\n\n")
     ranks = {word: place for place, word in enumerate(common.split())}
     return _WordList(ranks, f"\n{others}\n", f"\n{names}")
