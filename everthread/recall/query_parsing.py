@@ -1,8 +1,9 @@
 """Parses a query: its terms, the speakers and times that it names, and whether it asks for a time. Pure.
 
-The text that is embedded leaves out speakers' names and question words: in a conversation of two, both names are
-about equally near to every line, and serve better as a separate signal. It also leaves out relative times ("last
-week"), which are a signal too: lines that contain these words may be about another week.
+The phrases around a question, such as "Hey, do you remember …?", are neither terms nor embedded. The text that is
+embedded leaves out speakers' names and question words as well: in a conversation of two, both names are about equally
+near to every line, and serve better as a separate signal. It also leaves out relative times ("last week"), which are a
+signal too: lines that contain these words may be about another week.
 
 A query may also be a dialogue, each message as "Name: text", to find the memories that match it. Its terms and its
 embedding text are those of all messages without the names before them; only the last message is read as a question.
@@ -32,6 +33,7 @@ from everthread.text.line_features import SMALL_TALK, is_small_talk
 from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
 
 QUESTION_TERMS, MESSAGE_TERMS = 6, 20  # distinct terms up to which a query is a question, and from which a message
+MAX_FRAMED_WORDS = 20  # a longer question is a message, of which a greeting is a small part, and may open a session
 MAX_QUERY_CHARS = 20_000  # a longer query is a document; the rest of it is ignored
 
 _WORDS = tomllib.loads(Path(__file__).with_name("query_words.toml").read_text(encoding="utf-8"))["en"]
@@ -39,6 +41,8 @@ _QUESTION_WORDS = frozenset(_WORDS["question_words"])
 _ASKS_FOR_TIME = re.compile(rf"\b(?:{'|'.join(_WORDS['time_questions'])})\b")
 _PAST_VERB = re.compile(rf"\b(?:{'|'.join(_WORDS['past_verbs'])})\b")
 _BROAD = re.compile(rf"\b(?:{'|'.join(_WORDS['broad_questions'])})\b")
+_OPENING = re.compile(rf"\s*(?:(?:{'|'.join(_WORDS['openings'])})(?: again)?(?:[\s,.:;!?–—]+|$))+", re.IGNORECASE)
+_ENDING = re.compile(rf"[,.;?–—-]\s*(?:{'|'.join(_WORDS['endings'])})[\s?.!]*$", re.IGNORECASE)
 _SPEECH_VERBS = "|".join(_WORDS["speech_verbs"])
 _OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"])
 _TOPICLESS_WORDS = (
@@ -137,7 +141,8 @@ def parse_query(
     nicknames |= {word: name for word, name in learned.items() if word in no_times}
     mentioned |= frozenset(nicknames.values())
     names = (*speakers, *nicknames)
-    dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], question))
+    asked = strip_framing(question) if language == ENGLISH else question
+    dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], asked))
     found, english_terms = analyze(topic)
     return ParsedQuery(
         text=text,
@@ -157,6 +162,17 @@ def parse_query(
         request=find_request(question) if language == ENGLISH else Request.NONE,
         is_broad=language == ENGLISH and _BROAD.search(folded) is not None,
     )
+
+
+def strip_framing(question: str) -> str:
+    """Remove the phrases around a short question to a bot ("Hey, do you remember …?"), unless nothing else is left."""
+    if len(split_words(question)) > MAX_FRAMED_WORDS:
+        return question
+    opening = _OPENING.match(question)
+    asked = question if opening is None else question[opening.end() :]
+    if (ending := _ENDING.search(asked)) is not None:
+        asked = asked[: ending.start()] + ("?" if "?" in ending[0] else "")
+    return asked if split_words(asked) else question
 
 
 def find_names(text: str) -> list[str]:

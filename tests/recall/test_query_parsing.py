@@ -18,6 +18,7 @@ from everthread.recall.query_parsing import (
     message_share,
     parse_query,
     split_messages,
+    strip_framing,
 )
 from everthread.text.analyzer import normalize
 from everthread.text.time_expressions import Date, Span
@@ -347,3 +348,30 @@ def test_a_query_is_a_question_up_to_six_terms_and_a_message_from_twenty_on() ->
     between = [message_share(terms) for terms in range(6, 21)]
     assert between == sorted(set(between))
     assert parse("Which dose did the vet say?", ()).message_share == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Hey, do you remember where I hid the key?", "where I hid the key?"),
+        ("hey! quick question: when did Caroline go?", "when did Caroline go?"),
+        ("Can you tell me what my sister does?", "what my sister does?"),
+        ("So, what did I buy, do you remember?", "what did I buy?"),
+        ("I can't remember what Tom said, please", "what Tom said"),
+        ("Remind me again, who is Ben? Thanks!", "who is Ben?"),
+        ("Do you remember?", "Do you remember?"),
+        ("So many books to read", "So many books to read"),
+        ("Well-being tips", "Well-being tips"),
+        ("Hippos, or what did I see", "Hippos, or what did I see"),
+        ("What do I remember?", "What do I remember?"),
+    ],
+)
+def test_what_people_say_around_a_question_is_no_part_of_it(question: str, asked: str) -> None:
+    assert strip_framing(question) == asked
+    assert parse(question, ()).terms == parse(asked, ()).terms
+
+
+def test_words_around_a_question_still_name_who_and_when() -> None:
+    parsed = parse("Hey Mia, do you remember what I said last week?", ("Mia", "Tom"))
+    assert parsed.mentioned_speakers == {"Mia"}
+    assert parsed.times
