@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from everthread.bench.datasets import AnnotatedConversation
 from everthread.text.analyzer import STOP_WORDS, normalize
+from everthread.text.spelling import KEYS
 
 MIN_LETTERS = 5  # of a word that is misspelt
-ROWS = "qwertyuiop", "asdfghjkl", "zxcvbnm"  # of a keyboard: the letters beside each other
 
 _WORD = re.compile(rf"[A-Za-z]{{{MIN_LETTERS},}}")
 
@@ -47,6 +47,6 @@ def _misspell_word(word: str, chance: random.Random) -> str:
 
 def _key_beside(letter: str) -> str:
     """Return the letter on the key to the right of a letter's, or to the left of the last one in its row."""
-    row = next(row for row in ROWS if letter.lower() in row)
+    row = next(row for row in KEYS if letter.lower() in row)
     at = row.index(letter.lower())
     return row[at + 1] if at + 1 < len(row) else row[at - 1]

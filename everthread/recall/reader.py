@@ -25,14 +25,13 @@ from everthread.recall.candidates import DENSE_CANDIDATES, Candidates
 from everthread.recall.features import Signals
 from everthread.recall.learned_names import learn_names
 from everthread.recall.query_parsing import ParsedQuery, parse_query
-from everthread.recall.spelling_correction import correct_question
+from everthread.recall.spelling_correction import correct_query
 from everthread.recall.types import Query, RankedLines, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
 from everthread.stores.base import CorpusStats, Store
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.unit_store import UnitKey
 from everthread.text import refusal_words
-from everthread.text.spelling import find_unknown_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 
 Result = TypeVar("Result")
@@ -135,15 +134,12 @@ class BankReader:
     def begin_query(self, text: str) -> None:
         """Begin to embed a query that will be searched for, with its spelling corrected."""
         names = self.store.corpus_stats(self.bank).names
-        text = correct_question(self.store, self.bank, text)
+        text = self.correct_spelling(Query(text)).text
         self.encoder.begin_query(self._parse(text, names, now().astimezone()).embedding_text)
 
     def correct_spelling(self, query: Query) -> Query:
         """Return a query with the spelling of its words corrected by those of the bank (`spelling_correction`)."""
-        if not find_unknown_words(query.text):
-            return query
-        text = correct_question(self.store, self.bank, query.text, self.allowed_seqs(query), query.exclude)
-        return replace(query, text=text)
+        return correct_query(self.store, self.bank, query)
 
     def _parse(self, text: str, speakers: Sequence[str], clock: datetime, visible: Seqs | None = None) -> ParsedQuery:
         """Parse a query, in which speakers may have other names than their own."""

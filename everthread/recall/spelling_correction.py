@@ -3,49 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import replace
 
 import numpy as np
 
+from everthread.recall.types import Query
 from everthread.stores.base import Store
 from everthread.stores.postings import Postings
 from everthread.text import spelling
 from everthread.text.analyzer import detect_language, normalize, terms
 from everthread.text.lexicon import ENGLISH
 from everthread.text.questions import is_question
-from everthread.types import Seqs
+from everthread.types import Filter, Seqs
 
-MAX_OWN_LINES = 5  # a word in more lines is one, whatever these are
+MAX_QUESTIONS = 5  # a word in more lines is known, even if all of them are questions
 MAX_RECORDS = 10_000  # of terms, the rarest first
 
 
-def correct_question(
-    store: Store, bank: str, question: str, within: Seqs | None = None, exclude: Collection[int] = ()
-) -> str:
-    """Replace the misspelt words of an English question by words of the bank.
+def correct_query(store: Store, bank: str, query: Query) -> Query:
+    """Replace the misspelt words of an English query by words of the bank.
 
     Args:
         store: the store.
         bank: the bank's id.
-        question: the question.
-        within: the numbers of the lines that may be found, ascending; None: all.
-        exclude: numbers of lines that are not found, such as the question itself.
+        query: the query, whose restrictions also limit which lines have the words of the bank.
     """
-    unknown = spelling.find_unknown_words(question)
-    if not unknown or detect_language(question) != ENGLISH:
-        return question
+    unknown = spelling.find_unknown_words(query.text)
+    if not unknown or detect_language(query.text) != ENGLISH:
+        return query
     names = {part for name in store.corpus_stats(bank).names for part in normalize(name).split()}
     unknown = [word for word in unknown if word not in names]
-    return spelling.replace_words(question, find_corrections(store, bank, unknown, within, exclude))
+    within = store.filter_seqs(bank, query.where or Filter(), query.as_of)
+    corrections = _find_corrections(store, bank, unknown, within, query.exclude)
+    return replace(query, text=spelling.replace_words(query.text, corrections)) if corrections else query
 
 
-def find_corrections(
-    store: Store, bank: str, unknown: Sequence[str], within: Seqs | None = None, exclude: Collection[int] = ()
+def _find_corrections(
+    store: Store, bank: str, unknown: Sequence[str], within: Seqs | None, exclude: Collection[int]
 ) -> dict[str, str]:
     """Find the corrections of unknown words among the words of the bank.
 
     Args:
-        store, bank, within, exclude: as for `correct_question`.
+        store: the store.
+        bank: the bank's id.
         unknown: the words.
+        within: the numbers of the lines that may be found, ascending; None: all.
+        exclude: numbers of lines that are not found, such as the question itself.
 
     Returns:
         The commonest candidate for each that the bank has. A word that the bank has itself, and not only in questions,
@@ -73,7 +76,7 @@ def _is_known(
     """Return whether the bank has a word in lines other than excluded ones and questions, which repeat an error."""
     postings = [read[term] for term in own if term in read]
     seqs = {int(seq) for posting in postings for seq in posting.records["seq"]}.difference(exclude)
-    if len(seqs) > MAX_OWN_LINES or any(posting.df > len(posting.records) for posting in postings):
+    if len(seqs) > MAX_QUESTIONS or any(posting.df > len(posting.records) for posting in postings):
         return True
     texts = store.texts(bank, np.array(sorted(seqs))) if seqs else []
     return any(not is_question(text) for _, text in texts)

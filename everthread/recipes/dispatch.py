@@ -50,10 +50,9 @@ def recall(
     search_bank = partial(search, recipe)
     if read_facts is not None:
         search_bank = partial(_search_with_facts, recipe, read_facts, reader.bank)
-    if banks is None:
-        query = _correct_spelling(recipe, reader, query)
     limit = k if reranker is None else k * CANDIDATES_PER_HIT
     if banks is None:
+        query = _correct_spelling(recipe, reader, query)
         hits = search_bank(reader, query, limit).hits
     else:
         hits = multi_bank.recall(reader, banks, query, limit, search_bank)

@@ -3,7 +3,7 @@
 A word may be misspelt if it is not in a list of English words and names. Four of five misspelt words have a single
 error (Damerau 1964): a letter too many, too few or another one, or two neighbours that changed places. So candidates
 are all listed words at this edit distance of 1 (Norvig 2007, "How to Write a Spelling Corrector"), except for names,
-which may be those of others, and changes that hardly anyone makes, such as "o" to "r".
+which may be those of others, and errors that typing rarely causes, such as "r" for "o".
 
 The list, `words/en.txt`, is made from SCOWL and a list of our own; `words/NOTICE` has the licence.
 """

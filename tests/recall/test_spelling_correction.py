@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from everthread import Chat, Filter, Memory
-from everthread.recall.spelling_correction import correct_question
+from everthread.recall.spelling_correction import correct_query
+from everthread.recall.types import Query
 from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
@@ -33,8 +34,8 @@ def bank(store: Store, request: pytest.FixtureRequest) -> Memory:
     return Memory.open(request.node.name, store=store, embedder=HashEmbedder(512))
 
 
-def correct(bank: Memory, question: str) -> str:
-    return correct_question(bank.store, bank.bank, question)
+def correct(bank: Memory, question: str, exclude: Collection[int] = ()) -> str:
+    return correct_query(bank.store, bank.bank, Query(question, exclude=exclude)).text
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_a_question_that_is_in_the_bank_does_not_make_its_errors_right(bank: Mem
     assert correct(bank, WRONG) == RIGHT
     told = bank.observe("I mean the resturant.")
     assert correct(bank, WRONG) == WRONG
-    assert correct_question(bank.store, bank.bank, WRONG, exclude=[asked.seq, told.seq]) == RIGHT
+    assert correct(bank, WRONG, [asked.seq, told.seq]) == RIGHT
 
 
 def test_only_lines_that_may_be_found_have_the_words_that_are_right_or_meant(bank: Memory) -> None:
@@ -119,7 +120,7 @@ def test_several_banks_and_other_recipes_take_words_as_they_are(store: Store) ->
         bank.observe("It rained.")
         return bank
 
-    own, other, goodai = open_bank("own"), open_bank("other"), open_bank("goodai", "goodai")
+    own, other, emi = open_bank("own"), open_bank("other"), open_bank("emi", "emi")
     together = own.recall(WRONG, k=1, banks=[own.bank, other.bank])[0].relevance
     assert together < own.recall(WRONG, k=1)[0].relevance
-    assert not goodai.recipe.corrects_spelling
+    assert [len(emi.recall(question)) for question in (WRONG, RIGHT)] == [0, 1]

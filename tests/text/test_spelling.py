@@ -80,7 +80,7 @@ def test_what_is_meant_by_a_word_with_one_error_is_a_candidate(data: st.DataObje
             ]
         )
     )
-    assert is_word(misspelt) or word in list_candidates(misspelt) or list_candidates(misspelt) == []
+    assert is_word(misspelt) or word in list_candidates(misspelt)
 
 
 @pytest.mark.parametrize("misspelt", ["restaurent", "resraurant", "restaurat", "resstaurant", "restuarant"])
