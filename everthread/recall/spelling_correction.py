@@ -51,8 +51,8 @@ def _find_corrections(
         exclude: numbers of lines that are not found, such as the question itself.
 
     Returns:
-        The commonest candidate for each that the bank has. A word that the bank has itself, and not only in questions,
-        is left out; so is one without a candidate.
+        The commonest candidate for each that the bank has, else one that is sure. A word that the bank has itself, and
+        not only in questions, is left out; so is one without a candidate.
     """
     candidates = {word: {each: set(terms(each)) for each in spelling.list_candidates(word)} for word in unknown}
     own = {word: set(terms(word)) for word in unknown if candidates[word]}
@@ -64,7 +64,7 @@ def _find_corrections(
     read = store.postings(bank, wanted, len(wanted), MAX_RECORDS, within)
     known = {term for term, posting in read.items() if posting.df}
     chosen = {
-        word: _choose(found, candidates[word], known, is_known=_is_known(store, bank, found, read, exclude))
+        word: _choose(word, candidates[word], known, is_known=_is_known(store, bank, found, read, exclude))
         for word, found in own.items()
     }
     return {word: correction for word, correction in chosen.items() if correction is not None}
@@ -82,18 +82,22 @@ def _is_known(
     return any(not is_question(text) for _, text in texts)
 
 
-def _choose(own: Set[str], candidates: Mapping[str, Set[str]], known: Set[str], *, is_known: bool) -> str | None:
+def _choose(word: str, candidates: Mapping[str, Set[str]], known: Set[str], *, is_known: bool) -> str | None:
     """Return the correction of a word, if there is any.
 
     Args:
-        own: the terms of the word.
+        word: the word.
         candidates: the terms of the candidates.
         known: the terms that the bank has.
         is_known: whether the bank has the word.
     """
     if is_known:
         # The bank may as well have the right word: "restaurent" and "restaurant" have the same term.
+        own = set(terms(word))
         right = [each for each, found in candidates.items() if found == own and spelling.is_common(each)]
     else:
         right = [each for each, found in candidates.items() if not found.isdisjoint(known)]
+        if not right:  # the bank may have a related word, or lines of the month
+            commonest = min(candidates, key=spelling.rank)
+            return commonest if spelling.is_sure(word, commonest) else None
     return min(right, key=spelling.rank, default=None)

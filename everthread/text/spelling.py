@@ -3,7 +3,8 @@
 A word may be misspelt if it is not in a list of English words and names. Four of five misspelt words have a single
 error (Damerau 1964): a letter too many, too few or another one, or two neighbours that changed places. So candidates
 are all listed words at this edit distance of 1 (Norvig 2007, "How to Write a Spelling Corrector"), except for names,
-which may be those of others, and errors that typing rarely causes, such as "r" for "o".
+which may be those of others, and errors that typing rarely causes, such as "r" for "o". So are words with other double
+letters ("proffesion", "tommorow"). Of capitalised words only those for a month or a weekday are meant.
 
 The list, `words/en.txt`, is made from SCOWL and a list of our own; `words/NOTICE` has the licence.
 """
@@ -12,24 +13,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import islice
+from itertools import combinations, groupby, islice
 from pathlib import Path
 from string import ascii_lowercase
 from typing import NamedTuple
 
 from everthread.common.once import once
 from everthread.text.analyzer import STOP_WORDS
+from everthread.text.time_words import MONTHS, WEEKDAYS
 
 MIN_LETTERS, MAX_LETTERS = 4, 20
 MIN_EDITED_LETTERS = 6  # a shorter word is near many others, so that only two letters may be swapped, or one doubled
+MAX_DOUBLE_LETTERS = 2
 MAX_CHARS = 400  # a longer text has enough other words
 MAX_WORDS = 4  # of a text that are corrected, the first ones
 VOWELS = "aeiou"
 KEYS = "qwertyuiop", "asdfghjkl", "zxcvbnm"  # the rows of a keyboard
 
+CALENDAR = frozenset(word for word in (*MONTHS, *WEEKDAYS) if len(word) > MIN_LETTERS)
+
 # A capitalised word may be a name, and one with other signs an address or a path.
 _WORD = re.compile(
-    rf"(?<![\w'’@#$./\\:-])[a-z]{{{MIN_LETTERS},{MAX_LETTERS}}}(?=['’]s?(?!\w)|[^\w'’@/\\-]|$)(?![.:][\w/])"
+    rf"(?<![\w'’@#$./\\:-])[A-Za-z][a-z]{{{MIN_LETTERS - 1},{MAX_LETTERS - 1}}}"
+    r"(?=['’]s?(?!\w)|[^\w'’@/\\-]|$)(?![.:][\w/])"
 )
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"[{}<>=`]|\w\(")
@@ -57,11 +63,16 @@ def find_unknown_words(text: str) -> list[str]:
     if len(text) > MAX_CHARS or _CODE.search(text):
         return []
     words = dict.fromkeys(_WORD.findall(text))
-    unknown = list(islice((word for word in words if not (is_word(word) or _is_name(word))), MAX_WORDS + 1))
+    unknown = list(islice(filter(_is_unknown, words), MAX_WORDS + 1))
     if not unknown:
         return []
     english = sum(word in STOP_WORDS or is_word(word) for word in _ANY_WORD.findall(text.lower()))
     return unknown[:MAX_WORDS] if english >= len(unknown) else []
+
+
+def _is_unknown(word: str) -> bool:
+    folded = word.lower()
+    return not (is_word(folded) or _is_name(folded)) and (word == folded or bool(list_candidates(word)))
 
 
 def is_word(word: str) -> bool:
@@ -101,22 +112,50 @@ def rank(word: str) -> int:
 def list_candidates(word: str) -> list[str]:
     """Return the listed words that may be meant by a misspelt one, in alphabetical order.
 
-    If a function word is among them ("their" for "thier"), it is taken to be meant: nothing is returned.
+    By a capitalised word only months and weekdays are meant. If a function word is among the others ("their" for
+    "thier"), it is taken to be meant: nothing is returned.
     """
-    edited = _list_edits(word)
-    return sorted(filter(is_word, edited)) if STOP_WORDS.isdisjoint(edited) else []
-
-
-def _list_edits(word: str) -> set[str]:
-    """Return what a word is without one error, if it has one after its first letter."""
-    splits = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
-    edits = {head[:-1] + tail[0] + head[-1] + tail[1:] for head, tail in splits if len(head) > 1 and tail}
-    edits |= {head + tail[1:] for head, tail in splits if tail[:1] == head[-1]}
-    edits |= {head + head[-1] + tail for head, tail in splits}
+    folded = word.lower()
+    edited = _list_swaps(folded) | _list_double_letters(folded)
+    other = _list_other_errors(folded)
+    dates = {date for date in CALENDAR.intersection(edited | other) if set(folded[-2:]).intersection(date[-1])}
+    if word != folded:
+        return sorted(map(str.capitalize, dates))
     if len(word) >= MIN_EDITED_LETTERS:
-        edits |= {head + tail[1:] for head, tail in splits}
-        edits |= {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
-        edits |= {head + letter + tail[1:] for head, tail in splits if tail for letter in _list_confused(tail[0])}
+        edited |= other
+    return sorted(dates.union(filter(is_word, edited))) if STOP_WORDS.isdisjoint(edited) else []
+
+
+def is_sure(word: str, candidate: str) -> bool:
+    """Return whether a candidate is meant even if a bank lacks it.
+
+    It is if it is a month or a weekday, or if letters of a longer word are swapped or doubled: "dimond" may be a name.
+    """
+    is_date = candidate.lower() in CALENDAR
+    return is_date or (len(word) >= MIN_EDITED_LETTERS and candidate in _list_swaps(word) | _list_double_letters(word))
+
+
+def _list_swaps(word: str) -> set[str]:
+    """Return a word with each two neighbouring letters swapped, except for the first letter."""
+    return {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(1, len(word) - 1)} - {word}
+
+
+def _list_double_letters(word: str) -> set[str]:
+    """Return a word with each other choice of up to MAX_DOUBLE_LETTERS double letters."""
+    single = [letter for letter, _ in groupby(word)]
+    return {
+        "".join(letter * (1 + (at in doubled)) for at, letter in enumerate(single))
+        for count in range(MAX_DOUBLE_LETTERS + 1)
+        for doubled in combinations(range(1, len(single)), count)
+    } - {word}
+
+
+def _list_other_errors(word: str) -> set[str]:
+    """Return a word with a letter after the first one added, left out or replaced by one that is typed in its place."""
+    splits = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    edits = {head + tail[1:] for head, tail in splits}
+    edits |= {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
+    edits |= {head + letter + tail[1:] for head, tail in splits if tail for letter in _list_confused(tail[0])}
     return edits - {word}
 
 
