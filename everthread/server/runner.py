@@ -23,7 +23,6 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.supervisors import Multiprocess
 
 from everthread import config, factory
 from everthread.common.fast_imports import without_garbage_collection
@@ -39,7 +38,8 @@ if sys.platform == "win32":
     from asyncio import SelectorEventLoop as EventLoop
 else:
     from uvloop import Loop as EventLoop
-from everthread.server.workers import bank_leases
+from everthread.server.workers import bank_leases, worker_start
+from everthread.server.workers.supervisor import WorkerSupervisor
 from everthread.stores.placed.store import list_stores
 from everthread.stores.sqlite.store import SQLiteStore
 
@@ -82,15 +82,16 @@ class AppFactory:
 
     def __call__(self) -> ASGIApp:
         """Build the app of one process. The routes are imported only there, because a supervisor answers no request."""
-        with without_garbage_collection():
-            from everthread.server import app
+        with worker_start.report_failure():
+            with without_garbage_collection():
+                from everthread.server import app
 
-        logs.install(self.log_level)
-        tracing.install()
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
-        if self.multi_process:
-            _exit_with_parent()
-        return app.create_app(self.build_services(), self.settings, closes=True)
+            logs.install(self.log_level)
+            tracing.install()
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
+            if self.multi_process:
+                _exit_with_parent()
+            return app.create_app(self.build_services(), self.settings, closes=True)
 
     def build_services(self) -> Services:
         """Build the services of one process. Raises ConfigError for an unknown name."""
@@ -155,12 +156,16 @@ def open_socket(host: str, port: int, workers: int = 1) -> socket.socket:
         listener = socket.create_server((address, port), family=family, backlog=BACKLOG)
         return listener if workers == 1 or not REUSEPORT_BALANCES else _reserve_address(listener)
     except OSError as error:
-        remedy = {
-            errno.EADDRINUSE: "another program uses it, perhaps another Everthread; choose another with --port",
-            errno.EACCES: "ports below 1024 are reserved; choose another with --port",
-            errno.EADDRNOTAVAIL: "it is not an address of this machine; choose another with --host",
-        }.get(error.errno or 0, str(error))
-        raise ConfigError(f"port {port} of {host} is unavailable: {remedy}") from None
+        raise _explain_unavailable(host, port, error) from None
+
+
+def _explain_unavailable(host: str, port: int, error: OSError) -> ConfigError:
+    remedy = {
+        errno.EADDRINUSE: "another program uses it, perhaps another Everthread; choose another with --port",
+        errno.EACCES: "ports below 1024 are reserved; choose another with --port",
+        errno.EADDRNOTAVAIL: "it is not an address of this machine; choose another with --host",
+    }.get(error.errno or 0, str(error))
+    return ConfigError(f"port {port} of {host} is unavailable: {remedy}")
 
 
 def _reserve_address(listener: socket.socket) -> socket.socket:
@@ -176,6 +181,15 @@ def _reserve_address(listener: socket.socket) -> socket.socket:
     # Otherwise another server could listen before the workers do.
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
     return reserved
+
+
+def _share_address(reserved: socket.socket) -> socket.socket:
+    """Open a worker's own socket at the reserved address. Raises ConfigError if it is unavailable."""
+    host, port = reserved.getsockname()[:2]
+    try:
+        return socket.create_server((host, port), family=reserved.family, backlog=BACKLOG, reuse_port=True)
+    except OSError as error:
+        raise _explain_unavailable(host, port, error) from None
 
 
 def local_url(listener: socket.socket) -> str:
@@ -226,6 +240,9 @@ def run(
         limits: of connections.
         workers: number of processes.
         on_listening: called once connections are accepted.
+
+    Raises:
+        EverthreadError: if no worker can start.
     """
     _raise_open_file_limit()
     config = build_config(create_app, limits or ConnectionLimits(), workers)
@@ -236,12 +253,14 @@ def run(
             threading.Thread(
                 target=lambda: on_listening() if wait_until_listening(listener) else None, daemon=True
             ).start()
-            LoggingSupervisor(config, [listener]).run()
+            supervisor = WorkerSupervisor(config, [listener])
+            supervisor.run()
+            if supervisor.start_failure is not None:
+                raise supervisor.start_failure
         else:
-            server = GracefulServer(config)
+            server = GracefulServer(config, on_listening)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, server.request_exit)
-            on_listening()
             server.run([listener])
 
 
@@ -281,9 +300,11 @@ class WorkerEventLoop(EventLoop):
             self._worker_server = await self.create_unix_server(protocol_factory, str(path), backlog=BACKLOG)
         reserved: socket.socket = kwargs["sock"]
         if REUSEPORT_BALANCES:
-            address = reserved.getsockname()[:2]
-            kwargs["sock"] = socket.create_server(address, family=reserved.family, backlog=BACKLOG, reuse_port=True)
-        return await super().create_server(protocol_factory, *args, **kwargs)
+            with worker_start.report_failure():
+                kwargs["sock"] = _share_address(reserved)
+        server = await super().create_server(protocol_factory, *args, **kwargs)
+        worker_start.report_listening()
+        return server
 
     def close(self) -> None:
         if self._worker_server is not None:
@@ -291,21 +312,17 @@ class WorkerEventLoop(EventLoop):
         super().close()
 
 
-class LoggingSupervisor(Multiprocess):
-    """uvicorn's supervisor; it logs when a worker has ended and was replaced."""
-
-    def keep_subprocess_alive(self) -> None:
-        for process in self.processes:
-            process.child_conn.close()  # or a worker that dies during a health check would only seem slow
-        before = list(self.processes)
-        super().keep_subprocess_alive()
-        for old, new in zip(before, self.processes, strict=True):
-            if old is not new:
-                log.warning("worker %s has ended with %s; %s replaces it", old.pid, old.exitcode, new.pid)
-
-
 class GracefulServer(uvicorn.Server):
     """uvicorn's server; on a terminal it reports what the shutdown waits for."""
+
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_listening = on_listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_listening()
 
     def request_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal before uvicorn does: stop as soon as the server has started.
