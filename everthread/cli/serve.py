@@ -13,21 +13,17 @@ from pathlib import Path
 
 import click
 
-from everthread import config, factory
+from everthread import config
 from everthread.common.fast_imports import without_garbage_collection
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.server import logs, runner, tracing
-from everthread.server.data_location import check_writable, find_location
-from everthread.server.keys import KeyStore
-from everthread.server.people.accounts import AccountStore
+from everthread.server import logs, runner, start_checks, tracing
 from everthread.server.proxy.upstream import find_upstream, has_upstream
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms.twilio import get_host
 
 DEFAULT_PORT = 7391
-FIRST_KEY_NAME = "first"
 MESSAGE_SETTINGS = [setting.name for setting in fields(Settings) if setting.name.startswith(("sms_", "telegram_"))]
 UNENCRYPTED = "Passwords and texts are not encrypted on their way: for https, put a reverse proxy in front of it."
 
@@ -96,16 +92,16 @@ def serve(
     app_factory = runner.AppFactory(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1
     )
-    _check_key(app_factory.store, settings, first_key)
     tracing.install()
+    logs.install(level)
+    check_callers = partial(start_checks.require_caller, host=settings.host, first_key=first_key)
+    start_checks.check_location(app_factory.store, check_callers if _needs_caller(settings, first_key) else None)
     with runner.open_socket(host, port, workers) as listener:
         services = app_factory.build_services()
         with closing(services.store):
-            check_writable(services.location)
             url = runner.local_url(listener)
             greeting = _greeting(services, settings, url, runner.network_url(listener), first_key)
             on_listening = partial(_announce, greeting, url, opens)
-            logs.install(level)
             if workers == 1:
                 with without_garbage_collection():
                     from everthread.server.app import create_app
@@ -152,23 +148,10 @@ def _parse_choice(setting: str, value: str, yes: str, no: str) -> bool:
     return value == yes
 
 
-def _check_key(location: str | None, settings: Settings, first_key: Path | None) -> None:
-    """Create the first key if it is wanted and needed.
-
-    Raises:
-        ConfigError: if other machines can reach the server, there is neither a key nor an account, and none is created.
-    """
+def _needs_caller(settings: Settings, first_key: Path | None) -> bool:
+    """Return whether there must be a key or an account."""
     is_local, signs_in = runner.is_loopback(settings.host), settings.account_header or settings.openid_issuer
-    if signs_in or (is_local and not (settings.key_required and first_key)):
-        return
-    with closing(factory.open_store(location)) as store:
-        data = find_location(store, adopts=True)
-    with closing(KeyStore(data)) as keys, closing(AccountStore(data)) as accounts:
-        if keys.list_keys() or accounts.list_accounts():
-            return
-        if first_key is None:
-            raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(settings.host))
-        keys.create_in(first_key, FIRST_KEY_NAME)
+    return not signs_in and (not is_local or (settings.key_required and first_key is not None))
 
 
 def _greeting(services: Services, settings: Settings, url: str, network_url: str, first_key: Path | None) -> str:

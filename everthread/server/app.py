@@ -36,6 +36,7 @@ from everthread.server.people.directory import PeopleDirectory
 from everthread.server.people.trusted_header import ProxiedClientMiddleware, TrustedHeader
 from everthread.server.proxy.conversation_memory import ConversationMemory
 from everthread.server.proxy.upstream import UpstreamFinder
+from everthread.server.readiness import Readiness
 from everthread.server.request_guard import RequestGuard
 from everthread.server.routes import (
     about,
@@ -142,7 +143,9 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
     app.state.idempotency = IdempotencyStore(open_database(location, SCHEMA))
     people = PeopleDirectory(location)
     header = TrustedHeader(settings.account_header, settings.proxies, people, services.store.banks)
-    app.state.authenticator = Authenticator(KeyStore(location), people, header, settings.key_required)
+    keys = KeyStore(location)
+    app.state.authenticator = Authenticator(keys, people, header, settings.key_required)
+    app.state.readiness = Readiness(services.store, keys)
     app.state.import_runs = ImportRuns()
     app.state.mcp = None
     if find_spec("mcp") is not None:

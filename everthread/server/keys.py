@@ -97,6 +97,7 @@ class KeyStore:
 
         Raises:
             ConfigError: if the file exists or can't be created.
+            StoreUnavailable: if the key can't be stored; then there is no file either.
         """
         try:
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -105,8 +106,12 @@ class KeyStore:
                 f"no key can be created in {path} ({error.strerror}); name another file, or create a key with "
                 "`everthread keys new`"
             ) from None
-        with open(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{self.create(name)}\n")
+        try:
+            with open(descriptor, "w", encoding="ascii") as file:
+                file.write(f"{self.create(name)}\n")
+        except BaseException:  # the next attempt would find the file
+            path.unlink()
+            raise
 
     def list_keys(self) -> list[ApiKey]:
         """List the valid keys by name."""

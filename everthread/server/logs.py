@@ -30,6 +30,7 @@ def install(level: str) -> None:
     handler.setFormatter(JSONFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("everthread").setLevel(level.upper())
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each attempt to reach a database that is down
 
 
 def hash_bank_id(bank: str) -> str:

@@ -58,11 +58,6 @@ DISTANT_ADDRESSES = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # for documen
 # After this time a thread hands the interpreter over to one that waits for it, such as that of the event loop; with
 # Python's default of 5 ms, requests through the proxy take up to 4 ms longer on a busy machine.
 SWITCH_INTERVAL_S = 0.0005
-KEY_REQUIRED_MESSAGE = (
-    "{} can be reached from other machines, and there is neither an account nor a key: create one with `everthread "
-    "accounts add` or `everthread keys new`, have a key created with --first-key FILE, or serve at 127.0.0.1, where "
-    "neither is needed"
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from fastapi import APIRouter, Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, Response
 
 from everthread import __version__, factory
-from everthread.errors import BankDamaged, BankTooNew
 from everthread.server import metrics
 from everthread.server.people.accounts import Account
 from everthread.server.permissions import ReadAllServices, SharedServices, get_caller
@@ -99,13 +96,9 @@ async def healthz() -> PlainTextResponse:
 
 
 @health.get("/readyz")
-def readyz(request: Request, services: SharedServices) -> PlainTextResponse:
-    """Report that the store and the keys can be read. A damaged bank doesn't affect the others."""
-    request.app.state.authenticator.keys.list_keys()
-    banks = services.store.banks()
-    with suppress(BankDamaged, BankTooNew):
-        if banks:
-            services.store.corpus_stats(banks[0])
+async def readyz(request: Request) -> PlainTextResponse:
+    """Report that the store and the keys can be read."""
+    await request.app.state.readiness.check()
     return PlainTextResponse("ready\n")
 
 

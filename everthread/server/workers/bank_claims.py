@@ -88,6 +88,8 @@ class BankClaims:
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
+        if self._beaten_at == float("-inf"):
+            return  # nothing was ever claimed
         try:
             with self._tables.write(self.id) as db:
                 db.execute("DELETE FROM server WHERE id = ?", (self.id,))

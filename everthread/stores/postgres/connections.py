@@ -118,6 +118,7 @@ class Database:
         self._connections, self._timeout_s = max_connections, timeout_s
         self._check, self._bank_check = check, bank_check
         self._has_citus = False  # known from the first connection on
+        self._is_outage_logged = False
         self._pool = Lazy(self._open_pool)
 
     @contextmanager
@@ -187,10 +188,13 @@ class Database:
                 if db.closed:  # independently of the driver's error class
                     raise self._lost(error, outcome) from error
                 raise
+            if self._is_outage_logged:
+                self._is_outage_logged = False
+                log.warning("%s answers again", self.display_url)
 
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function and return its result; repeat it for up to `timeout_s` s while the connection is lost."""
-        began, is_logged = time.monotonic(), False
+        began = time.monotonic()
         retries = Retries(repeat(RETRY_DELAY_S), deadline=began + self._timeout_s)
         unknown_commit = None
         while True:
@@ -202,9 +206,14 @@ class Database:
                 if not isinstance(error, ConnectionLost) or not retries.wait():
                     raise unknown_commit or error from error.__cause__
                 waited_s = time.monotonic() - began
-                if waited_s > SILENT_RETRIES_S and not is_logged:
-                    log.warning("%s; trying again for %.0f s", error, self._timeout_s - waited_s)
-                    is_logged = True
+                if waited_s > SILENT_RETRIES_S:
+                    self._log_outage(f"{error}; trying again for {self._timeout_s - waited_s:.0f} s")
+
+    def _log_outage(self, message: str) -> None:
+        """Log that the database can't be reached, once until it answers again."""
+        if not self._is_outage_logged:
+            self._is_outage_logged = True
+            log.warning("%s", message)
 
     @contextmanager
     def dedicated_connection(self) -> Iterator[Connection]:
@@ -247,8 +256,7 @@ class Database:
         except EverthreadError:
             raise
         except PoolTimeout as error:
-            with self.map_errors(outcome):  # the pool hides the cause; a new connection shows it
-                self._try_connection()
+            self._explain_timeout(outcome)
             raise StoreUnavailable(
                 f"{self.display_url}: all {self._connections} connections of this process were busy for "
                 f"{self._timeout_s:g} s. {outcome}Try again, with fewer threads"
@@ -259,6 +267,15 @@ class Database:
             ) from error
         except (psycopg.Error, UnicodeEncodeError) as error:
             raise self._explain(error, outcome) from error
+
+    def _explain_timeout(self, outcome: str) -> None:
+        """Open a connection, because the pool hides why it could not. Takes and raises the same as `map_errors`."""
+        try:
+            with self.map_errors(outcome):
+                self._try_connection()
+        except ConnectionLost as error:
+            self._log_outage(str(error))
+            raise
 
     def _explain(self, error: Exception, outcome: str) -> EverthreadError:
         reason = _error_text(error)

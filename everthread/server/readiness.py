@@ -1,0 +1,53 @@
+"""Checks whether the server can answer requests: whether its store and its keys can be read.
+
+A store waits up to ten seconds for a database, longer than monitors do. So the check goes on in the background, one at
+a time, and whoever asks meanwhile is told that the server is not ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from starlette.concurrency import run_in_threadpool
+
+from everthread.errors import BankDamaged, BankTooNew, StoreUnavailable
+from everthread.server.keys import KeyStore
+from everthread.stores.base import Store
+
+PATIENCE_S = 2.0
+
+
+class Readiness:
+    """Checks one store and its keys. Used in one event loop."""
+
+    def __init__(self, store: Store, keys: KeyStore) -> None:
+        self._store, self._keys = store, keys
+        self._running: asyncio.Future[None] | None = None
+
+    async def check(self) -> None:
+        """Read the store and the keys. A damaged bank doesn't affect the others.
+
+        Raises:
+            EverthreadError: they can't be read, or not within PATIENCE_S.
+        """
+        if self._running is None or self._running.done():
+            self._running = asyncio.ensure_future(run_in_threadpool(self._read))
+            self._running.add_done_callback(_retrieve_error)
+        done, _ = await asyncio.wait([self._running], timeout=PATIENCE_S)
+        if not done:
+            raise StoreUnavailable(f"{self._store.location} has not answered for {PATIENCE_S:g} s")
+        self._running.result()
+
+    def _read(self) -> None:
+        self._keys.list_keys()
+        banks = self._store.banks()
+        with suppress(BankDamaged, BankTooNew):
+            if banks:
+                self._store.corpus_stats(banks[0])
+
+
+def _retrieve_error(done: asyncio.Future[None]) -> None:
+    """Retrieve the error of a check that nobody waits for any more, which asyncio would report."""
+    if not done.cancelled():
+        done.exception()
