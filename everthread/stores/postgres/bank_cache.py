@@ -218,11 +218,11 @@ class BankCache:
     def renew(self) -> None:
         """Drop all banks."""
         self._lock = threading.Lock()
-        self._banks: OrderedDict[Key, CachedBank | None] = OrderedDict()  # None: too large to keep
+        self._banks: OrderedDict[Key, CachedBank | None] = OrderedDict()  # None: too large
         self._bytes = 0
 
     def get(self, key: Key) -> CachedBank | None:
-        """Return a bank that was asked before: as it was read last, or unread. None for others, and too large ones."""
+        """Return a bank that was asked before: as it was read last, or unread. None for others, and refused ones."""
         with self._lock:
             if key in self._banks:
                 self._banks.move_to_end(key)
@@ -258,6 +258,11 @@ class BankCache:
             if current is not known:
                 self._put(key, current)
             return self._banks[key]
+
+    def refuse(self, key: Key) -> None:
+        """Keep a bank no longer, nor later."""
+        with self._lock:
+            self._put(key, None)
 
     def drop(self, bank: str) -> None:
         """Drop what is known of a bank."""

@@ -71,6 +71,10 @@ class ConnectionLost(StoreUnavailable):
     """The connection broke, or the server aborted the call. Nothing was stored; the call may be repeated."""
 
 
+class TookTooLong(StoreUnavailable):
+    """The server cancelled a statement at its time limit."""
+
+
 class CommitUnknown(ConnectionLost):
     """The connection broke during a commit: the write may or may not be stored."""
 
@@ -372,6 +376,7 @@ _HOST = "check the host in the URL, and the network"
 _REPLICA = "this server is read-only; give the URL of the primary"
 _RIGHTS = "grant this user the right, or use the user that ran: everthread db init URL"
 _BUSY = "another call has been writing to this bank for a minute; nothing was stored, try again"
+_TIME = "nothing was stored; raise the statement_timeout of this user or database"
 _ROOM = "nothing was stored; free disk space on the server"
 _TOO_MANY_CONNECTIONS_HINT = (
     "nothing was stored; give each process fewer connections, or put a pooler such as PgBouncer in front of the server"
@@ -398,4 +403,5 @@ _ERROR_MAP: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError],
     ((errors.LockNotAvailable,), _NO_MATCH, StoreUnavailable, _BUSY),
     ((errors.TooManyConnections,), _TOO_MANY_PATTERN, ConnectionLost, _TOO_MANY_CONNECTIONS_HINT),
     ((errors.DiskFull,), _NO_MATCH, StoreUnavailable, _ROOM),
+    ((errors.QueryCanceled,), _NO_MATCH, TookTooLong, _TIME),
 )

@@ -16,7 +16,7 @@ from everthread.stores.arrays import is_member, max_by_id, union
 from everthread.stores.base import CorpusStats, ScoringRows
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.postgres import bank_cache, postings, rows, scoring, vector_index
-from everthread.stores.postgres.bank_cache import BankCache, CachedBank
+from everthread.stores.postgres.bank_cache import BankCache, CachedBank, Key
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import Postings, Records
 from everthread.types import Seqs, Vector
@@ -40,7 +40,7 @@ class FirstAnswers:
         self._postings = (
             postings.send(db, bank, terms, expected.max_terms, expected.max_records) if len(terms) else None
         )
-        self._key = None if vector is None else (bank, expected.model, vector.shape[-1])
+        self._key = find_key(bank, expected)
         self._known = None if self._key is None else cache.get(self._key)
         self._cosines = self._rows = self._changes = None
         if self._key is not None and self._known is not None:
@@ -128,3 +128,8 @@ class FirstAnswers:
         """(V,) the lines of all vectors, ascending, and (V,) their cosines; None if there is an index of them."""
         assert self._cosines is not None
         return vector_index.parse_all_cosines(self._cosines)
+
+
+def find_key(bank: str, expected: ExpectedReads) -> Key | None:
+    """Return the key of a bank in memory; None if no vectors are searched."""
+    return None if expected.vector is None else (bank, expected.model, expected.vector.shape[-1])

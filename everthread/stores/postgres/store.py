@@ -57,10 +57,11 @@ from everthread.stores.postgres.connections import (
     Connection,
     Cursor,
     Database,
+    TookTooLong,
 )
 from everthread.stores.postgres.copying import PostgresCopyReader
 from everthread.stores.postgres.filters import build_condition, seq_bitmap
-from everthread.stores.postgres.first_answers import FirstAnswers
+from everthread.stores.postgres.first_answers import FirstAnswers, find_key
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.transactions import Transactions
 from everthread.stores.postgres.vacuum import Vacuum
@@ -453,7 +454,14 @@ class PostgresStore(Transactions, Store):
             result, seqs = read(_SnapshotStore(self, db, FirstAnswers(db, bank, expected, self._cache)))
             return result, bank_rows.send_get_lines(db, bank, SeqArray(np.asarray(seqs, np.int64)))
 
-        result, rows = self._read(bank, send, **PLAN_ONCE)
+        try:
+            result, rows = self._read(bank, send, **PLAN_ONCE)
+        except TookTooLong:  # reading the whole bank may take longer than all that a search needs
+            key = find_key(bank, expected)
+            if key is None or self._cache.get(key) is None:
+                raise
+            self._cache.refuse(key)
+            result, rows = self._read(bank, send, **PLAN_ONCE)
         return result, bank_rows.parse_lines(rows)
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:

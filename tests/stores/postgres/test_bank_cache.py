@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -16,12 +16,14 @@ from hardship import postgres
 from hardship.citus import FUNCTIONS, Citus
 
 from everthread import Memory, NewLine
+from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.postgres import bank_cache, schema
 from everthread.stores.postgres.arrays import read_bytes
 from everthread.stores.postgres.bank_cache import CachedBank
 from everthread.stores.postgres.connections import Database
+from everthread.stores.postgres.pinned_store import PinnedStore
 from everthread.stores.postgres.place import PostgresPlace
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
@@ -441,3 +443,66 @@ def test_citus_accepts_the_queries_of_a_bank_in_memory(postgres_server: str) -> 
                 change(memory)
                 for _ in range(2):
                     assert read_snapshot(memory) == read(distributed, memory.bank, expect())
+
+
+# -------------------------------------------------------------------------- what the server doesn't allow
+
+
+@contextmanager
+def secured(server: str) -> Iterator[tuple[str, PostgresStore]]:
+    """Yield the URL of a database, and a store of it whose role sees one bank at a time."""
+    with postgres.role(server) as role, postgres.database(server) as url:
+        schema.migrate(Database(url))
+        schema.secure(Database(url), role)
+        with closing(PostgresStore(postgres.build_url(url, user=role, password="zqxsecret"))) as store:
+            yield url, store
+
+
+def test_a_connection_that_is_bound_to_another_bank_sees_nothing_of_a_bank_in_memory(postgres_server: str) -> None:
+    with secured(postgres_server) as (_, store):
+        alice, bob = fill(store), fill(store, 3)
+        load(alice)
+        for expected in (expect(), ExpectedReads(EMBEDDER.name, expect().vector, [], 0, 0)):
+            with store.database.read_transaction(bob.bank) as db:
+                snapshot = PinnedStore(store, db)
+                snapshot._cache = store._cache
+                answers, rows = snapshot.read_snapshot(
+                    alice.bank, lambda seen, expected=expected: (read(seen, alice.bank, expected), [1]), expected
+                )
+            assert answers[0].last_seq == 0
+            assert not any(any(each) for each in answers[1:])
+            assert rows == []
+            load(alice)
+        assert read_snapshot(alice) == read(store, alice.bank, expect()), "its own connections still do"
+
+
+def test_a_role_that_loses_its_rights_is_told_so_and_not_answered_from_memory(postgres_server: str) -> None:
+    with secured(postgres_server) as (url, store):
+        alice = fill(store)
+        load(alice)
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute("CREATE POLICY nothing ON everthread.bank AS RESTRICTIVE USING (false)")
+            assert read_snapshot(alice)[0].last_seq == 0
+            db.execute("DROP POLICY nothing ON everthread.bank")
+            load(alice)
+            db.execute(f"REVOKE ALL ON everthread.line FROM {store.database.url.split('//')[1].split(':')[0]}".encode())
+            with pytest.raises(StoreUnavailable, match="grant this user the right"):
+                read_snapshot(alice)
+
+
+def test_a_bank_whose_reading_takes_longer_than_the_server_allows_is_not_kept(postgres_server: str) -> None:
+    with secured(postgres_server) as (url, store):
+        memory = fill(store)
+        role = store.database.url.split("//")[1].split(":")[0]
+        with psycopg.connect(url, autocommit=True) as db:  # only the statement that reads the bank is slow
+            reads_all = "current_query() LIKE '%SELECT ARRAY[last_seq, revision%'"
+            db.execute(
+                "CREATE POLICY slow ON everthread.bank AS RESTRICTIVE "
+                f"USING (CASE WHEN {reads_all} THEN pg_sleep(60) IS NOT NULL ELSE true END)".encode()
+            )
+            db.execute(f"ALTER ROLE {role} SET statement_timeout = '2s'".encode())
+        store.close()  # the setting is that of new connections
+        expected = read(store, memory.bank, expect())
+        for _ in range(4):
+            assert read_snapshot(memory) == expected
+        assert find(memory) is None

@@ -128,3 +128,13 @@ def test_after_an_error_of_the_reader_statements_stay_prepared(database: str) ->
             raise KeyError("ours")
         store.settings("alice")
         assert count_prepared() >= before > 0
+
+
+def test_a_statement_that_takes_too_long_is_reported_with_a_remedy(database: str) -> None:
+    with closing(PostgresStore(database)) as store:
+        store.banks()
+        with (
+            pytest.raises(StoreUnavailable, match=r"nothing was stored; raise the statement_timeout of this user"),
+            store.database.read_transaction(statement_timeout="1ms") as db,
+        ):
+            db.execute("SELECT pg_sleep(9)")
