@@ -54,7 +54,7 @@ from everthread.bench.report_commands import (
     run_and_show,
     select_conversations,
 )
-from everthread.bench.run import rename_accounts, rename_in_questions
+from everthread.bench.run import lower_questions, rename_accounts, rename_in_questions
 from everthread.bench.soak.command import soak_
 from everthread.cli.common import json_option
 from everthread.errors import BadInput, NotFound
@@ -98,6 +98,7 @@ def _add_dataset_command(name: str, description: str) -> None:
     )
     @click.option("--handles", is_flag=True, help="Give the speakers accounts without their names.")
     @click.option("--misspell", is_flag=True, help="Misspell a word of each question.")
+    @click.option("--lower-case", is_flag=True, help="Ask in lower case, without question marks.")
     @click.pass_context
     def command(
         ctx: click.Context,
@@ -107,12 +108,15 @@ def _add_dataset_command(name: str, description: str) -> None:
         nickname: tuple[str, ...],
         handles: bool,
         misspell: bool,
+        lower_case: bool,
         **options: Any,
     ) -> None:
         names = dict(map(_split_nickname, nickname))
         conversations = [rename_in_questions(each, names) for each in LOADERS[name](path, only)]
         if misspell:
             conversations = list(map(misspell_questions, conversations))
+        if lower_case:
+            conversations = list(map(lower_questions, conversations))
         run_and_show(ctx, name, list(map(rename_accounts, conversations)) if handles else conversations, **options)
 
 

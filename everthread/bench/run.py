@@ -90,12 +90,13 @@ def run_benchmark(
 
 
 def replace_names(text: str, names: Sequence[str], others: Sequence[str]) -> str:
-    """Replace each name in a text by its counterpart: whole words, all at once, possessives too.
+    """Replace each name in a text by its counterpart: whole words, all at once, possessives too, also in lower case.
 
     The first word of a longer name is replaced too, because people are called by their first names.
     """
     pairs = dict(zip(names, others, strict=False))
     pairs = {name.split()[0]: other.split()[0] for name, other in pairs.items()} | pairs
+    pairs = {name.lower(): other.lower() for name, other in pairs.items()} | pairs
     choice = "|".join(re.escape(name) for name in sorted(pairs, key=len, reverse=True))
     if not choice:
         return text
@@ -106,6 +107,12 @@ def rename_in_questions(conversation: AnnotatedConversation, names: Mapping[str,
     """Return a conversation whose questions call people by other names, as friends do."""
     others = tuple(names), tuple(names.values())
     questions = (replace(each, text=replace_names(each.text, *others)) for each in conversation.questions)
+    return replace(conversation, questions=tuple(questions))
+
+
+def lower_questions(conversation: AnnotatedConversation) -> AnnotatedConversation:
+    """Return a conversation whose questions are in lower case and have no question marks, as people type."""
+    questions = (replace(each, text=each.text.lower().replace("?", "")) for each in conversation.questions)
     return replace(conversation, questions=tuple(questions))
 
 

@@ -28,12 +28,14 @@ from everthread.recall.standing_facts import Request, find_request
 from everthread.text import lexicon_times
 from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, fold, normalize, split_words, terms
 from everthread.text.arithmetic import is_sum
+from everthread.text.english_words import is_listed_name, is_mainly_english
 from everthread.text.lexicon import ENGLISH, LEXICONS
 from everthread.text.line_features import SMALL_TALK, is_small_talk
 from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
 
 QUESTION_TERMS, MESSAGE_TERMS = 6, 20  # distinct terms up to which a query is a question, and from which a message
 MAX_FRAMED_WORDS = 20  # a longer question is a message, of which a greeting is a small part, and may open a session
+MAX_LOWER_CASE_CHARS = 400  # of a text whose names are looked for in lower case
 MAX_QUERY_CHARS = 20_000  # a longer query is a document; the rest of it is ignored
 
 _WORDS = tomllib.loads(Path(__file__).with_name("query_words.toml").read_text(encoding="utf-8"))["en"]
@@ -63,6 +65,7 @@ _NOT_AFTER_TOPIC_PREPOSITION = "".join(rf"(?<!\b{words} )" for words in _WORDS["
 _SPACED_LETTER = rf"[^\W{UNSPACED}]"  # a letter of a script that puts spaces between words
 _MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
 _NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capitalised word inside a sentence
+_LOWER_CASE_WORD = re.compile(r"\b[a-z]{3,}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +179,10 @@ def strip_framing(question: str) -> str:
 
 
 def find_names(text: str) -> list[str]:
-    """Return the capitalised words inside the sentences of a text."""
-    return _NAME.findall(text)
+    """Return the capitalised words inside the sentences of a text, and listed names in lower case at its beginning."""
+    beginning = text[:MAX_LOWER_CASE_CHARS]
+    small = list(filter(is_listed_name, _LOWER_CASE_WORD.findall(beginning)))
+    return _NAME.findall(text) + (small if small and is_mainly_english(beginning) else [])
 
 
 class _NamedTimes(NamedTuple):

@@ -12,6 +12,7 @@ from everthread.stores.base import Store
 from everthread.stores.postings import Postings
 from everthread.text import spelling
 from everthread.text.analyzer import detect_language, normalize, terms
+from everthread.text.english_words import is_common, rank
 from everthread.text.lexicon import ENGLISH
 from everthread.text.questions import is_question
 from everthread.types import Filter, Seqs
@@ -94,10 +95,10 @@ def _choose(word: str, candidates: Mapping[str, Set[str]], known: Set[str], *, i
     if is_known:
         # The bank may as well have the right word: "restaurent" and "restaurant" have the same term.
         own = set(terms(word))
-        right = [each for each, found in candidates.items() if found == own and spelling.is_common(each)]
+        right = [each for each, found in candidates.items() if found == own and is_common(each)]
     else:
         right = [each for each, found in candidates.items() if not found.isdisjoint(known)]
         if not right:  # the bank may have a related word, or lines of the month
-            commonest = min(candidates, key=spelling.rank)
+            commonest = min(candidates, key=rank)
             return commonest if spelling.is_sure(word, commonest) else None
-    return min(right, key=spelling.rank, default=None)
+    return min(right, key=rank, default=None)

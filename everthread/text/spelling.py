@@ -1,12 +1,11 @@
 """Finds words of an English text that may be misspelt, and candidates for their correction.
 
-A word may be misspelt if it is not in a list of English words and names. Four of five misspelt words have a single
-error (Damerau 1964): a letter too many, too few or another one, or two neighbours that changed places. So candidates
-are all listed words at this edit distance of 1 (Norvig 2007, "How to Write a Spelling Corrector"), except for names,
-which may be those of others, and errors that typing rarely causes, such as "r" for "o". So are words with other double
-letters ("proffesion", "tommorow"). Of capitalised words only those for a month or a weekday are meant.
-
-The list, `words/en.txt`, is made from SCOWL and a list of our own; `words/NOTICE` has the licence.
+A word may be misspelt if it is not in the list of English words and names (`english_words`). Four of five misspelt
+words have a single error (Damerau 1964): a letter too many, too few or another one, or two neighbours that changed
+places. So candidates are all listed words at this edit distance of 1 (Norvig 2007, "How to Write a Spelling
+Corrector"), except for names, which may be those of others, and errors that typing rarely causes, such as "r" for "o".
+So are words with other double letters ("proffesion", "tommorow"). Of capitalised words only those for a month or a
+weekday are meant.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import combinations, groupby, islice
-from pathlib import Path
 from string import ascii_lowercase
-from typing import NamedTuple
 
-from everthread.common.once import once
 from everthread.text.analyzer import STOP_WORDS
+from everthread.text.english_words import is_listed_name, is_mainly_english, is_word
 from everthread.text.time_words import MONTHS, WEEKDAYS
 
 MIN_LETTERS, MAX_LETTERS = 4, 20
@@ -37,22 +34,7 @@ _WORD = re.compile(
     rf"(?<![\w'’@#$./\\:-])[A-Za-z][a-z]{{{MIN_LETTERS - 1},{MAX_LETTERS - 1}}}"
     r"(?=['’]s?(?!\w)|[^\w'’@/\\-]|$)(?![.:][\w/])"
 )
-_ANY_WORD = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"[{}<>=`]|\w\(")
-
-
-class _WordList(NamedTuple):
-    """The listed words.
-
-    Attributes:
-        common: the commonest ones, with their ranks.
-        others: the others, as sorted lines: a string takes a tenth of the memory of a set.
-        names: names, likewise.
-    """
-
-    common: Mapping[str, int]
-    others: str
-    names: str
 
 
 def find_unknown_words(text: str) -> list[str]:
@@ -64,49 +46,12 @@ def find_unknown_words(text: str) -> list[str]:
         return []
     words = dict.fromkeys(_WORD.findall(text))
     unknown = list(islice(filter(_is_unknown, words), MAX_WORDS + 1))
-    if not unknown:
-        return []
-    english = sum(word in STOP_WORDS or is_word(word) for word in _ANY_WORD.findall(text.lower()))
-    return unknown[:MAX_WORDS] if english >= len(unknown) else []
+    return unknown[:MAX_WORDS] if unknown and is_mainly_english(text) else []
 
 
 def _is_unknown(word: str) -> bool:
     folded = word.lower()
-    return not (is_word(folded) or _is_name(folded)) and (word == folded or bool(list_candidates(word)))
-
-
-def is_word(word: str) -> bool:
-    """Return whether a word in lower case is listed, other than as a name."""
-    listed = _load_words()
-    return word in listed.common or _has_line(listed.others, word)
-
-
-def _is_name(word: str) -> bool:
-    return _has_line(_load_words().names, word)
-
-
-def _has_line(lines: str, word: str) -> bool:
-    """Return whether sorted lines, with a line break before and after each, have one with this word."""
-    low, high = 0, len(lines) - 1  # the line breaks before and after the lines that may have it
-    while low < high:
-        start = lines.rfind("\n", low, (low + high) // 2 + 1)
-        end = lines.find("\n", start + 1)
-        found = lines[start + 1 : end]
-        if found == word:
-            return True
-        low, high = (end, high) if found < word else (low, start)
-    return False
-
-
-def is_common(word: str) -> bool:
-    """Return whether a word is one of the commonest, about ten thousand."""
-    return word in _load_words().common
-
-
-def rank(word: str) -> int:
-    """Return the rank of a word by how common it is; that of all rare words is the same."""
-    common = _load_words().common
-    return common.get(word, len(common))
+    return not (is_word(folded) or is_listed_name(folded)) and (word == folded or bool(list_candidates(word)))
 
 
 def list_candidates(word: str) -> list[str]:
@@ -118,7 +63,9 @@ def list_candidates(word: str) -> list[str]:
     folded = word.lower()
     edited = _list_swaps(folded) | _list_double_letters(folded)
     other = _list_other_errors(folded)
-    dates = {date for date in CALENDAR.intersection(edited | other) if set(folded[-2:]).intersection(date[-1])}
+    # An error at the end is rather another word, such as Frida, unless letters are swapped.
+    ends = folded[-1], folded[-1] + folded[-2]
+    dates = {date for date in CALENDAR.intersection(edited | other) if date.endswith(ends)}
     if word != folded:
         return sorted(map(str.capitalize, dates))
     if len(word) >= MIN_EDITED_LETTERS:
@@ -168,12 +115,3 @@ def _list_confused(letter: str) -> str:
 def replace_words(text: str, replacements: Mapping[str, str]) -> str:
     """Replace words of a text that `find_unknown_words` can find."""
     return _WORD.sub(lambda match: replacements.get(match[0], match[0]), text)
-
-
-@once
-def _load_words() -> _WordList:
-    """Load the list: the commonest words, the others, and names, with a blank line between them."""
-    text = (Path(__file__).parent / "words" / "en.txt").read_text(encoding="utf-8")
-    common, others, names = text.split("\n\n")
-    ranks = {word: place for place, word in enumerate(common.split())}
-    return _WordList(ranks, f"\n{others}\n", f"\n{names}")

@@ -107,7 +107,7 @@ def test_without_questions_there_is_nothing_to_measure() -> None:
     [
         ("What did Ida's aunt tell Tom?", "What did Tom's aunt tell Zoë?"),
         ("Idaho and Tomato", "Idaho and Tomato"),
-        ("IDA, ida and Ida!", "IDA, ida and Tom!"),
+        ("IDA, ida and Ida!", "IDA, tom and Tom!"),
         ("Ida在公园", "Tom在公园"),
     ],
 )

@@ -13,6 +13,7 @@ from everthread.recall.query_parsing import (
     ParsedQuery,
     build_embedding_text,
     find_mentioned_speakers,
+    find_names,
     is_quoted,
     is_topicless,
     message_share,
@@ -110,6 +111,12 @@ def test_a_query_of_only_stop_words_has_no_terms(question: str) -> None:
 
 def test_chinese_text_yields_characters_and_pairs_as_terms() -> None:
     assert set(parse("蕨类", ()).terms) == {"蕨", "类", "蕨类"}
+
+
+def test_known_names_in_lower_case_are_names_in_english() -> None:
+    assert find_names("did johnny and caroline go to lisbon or to the rose garden?") == ["johnny", "caroline", "lisbon"]
+    assert find_names("mari makan di rumah tanya") == []
+    assert find_names("a plain sentence " * 30 + "about caroline") == []
 
 
 def test_capitalised_words_inside_a_sentence_are_names() -> None:

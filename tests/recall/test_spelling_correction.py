@@ -58,6 +58,15 @@ def test_what_the_bank_has_is_right_and_what_it_lacks_is_not_meant(bank: Memory)
         assert correct(bank, question) == question
 
 
+def test_a_month_and_a_sure_error_are_corrected_even_if_the_bank_lacks_the_word(bank: Memory) -> None:
+    bank.observe("I work as a nurse.")
+    assert correct(bank, "what is my proffesion?") == "what is my profession?"
+    assert correct(bank, "what was in Febuary?") == "what was in February?"
+    assert correct(bank, "what is wriing?") == "what is wriing?"  # rather "writing" than "wiring", and not sure
+    bank.observe("I saw Febuary on the sign.")
+    assert correct(bank, "what was in Febuary?") == "what was in Febuary?"
+
+
 def test_of_two_words_that_may_be_meant_the_commoner_one_is(bank: Memory) -> None:
     bank.observe("A florist came, and a flour sack is on the floor, and it is fluorite.")
     assert correct(bank, "what is on the floorr?") == "what is on the floor?"
