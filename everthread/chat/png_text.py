@@ -15,7 +15,7 @@ from everthread.errors import BadFile
 from everthread.transfer.files import file_error
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-TEXT, END = b"tEXt", b"IEND"
+TEXT = b"tEXt"
 PLAIN_SIDE_PX, PLAIN_COLOUR = 256, (94, 120, 148)  # of a plain picture; a greyish blue
 
 Chunk = tuple[bytes, bytes]  # (type, data)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 
 from everthread.common.keys import META_ECHO
 from everthread.text.analyzer import STOP_WORDS, UNSPACED, normalize
@@ -119,18 +118,6 @@ class QuoteIndex:
                 self._runs.pop(run, None)
         self._words -= len(runs)
         self._quotable.pop(key, None)
-
-
-def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return a text without these ascending, disjoint spans, and without the double spaces that they leave."""
-    if not spans:
-        return text
-    edges = [0, *(edge for span in spans for edge in span), len(text)]
-    remaining = ""
-    for start, end in list(pairwise(edges))[::2]:
-        part = text[start:end]
-        remaining += part.lstrip(" ") if not remaining or remaining[-1].isspace() else part
-    return remaining.strip()
 
 
 def split_words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:

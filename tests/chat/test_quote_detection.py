@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from everthread.chat import quote_detection
-from everthread.chat.quote_detection import MAX_RUNS, MAX_TEXTS, MIN_RUN_WORDS, QuoteIndex, remove_spans
+from everthread.chat.quote_detection import MAX_RUNS, MAX_TEXTS, MIN_RUN_WORDS, QuoteIndex
 
 LISBON = "I moved to Lisbon in May because of the light."
 WORD = st.sampled_from("a b cat Dog it's Lisbon über 我 们 好 天 2026 don’t".split())
@@ -68,15 +66,6 @@ def test_a_reply_without_a_shared_run_has_no_spans(texts: list[str], reply: str)
     assume(not any(runs(text) & runs(reply) for text in texts))
     assume(not any(quote in reply for quote in '"'))
     assert recalled(*texts).find_spans(reply) == []
-
-
-@given(st.lists(TEXT, max_size=6), TEXT)
-def test_removing_spans_preserves_the_other_words(texts: list[str], reply: str) -> None:
-    spans = recalled(*texts).find_spans(reply)
-    uncovered = [
-        char for position, char in enumerate(reply) if not any(start <= position < end for start, end in spans)
-    ]
-    assert "".join(remove_spans(reply, spans).split()) == "".join("".join(uncovered).split())
 
 
 # ------------------------------------------------------------------- runs
@@ -181,30 +170,3 @@ def test_dropped_texts_leave_no_trace() -> None:
     for key in list(seen._texts):
         seen._forget(key)
     assert (seen._runs, seen._texts, seen._quotable, seen._words) == ({}, {}, {}, 0)
-
-
-# ------------------------------------------------------------------- without
-
-
-def test_text_without_spans_has_no_double_spaces() -> None:
-    reply = f"Well. {LISBON} How is it there?\n\nTell me."
-    assert remove_spans(reply, recalled(LISBON).find_spans(reply)) == "Well. How is it there?\n\nTell me."
-    assert remove_spans(LISBON, recalled(LISBON).find_spans(LISBON)) == ""
-    assert remove_spans(" as it is ", []) == " as it is "
-
-
-def test_the_index_may_be_read_while_texts_are_added() -> None:
-    seen, text = QuoteIndex(), " ".join(f"word{n}" for n in range(60))
-    seen.add([text])
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            looked = pool.submit(lambda: [seen.find_spans(text) for _ in range(25)])
-            for n in itertools.count():
-                if looked.done():
-                    break
-                seen.add([f"{text} and number {n}"])
-        assert looked.result()[-1] == [(0, len(text))]
-    finally:
-        sys.setswitchinterval(before)

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -133,13 +132,3 @@ class PatientConnection:
     def close(self) -> None:
         """Close the connections."""
         self._connection.close()
-
-
-@contextmanager
-def patient_connection(url: str, calls: Calls) -> Iterator[PatientConnection]:
-    """Yield a connection, which is closed afterwards."""
-    connection = PatientConnection(url, calls)
-    try:
-        yield connection
-    finally:
-        connection.close()
