@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,7 @@ from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.bank_file import find_orphan_logs
 from everthread.stores.sqlite.store import SQLiteStore
 
+MIN_FREE_BYTES = 20_000_000  # a bank's log takes 4 MB in use, and an import more
 REQUIRED_PACKAGES = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
 
 
@@ -146,10 +148,12 @@ def _check_store(store: str) -> Finding:
 
 
 def _measure_folder(folder: Path) -> Iterator[Finding]:
-    """Measure how much room the banks take, if they are in a folder."""
+    """Measure how much room the banks take, and have left, if they are in a folder."""
     if folder.is_dir():
         used = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        yield Finding("disk", True, f"{used / 1e6:.1f} MB in this folder")
+        free = shutil.disk_usage(folder).free
+        left = f"{free / 1e6:,.0f} MB free" if free >= MIN_FREE_BYTES else f"only {free / 1e6:.1f} MB free; make room"
+        yield Finding("disk", free >= MIN_FREE_BYTES, f"{used / 1e6:.1f} MB in this folder, {left}")
 
 
 def _check_recipe() -> Finding:

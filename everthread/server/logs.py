@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from asyncio import CancelledError
 from hashlib import sha256
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,9 +29,17 @@ def install(level: str) -> None:
     """Make all loggers of this process write JSON, from this level on."""
     handler = logging.StreamHandler()
     handler.setFormatter(JSONFormatter())
+    handler.addFilter(_is_no_cancellation)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("everthread").setLevel(level.upper())
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each attempt to reach a database that is down
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Return False for what uvicorn logs of requests that a second signal cuts off."""
+    error = record.exc_info[1] if record.exc_info else None
+    is_traceback = record.getMessage().rstrip().endswith(CancelledError.__name__)
+    return record.name != "uvicorn.error" or not (isinstance(error, CancelledError) or is_traceback)
 
 
 def hash_bank_id(bank: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from operator import itemgetter
 from pathlib import Path
@@ -26,12 +27,13 @@ MEDIA_TYPE = "application/problem+json"
 UNKNOWN_ADDRESS = "unknown address; the API is below /api/v1, and /api/v1/openapi.json describes it"
 CLIENT_CLOSED_STATUS = 499  # in logs and metrics: the client disconnected before the response
 RETRY_AFTER_S = 2
+LOG_INTERVAL_S = 60.0  # between two messages about the same reason
 
 STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that matches
     errors.NotFound: 404,
     errors.BadInput: 422,
-    errors.ConfigError: 422,
     errors.StoreUnavailable: 503,
+    errors.ConfigError: 422,
     errors.StoreError: 500,
     errors.LLMRejected: 422,
     errors.ModelError: 502,
@@ -46,6 +48,20 @@ PUBLIC_DETAILS: dict[type[errors.EverthreadError], str] = {
 }
 PARAMETERS = {"force": "?replace=true"}  # options with another name in requests
 DOCTOR_HINT = "; see `everthread doctor` where the server runs"
+
+
+class StoreFailures:
+    """Logs why the store can't be used, each reason at most once a minute: all requests may fail for the same."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._reason, self._logged_at = clock, "", 0.0
+
+    def log(self, error: errors.StoreUnavailable) -> None:
+        """Log the system's own words for an error, without the bank, whose id may be a name."""
+        reason = str(error.__cause__ or type(error).__name__).strip().partition("\n")[0]
+        if reason != self._reason or self._clock() - self._logged_at > LOG_INTERVAL_S:
+            self._reason, self._logged_at = reason, self._clock()
+            log.warning("the store is unavailable: %s", reason)
 
 
 class Problem(HTTPException):
@@ -126,6 +142,7 @@ def to_kebab_case(name: str) -> str:
 
 def install(app: FastAPI) -> None:
     """Register handlers that return every expected error as a problem document (see also `render_unexpected`)."""
+    reasons = StoreFailures()
 
     @app.exception_handler(Problem)
     async def render_problem(request: Request, error: Problem) -> JSONResponse:
@@ -136,6 +153,8 @@ def install(app: FastAPI) -> None:
         status = get_status(error)
         if status == 500:
             log.error("%s %s: %s", request.method, request.scope["route"].path, type(error).__name__)
+        if isinstance(error, errors.StoreUnavailable):
+            reasons.log(error)
         headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else None
         return JSONResponse(build_error_document(error), status, headers, media_type=MEDIA_TYPE)
 

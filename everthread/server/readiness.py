@@ -36,7 +36,8 @@ class Readiness:
             self._running.add_done_callback(_retrieve_error)
         done, _ = await asyncio.wait([self._running], timeout=PATIENCE_S)
         if not done:
-            raise StoreUnavailable(f"{self._store.location} has not answered for {PATIENCE_S:g} s")
+            reason = f"no answer for {PATIENCE_S:g} s"
+            raise StoreUnavailable(f"{self._store.location}: {reason}") from TimeoutError(reason)
         self._running.result()
 
     def _read(self) -> None:

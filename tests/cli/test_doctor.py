@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -42,10 +43,17 @@ def test_every_requirement_is_checked(tmp_path: Path) -> None:
     assert "SQLite" in by_name["python"].detail
     assert by_name["everthread"].detail == __version__
     assert by_name["store"].detail == str(tmp_path)
-    assert by_name["disk"].detail == "0.0 MB in this folder"
+    assert re.fullmatch(r"0\.0 MB in this folder, [\d,]+ MB free", by_name["disk"].detail)
     assert by_name["recipe"].detail == "default"
     assert by_name["embedder"].detail == "hash-64 answers"
     assert by_name["language model"].detail.startswith("none; ")
+
+
+def test_a_full_disk_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 10**18)
+    found = findings(tmp_path)["disk"]
+    assert not found.ok
+    assert found.detail.endswith(" MB free; make room")
 
 
 def test_a_missing_server_is_named_with_the_command_that_adds_it(

@@ -92,6 +92,9 @@ def test_shutdown_waits_only_for_its_timeout(tmp_path: Path) -> None:
         with pytest.raises(httpx.RemoteProtocolError):
             list(pieces)
         assert running.ended() == 0
+    assert [row["message"] for row in running.log if row["level"] == "error"] == [
+        "Cancel 1 running task(s), timeout graceful shutdown exceeded"
+    ]
 
 
 def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:

@@ -139,12 +139,12 @@ class TelegramBot:
                 for chat, _ in self.chats.list_pending():
                     self._schedule(chat)
                 return True
+            except (BotAPIError, BotAPIUnavailable, StoreUnavailable) as error:  # also a database that refuses us
+                log.warning("the Telegram bot can't start yet: %s", error)
+                delay_s = max(delay_s, getattr(error, "retry_after_s", 0.0))
             except ConfigError as error:
                 log.error("the Telegram bot does not run: %s", error)
                 return False
-            except (BotAPIError, BotAPIUnavailable, StoreUnavailable) as error:
-                log.warning("the Telegram bot can't start yet: %s", error)
-                delay_s = max(delay_s, getattr(error, "retry_after_s", 0.0))
             self._closing.wait(delay_s)
             delay_s = min(2 * delay_s, MAX_CONNECT_DELAY_S)
         return False

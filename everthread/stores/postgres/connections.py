@@ -75,6 +75,10 @@ class TookTooLong(StoreUnavailable):
     """The server cancelled a statement at its time limit."""
 
 
+class DatabaseRefused(ConfigError, StoreUnavailable):
+    """The server doesn't let this user in. Its password may have been changed while the process runs."""
+
+
 class CommitUnknown(ConnectionLost):
     """The connection broke during a commit: the write may or may not be stored."""
 
@@ -393,10 +397,10 @@ _ERROR_MAP: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError],
         BadInput,
         "use whole characters, and numbers that fit in 64 bits",
     ),
-    ((), 'password authentication failed|no password supplied|role ".*" does not exist', ConfigError, _USER),
-    ((), "pg_hba.conf", ConfigError, _HBA),
+    ((), 'password authentication failed|no password supplied|role ".*" does not exist', DatabaseRefused, _USER),
+    ((), "pg_hba.conf", DatabaseRefused, _HBA),
     ((), "failed to resolve host", ConnectionLost, _HOST),  # repeated: that of a container is unknown until it starts
-    ((), 'database ".*" does not exist', ConfigError, _DATABASE),
+    ((), 'database ".*" does not exist', DatabaseRefused, _DATABASE),
     ((errors.UndefinedTable, errors.InvalidSchemaName), "vector type not found", StoreUnavailable, _INIT),
     ((errors.ReadOnlySqlTransaction,), _NO_MATCH, StoreUnavailable, _REPLICA),
     ((errors.InsufficientPrivilege,), "permission denied for", StoreUnavailable, _RIGHTS),

@@ -21,7 +21,7 @@ from everthread import Filter, Memory
 from everthread.common.installation import upgrade_command
 from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
 from everthread.stores.postgres import connections, schema
-from everthread.stores.postgres.connections import Connection, Database
+from everthread.stores.postgres.connections import Connection, Database, DatabaseRefused
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 
@@ -76,6 +76,7 @@ def assert_refused(store: str | PostgresStore, kind: type[EverthreadError], word
 
 
 def test_a_wrong_password_is_a_configuration_error() -> None:
+    assert issubclass(DatabaseRefused, ConfigError)
     with postgres.Own() as own:
         rules = own.folder / "pg_hba.conf"
         rules.write_text(f"local all ann scram-sha-256\nlocal all bob reject\n{rules.read_text()}")
@@ -85,21 +86,22 @@ def test_a_wrong_password_is_a_configuration_error() -> None:
             time.sleep(0.02)
         for password in (SECRET, ""):
             wrong = postgres.build_url(own.url, user="ann", password=password)
-            assert_refused(wrong, ConfigError, r"postgresql://ann@.*pass.*; check the user and the password of the URL")
+            words = r"postgresql://ann@.*pass.*; check the user and the password of the URL"
+            assert_refused(wrong, DatabaseRefused, words)
             with closing(PostgresStore(wrong, timeout_s=2 * PATIENCE)) as store:  # a retry would not help
-                assert_refused(store, ConfigError, "check the user and the password of the URL")
+                assert_refused(store, DatabaseRefused, "check the user and the password of the URL")
         assert_refused(
-            postgres.build_url(own.url, user="bob"), ConfigError, "allow this user in the server's pg_hba.conf"
+            postgres.build_url(own.url, user="bob"), DatabaseRefused, "allow this user in the server's pg_hba.conf"
         )
         assert_refused(
-            postgres.build_url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user'
+            postgres.build_url(own.url, user="carl"), DatabaseRefused, 'role "carl" does not exist; check the user'
         )
 
 
 def test_a_missing_database_is_reported_with_the_command_that_creates_it(postgres_server: str) -> None:
     assert_refused(
         postgres.build_url(postgres_server, dbname="nowhere"),
-        ConfigError,
+        DatabaseRefused,
         '"nowhere" does not exist; create it with: c',
     )
 

@@ -1,0 +1,67 @@
+"""Requests while the store can't be used: what clients learn, and what the log says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from hardship import postgres
+
+from everthread.errors import StoreUnavailable
+from everthread.recipes.default import Default
+from everthread.server import server_db
+from everthread.server.app import create_app
+from everthread.server.problems import LOG_INTERVAL_S, StoreFailures
+from everthread.server.services import Services
+from everthread.stores.base import Store
+from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder
+from server.problem import kind
+
+LINE = "/api/v1/banks/alice/lines"
+
+
+def build(store: Store) -> FastAPI:
+    return create_app(Services(store, HashEmbedder(64), None, Default()), closes=True)
+
+
+def read_reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
+    found = [record.getMessage() for record in caplog.records if record.name == "everthread.server"]
+    assert all(each.startswith("the store is unavailable: ") for each in found)
+    return [each.removeprefix("the store is unavailable: ") for each in found]
+
+
+def test_a_database_that_refuses_the_server_is_no_fault_of_the_client(
+    postgres_server: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = PostgresStore(postgres.build_url(postgres_server, dbname="nosuch"))  # the same as after a new password
+    with TestClient(build(store), base_url="http://127.0.0.1") as client:
+        for answer in (client.post(LINE, json={"text": "hello"}), client.get(LINE), client.get("/readyz")):
+            assert kind(answer, 503) == "database-refused"
+            assert "nosuch" not in answer.text
+            assert answer.headers["Retry-After"]
+    (reason,) = read_reasons(caplog)
+    assert reason.endswith('database "nosuch" does not exist')
+
+
+def test_the_log_says_once_why_requests_fail(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with TestClient(build(SQLiteStore(tmp_path)), base_url="http://127.0.0.1") as client:
+        (tmp_path / server_db.FILE_NAME).write_bytes(b"no database" * 100)
+        assert [client.get("/readyz").status_code for _ in range(3)] == [503] * 3
+    assert read_reasons(caplog) == ["file is not a database"]
+
+
+def test_a_reason_is_logged_again_after_a_minute_or_another_one_and_names_no_bank(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [0.0]
+    failures = StoreFailures(clock=lambda: now[0])
+    for now[0], reason in [(0, "full"), (1, "full"), (2, "gone"), (3, "full"), (4 + LOG_INTERVAL_S, "full")]:
+        error = StoreUnavailable("no space to write bank 'alice' (/srv/alice.bank)")
+        error.__cause__ = OSError(reason)
+        failures.log(error)
+    failures.log(StoreUnavailable("bank 'alice' is locked"))
+    assert read_reasons(caplog) == ["full", "gone", "full", "full", "StoreUnavailable"]
