@@ -59,14 +59,18 @@ class Finding:
 
 
 def examine(store: str | None, embedder: Embedder | str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
-    """Check the installation, the configuration, the models, and these banks (default: all)."""
+    """Check the installation, the configuration, the models, and these banks (default: all).
+
+    Raises ConfigError for a configuration that can't be read.
+    """
     yield Finding("everthread", True, __version__)
     yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
     for package in REQUIRED_PACKAGES:
         yield _check_package(package)
     yield _check_server()
     yield _check_extras()
-    opened = store or config.load().store
+    configured = config.load()  # raises an error, which each of the following would repeat
+    opened = store or configured.store
     place = _check_store(opened)
     yield place
     yield from _measure_folder(Path(opened))

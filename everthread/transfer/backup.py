@@ -213,9 +213,11 @@ def _flush(folder: Path) -> None:
 
 def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, retention: Retention) -> Backup:
     """Give a backup its name, record it in its banks, and remove old ones."""
+    earlier = read_manifests(place)
+    manifest = _date_after(earlier, staging, manifest)
     names = (f"{manifest.taken_at:{NAME_FORMAT}}{'' if n == 1 else f'-{n}'}" for n in count(1))
     folder = next(place / name for name in names if not (place / name).exists())
-    found = {**read_manifests(place), folder: manifest}
+    found = {**earlier, folder: manifest}
     replaced = {each: found[each].taken_at for each in found if found[each].banks.keys() <= manifest.banks.keys()}
     old = retention.select_old(replaced)
     kept = {each: found[each] for each in found if each not in old}
@@ -227,6 +229,20 @@ def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, reten
     for each in old:
         _remove(each)
     return Backup(folder, manifest, tuple(old))
+
+
+def _date_after(earlier: Mapping[Path, Manifest], staging: Path, manifest: Manifest) -> Manifest:
+    """Return the manifest with a time after those of earlier backups, so that the last one is restored.
+
+    They have later times if the clock was set back.
+    """
+    latest = max((each.taken_at for each in earlier.values()), default=manifest.taken_at)
+    if manifest.taken_at >= latest:
+        return manifest
+    log.warning("the clock was set back since the last backup: this one is dated a second after it")
+    manifest = replace(manifest, taken_at=latest + timedelta(seconds=1))
+    write_manifest(staging, manifest)
+    return manifest
 
 
 def _remove(folder: Path) -> None:

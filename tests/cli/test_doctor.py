@@ -227,8 +227,9 @@ def test_the_configured_store_is_checked_by_default(tmp_path: Path, monkeypatch:
 
 def test_an_unreadable_configuration_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERTHREAD_CONFIG", str(tmp_path / "missing.toml"))
-    with pytest.raises(ConfigError, match=r"missing\.toml"):
-        list(examine(None, None))
+    for store in (None, str(tmp_path)):
+        with pytest.raises(ConfigError, match=r"missing\.toml"):
+            list(examine(store, None))
 
 
 @pytest.mark.parametrize(

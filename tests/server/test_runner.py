@@ -298,3 +298,11 @@ def test_a_response_body_does_not_wait_for_the_acknowledgement_of_its_head() -> 
         return int(no_delay)
 
     assert asyncio.run(read_no_delay())
+
+
+def test_an_invalid_url_is_reported_by_the_setting_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERTHREAD_LLM_URL", "nonsense")
+    arguments = (str(tmp_path), "serve", "--port", "0", "--model", "none")
+    assert "invalid llm_url: got 'nonsense', expected a URL" in run_refused(*arguments)
+    monkeypatch.setenv("EVERTHREAD_PROXY_URL", "nothing")
+    assert "invalid proxy_url: got 'nothing', expected a URL" in run_refused(*arguments)

@@ -163,6 +163,24 @@ def test_a_forgotten_line_is_in_no_backup(bank: Memory, place: Path) -> None:
     assert [line.seq for line in bank.store.lines(copy)] == [1, 4]
 
 
+def test_the_last_backup_is_the_newest_one_also_after_the_clock_was_set_back(
+    bank: Memory, place: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    ahead = made.manifest.taken_at + timedelta(days=2)  # as if the clock had been two days ahead
+    write_manifest(made.folder, replace(made.manifest, taken_at=ahead))
+    made.folder.rename(first := place / f"{ahead:%Y-%m-%dT%H%M%SZ}")
+    bank.observe("Said when the clock was right again.")
+    second = back_up(bank.store, place, [bank.bank])
+    assert "the clock was set back" in caplog.text
+    assert find_backup(place) == second.folder == list_backups(place)[-1]
+    assert read_manifest(second.folder) == second.manifest
+    assert verify(second.folder) == []
+    third = back_up(bank.store, place, [bank.bank], Retention(number=2))
+    assert third.removed == (first,)
+    assert list_backups(place) == [second.folder, third.folder]
+
+
 def test_a_forgotten_unit_is_in_no_backup(bank: Memory, place: Path) -> None:
     back_up(bank.store, place, [bank.bank])
     bank.forget_unit("note", 1)

@@ -67,7 +67,15 @@ class Upstream:
         role: the role in which it accepts memories.
     """
 
-    def __init__(self, url: str, key: str = "", *, timeout_s: float = 600, role: BlockRole = "system") -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        *,
+        timeout_s: float = 600,
+        role: BlockRole = "system",
+        setting: str = "proxy_url",
+    ) -> None:
         """Store the settings; connect to nothing yet.
 
         Args:
@@ -75,13 +83,14 @@ class Upstream:
             key: replaces the client's; empty: the client's own is passed on.
             timeout_s: how long it may be silent.
             role: the role in which it is sent memories, until it refuses them.
+            setting: which one the URL is from, for messages.
 
         Raises:
             ConfigError: the URL or the role is invalid.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"invalid proxy_url: got {url!r}, expected a URL such as http://localhost:11434/v1")
+            raise ConfigError(f"invalid {setting}: got {url!r}, expected a URL such as http://localhost:11434/v1")
         if role not in BLOCK_ROLES:
             raise ConfigError(f"invalid proxy_role: got {role!r}, expected one of {', '.join(BLOCK_ROLES)}")
         self._initial_role: BlockRole = role
@@ -258,7 +267,8 @@ def find_upstream(settings: Settings, services: Services) -> Upstream:
         ConfigError: its URL or the role of memories is invalid.
     """
     url, key = _find_address(settings, services.llm)
-    return Upstream(url, key, timeout_s=settings.proxy_timeout_s, role=settings.proxy_role)  # type: ignore[arg-type]
+    setting, timeout_s = "proxy_url" if settings.proxy_url else "llm_url", settings.proxy_timeout_s
+    return Upstream(url, key, timeout_s=timeout_s, role=settings.proxy_role, setting=setting)  # type: ignore[arg-type]
 
 
 def has_upstream(settings: Settings, services: Services) -> bool:
