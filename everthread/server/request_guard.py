@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import time
+from asyncio import CancelledError
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from everthread.errors import StoreUnavailable
 from everthread.server import model_api
 from everthread.server.authentication import Authenticator
-from everthread.server.problems import Problem
+from everthread.server.problems import RETRY_AFTER_S, Problem
 from everthread.server.rate_limit import RateLimiter, client_address
 from everthread.server.settings import Settings
 
@@ -100,7 +101,23 @@ class RequestGuard:
         if origin is not None and scope["method"] == "OPTIONS":
             await model_api.answer_preflight(headers)(scope, receive, send)
             return
-        await self.app(scope, with_body_limit(receive, max_body_bytes, self.settings.body_timeout_s), send)
+        await self._answer(scope, with_body_limit(receive, max_body_bytes, self.settings.body_timeout_s), send, path)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
+        """Let the app answer. If the shutdown doesn't wait for it any longer, say so."""
+        has_begun = False
+
+        async def note_and_send(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note_and_send)
+        except CancelledError:
+            if not has_begun:
+                await model_api.render_problem(server_stops(), path)(scope, receive, send)
+            raise
 
     def check_request(self, scope: Scope, allowed_origin: str | None = None) -> int:
         """Check a request by its head.
@@ -259,6 +276,12 @@ def check_path(scope: Mapping[str, object]) -> None:
 def body_too_large(max_bytes: int) -> Problem:
     """Return the problem of a body of more than `max_bytes` bytes."""
     return Problem(413, "too-large", f"the body has more than {max_bytes:,} bytes; send less, or in parts")
+
+
+def server_stops() -> Problem:
+    """Return the problem that the server ends before it has answered."""
+    detail = "the server was stopped before it could answer; what was stored so far remains. Send the request again"
+    return Problem(503, "stopping", detail, {"Retry-After": str(RETRY_AFTER_S)})
 
 
 def with_security_headers(send: Send) -> Send:

@@ -27,8 +27,8 @@ PIECES = 10
 def create_test_app(folder: str, settings: Settings) -> FastAPI:
     """Return the app with routes for tests.
 
-    `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more than any socket buffers, `/sleep`
-    occupies a thread, and `/most` returns how many threads were occupied at a time.
+    `/slow` streams for a second, `/quiet` begins and waits, `/silent` prints a line and waits, `/flood` streams more
+    than any socket buffers, `/sleep` occupies a thread, and `/most` returns how many threads were occupied at a time.
     """
     app = create_app(Services(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
 
@@ -48,6 +48,11 @@ def create_test_app(folder: str, settings: Settings) -> FastAPI:
             await anyio.sleep(60)
 
         return StreamingResponse(pieces(), media_type="text/event-stream")
+
+    @app.get("/silent")
+    async def silent() -> None:
+        print("asked", flush=True)
+        await anyio.sleep(60)
 
     @app.get("/flood")
     async def flood() -> StreamingResponse:

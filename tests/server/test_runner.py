@@ -31,6 +31,7 @@ from everthread.errors import ConfigError
 from everthread.server import runner as serving
 from everthread.server.http_protocol import ConnectionLimits, TimeoutProtocol
 from everthread.server.keys import KeyStore
+from server.problem import kind
 
 COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
 
@@ -95,6 +96,18 @@ def test_shutdown_waits_only_for_its_timeout(tmp_path: Path) -> None:
     assert [row["message"] for row in running.log if row["level"] == "error"] == [
         "Cancel 1 running task(s), timeout graceful shutdown exceeded"
     ]
+
+
+def test_a_request_for_which_the_shutdown_does_not_wait_is_answered(tmp_path: Path) -> None:
+    with serve_folder(tmp_path, {"shutdown_timeout_s": 0}) as running, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(get, f"{running.url}/silent")
+        assert running.process.stdout is not None
+        assert running.process.stdout.readline() == "asked\n"
+        running.process.send_signal(signal.SIGTERM)
+        assert kind(answer.result(PATIENCE), 503) == "stopping"
+        assert answer.result().headers["Retry-After"] == "2"
+        assert running.ended() == 0
+    assert [row["status"] for row in running.log if "status" in row] == [503]
 
 
 def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
