@@ -31,6 +31,7 @@ from everthread.text.arithmetic import is_sum
 from everthread.text.english_words import is_listed_name, is_mainly_english
 from everthread.text.lexicon import ENGLISH, LEXICONS
 from everthread.text.line_features import SMALL_TALK, is_small_talk
+from everthread.text.questions import is_question
 from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
 
 QUESTION_TERMS, MESSAGE_TERMS = 6, 20  # distinct terms up to which a query is a question, and from which a message
@@ -43,7 +44,11 @@ _QUESTION_WORDS = frozenset(_WORDS["question_words"])
 _ASKS_FOR_TIME = re.compile(rf"\b(?:{'|'.join(_WORDS['time_questions'])})\b")
 _PAST_VERB = re.compile(rf"\b(?:{'|'.join(_WORDS['past_verbs'])})\b")
 _BROAD = re.compile(rf"\b(?:{'|'.join(_WORDS['broad_questions'])})\b")
-_OPENING = re.compile(rf"\s*(?:(?:{'|'.join(_WORDS['openings'])})(?: again)?(?:[\s,.:;!?–—]+|$))+", re.IGNORECASE)
+_INTERJECTION = rf"(?:{'|'.join(_WORDS['interjections'])})(?= ?[,.!:])"
+_OPENING = re.compile(
+    rf"\s*(?:(?:{'|'.join(_WORDS['openings'])}|{_INTERJECTION})(?: again)?(?:[\s,.:;!?–—]+|$))+", re.IGNORECASE
+)
+_INTERJECTIONS = re.compile(rf"\s*(?:{_INTERJECTION}[\s,.:;!?–—]+)+", re.IGNORECASE)
 _ENDING = re.compile(rf"[,.;?–—-]\s*(?:{'|'.join(_WORDS['endings'])})[\s?.!]*$", re.IGNORECASE)
 _SPEECH_VERBS = "|".join(_WORDS["speech_verbs"])
 _OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"])
@@ -168,11 +173,16 @@ def parse_query(
 
 
 def strip_framing(question: str) -> str:
-    """Remove the phrases around a short question to a bot ("Hey, do you remember …?"), unless nothing else is left."""
+    """Remove the phrases around a short question to a bot ("Hey, do you remember …?"), unless nothing else is left.
+
+    Before a statement, such as "Oh, I love hiking", interjections remain: it is rather an answer.
+    """
     if len(split_words(question)) > MAX_FRAMED_WORDS:
         return question
-    opening = _OPENING.match(question)
+    opening, interjections = (each.match(question) for each in (_OPENING, _INTERJECTIONS))
     asked = question if opening is None else question[opening.end() :]
+    if opening and interjections and opening.end() == interjections.end() and not is_question(asked):
+        return question
     if (ending := _ENDING.search(asked)) is not None:
         asked = asked[: ending.start()] + ("?" if "?" in ending[0] else "")
     return asked if split_words(asked) else question
