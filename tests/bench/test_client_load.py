@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from everthread.bench.client_load import CALLS_ALONE, Load, run_load
+from everthread.bench import client_load
+from everthread.bench.client_load import Load, run_load
 from everthread.errors import BadInput
 from everthread.stores.sqlite.store import SQLiteStore
 
@@ -16,7 +17,7 @@ def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path, 
     result = run_load(tmp_path, load, embedder="hash")
     assert result.errors == ()
     assert result.calls == result.observe.calls + result.recall.calls > 0
-    assert result.alone.calls == CALLS_ALONE
+    assert result.alone.calls == client_load.CALLS_ALONE
     with closing(SQLiteStore(tmp_path)) as store:
         assert store.banks() == ["load 0", "load 1", "load 2"]
         assert sum(store.corpus_stats(bank).lines for bank in store.banks()) == 3 * 40 + result.observe.calls

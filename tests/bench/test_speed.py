@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.bench import synthetic
+from everthread.bench import speed, synthetic
 from everthread.bench.bulk_embedder import BulkEmbedder
 from everthread.bench.speed import Baseline, as_json, measure_speed, table
 from everthread.errors import BadInput
@@ -28,8 +28,8 @@ def test_a_small_run_measures_everything() -> None:
     steps: list[str] = []
     (row,) = measure_speed([300], embedder="hash", progress=steps.append)
     assert row.lines == 300
-    assert row.observe.calls == 100
-    assert row.recall.calls == row.filtered.calls == row.baseline.calls == 200
+    assert row.observe.calls == speed.OBSERVED_LINES
+    assert row.recall.calls == row.filtered.calls == row.baseline.calls == speed.QUERY_COUNT
     assert all(
         figure > 0 for figure in (row.recall.p50, row.observe.p50, row.import_rate, row.bulk_rate, row.cold_start_ms)
     )
