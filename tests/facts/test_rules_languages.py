@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 
 from everthread.facts.attributes import is_known
-from everthread.facts.grammar import load_grammar
 from everthread.facts.rules import MAX_CHARS, read_statements
 from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language
@@ -352,13 +351,6 @@ def test_values_are_words_of_the_line_and_attributes_are_known() -> None:
 def test_only_people_state_facts() -> None:
     for text in STATED:
         assert read_statements([line(text, role="assistant")]) == []
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_each_form_of_a_grammar_compiles(language: str) -> None:
-    grammar = load_grammar(language)
-    assert grammar is not None
-    assert all(form.regex.groups >= 0 for pattern in grammar.patterns for form in pattern.forms)
 
 
 def test_what_is_introduced_is_what_the_next_clauses_are_about() -> None:
