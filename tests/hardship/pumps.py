@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from re import _compiler, _parser  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]
 from types import ModuleType
@@ -90,7 +91,8 @@ def patterns() -> list[Found]:
                 uses = set(re.findall(rf"\b{name}\.(\w+)\(", source))
                 anchored = value is pattern and bool(uses) and uses <= {"match", "fullmatch"}
                 _keep(found, Found(f"{module.__name__}.{name}", pattern, anchored))
-        for call, pattern in _called(ast.parse(source), vars(module)):
+        tree = ast.parse(source if "re." in source else "")
+        for call, pattern in _called(tree, vars(module)):
             anchored = call.func.attr in ("match", "fullmatch")  # type: ignore[attr-defined]
             _keep(found, Found(f"{module.__name__}:{call.lineno}", pattern, anchored))
     return list(found.values())
@@ -209,11 +211,23 @@ class _Words:
         return self.of(arg) if kind is op.ATOMIC_GROUP else ""
 
     def _one(self, node: tuple[Any, Any]) -> str:
-        allowed = _compiler.compile(_parser.SubPattern(self._state, [node]), self._flags & ~re.VERBOSE)
-        often = [each for each in CHARACTERS if allowed.fullmatch(each)]
-        scripts = (*range(0x20, 0x500), *range(0x3000, 0xA000), *range(0xD800, 0xE000), *range(0x1F000, 0x20010))
-        found = often or [each for each in map(chr, scripts) if allowed.fullmatch(each)] or ["?"]
-        return self._chance.choice(found[:6])
+        key = str(node), self._flags
+        if key not in _MATCHING:
+            _MATCHING[key] = _find_matching(_parser.SubPattern(self._state, [node]), self._flags & ~re.VERBOSE)
+        return self._chance.choice(_MATCHING[key])
+
+
+_MATCHING: dict[tuple[str, int], list[str]] = {}  # of each node and flags
+
+
+def _find_matching(node: Any, flags: int) -> list[str]:
+    """Return up to six characters that a node matches, the usual ones if there are any."""
+    allowed = _compiler.compile(node, flags)
+    scripts = (*range(0x20, 0x500), *range(0x3000, 0xA000), *range(0xD800, 0xE000), *range(0x1F000, 0x20010))
+    for characters in (CHARACTERS, map(chr, scripts)):
+        if found := list(islice(filter(allowed.fullmatch, characters), 6)):
+            return found
+    return ["?"]
 
 
 # --------------------------------------------------------------------- measure
