@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -26,6 +24,9 @@ NO_VERB = re.compile(
 )
 QUOTED = re.compile(  # code, quotations, and the targets of links
     r"```.*?```|`[^`]*`|\"[^\"\n]*\"|“[^”]*”|(?<=\])\([^()\s]*\)", re.DOTALL
+)
+COMMENT = re.compile(  # or a text, in which a # begins none
+    r'"""(?:[^\\]|\\.)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|(\#[^\n]*)', re.DOTALL
 )
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -61,9 +62,8 @@ def faults(file: str) -> list[str]:
 
 def prose_of(source: str, nodes: list[ast.AST]) -> Iterator[str]:
     """Yield docstrings, comments, the texts of errors and of help, and the names of tests."""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline) if "#" in source else ():
-        if token.type == tokenize.COMMENT:
-            yield token.string.strip("#- ")
+    for match in COMMENT.finditer(source):
+        yield (match[1] or "").strip("#- ")
     for node in nodes:
         if isinstance(node, (*FUNCTION, ast.ClassDef, ast.Module)):
             yield ast.get_docstring(node) or ""
