@@ -34,6 +34,7 @@ ASKING = frozenset(("fc-list", "lscpu"))  # started by matplotlib without a cach
 # every store must pass then run there as well, one module at a time.
 CLUSTER = os.environ.get("EVERTHREAD_TEST_CITUS", "")
 DATABASES = {"postgres": "database"} | ({"citus": "cluster"} if CLUSTER else {})  # store -> fixture of its URL
+GARBAGE = 20_000  # objects between two collections; with Python's 700, they take 8% of the processor time
 MEMORY = "/dev/shm"  # Linux keeps files there in memory
 MEMORY_BYTES = 1 << 30  # free at least; the files of all workers take less than a tenth of it
 LONGEST = frozenset(("browser", "hardship", "process", "slow"))  # the marks of tests that take longest
@@ -71,6 +72,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(GARBAGE)
         gc.enable()
 
 

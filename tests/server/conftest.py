@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from everthread.server.services import Services
     from server.proxied import Proxy
 
-# A GPU is emulated otherwise, which takes processor time.
-CHROMIUM_OPTIONS = ("--no-sandbox", "--disable-gpu", "--process-per-site")
+# A GPU is emulated otherwise, which takes processor time, and so does optimizing scripts that run for a second.
+CHROMIUM_OPTIONS = ("--no-sandbox", "--disable-gpu", "--process-per-site", "--js-flags=--no-opt --no-maglev")
 _shared = ExitStack()  # closes the browser
 
 
