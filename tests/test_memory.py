@@ -234,6 +234,7 @@ def test_an_invalid_line_is_rejected_with_its_whole_batch(zoo: Memory, bad: NewL
     assert zoo.observe("Next.").seq == 7
 
 
+@pytest.mark.slow
 def test_a_text_of_a_megabyte_is_stored_in_full_and_found(memory: Memory) -> None:
     long = "Call me Ishmael. " + "The sea was grey and the ship rolled on. " * 25_000 + "We sighted the whale Moby."
     memory.observe("Something else entirely.")
@@ -975,6 +976,7 @@ def test_many_threads_can_observe_and_recall_at_once(memory: Memory) -> None:
     assert memory.store.check("alice") == []
 
 
+@pytest.mark.slow
 def test_recall_during_forgetting_never_returns_forgotten_lines(memory: Memory) -> None:
     memory.observe_many([NewLine(f"secret number {n} of the vault", session=str(n)) for n in range(40)])
     gone: set[int] = set()

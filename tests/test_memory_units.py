@@ -503,6 +503,7 @@ def test_excluding_no_lines_or_missing_ones_has_no_effect(memory: Memory) -> Non
     assert {len(values) for values in signals.values()} == {17}
 
 
+@pytest.mark.slow
 def test_lines_can_be_excluded_in_a_large_bank(memory: Memory) -> None:
     memory.observe_many(NewLine(f"Entry {n}: the weather of day{n}.", session=str(n // 50)) for n in range(1, 1500))
     best = [hit.seq for hit in memory.recall("the weather of day700", 500)]

@@ -64,6 +64,7 @@ CALLS: tuple[Callable[[Memory], object], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of invalid numbers
 def test_overwritten_bytes_cause_only_everthread_errors(tmp_path: Path) -> None:
     fill(tmp_path)

@@ -11,7 +11,8 @@ from everthread.errors import BadInput
 from everthread.stores.sqlite.store import SQLiteStore
 
 
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
 def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path, processes: int) -> None:
     load = Load(clients=4, banks=3, seconds=0.5, pause_s=0.01, processes=processes)
     result = run_load(tmp_path, load, embedder="hash")

@@ -149,6 +149,7 @@ def test_a_page_without_marks_is_refused_with_the_marks_to_add(tmp_path: Path) -
         find_table_span(page, "sample")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["out.png", "out.svg"])
 def test_a_plot_is_drawn(tmp_path: Path, name: str) -> None:
     pytest.importorskip("matplotlib")

@@ -12,6 +12,7 @@ from everthread.bench.places import measure_places
 from everthread.errors import BadInput
 
 
+@pytest.mark.slow
 def test_recall_and_a_move_are_measured_in_each_place(tmp_path: Path) -> None:
     path = write_places(tmp_path, north="north", south="south")
     result = measure_places(path, 40, "hash")

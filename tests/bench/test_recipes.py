@@ -261,6 +261,7 @@ def test_the_command_prints_json_and_shows_progress_on_standard_error(locomo: Pa
     assert "conv-1, default: 2 lines, 1 questions" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_command_prints_tables_draws_them_and_puts_them_into_a_page(locomo: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page, plot = tmp_path / "page.md", tmp_path / "plot.png"

@@ -88,6 +88,7 @@ def test_with_one_conversation_there_is_no_false_injection() -> None:
     assert "false injection" not in alone.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["out.png", "out.SVG"])
 def test_a_plot_is_drawn(tmp_path: Path, name: str) -> None:
     pytest.importorskip("matplotlib")

@@ -395,6 +395,7 @@ def test_a_card_that_could_not_be_read_again_is_rejected(kept: dict[str, Any], w
         card.to_card(Character("Nora", card=kept))
 
 
+@pytest.mark.slow
 def test_a_card_too_large_to_be_read_again_is_not_written(tmp_path: Path) -> None:
     large = DEFAULT_CHARACTER.with_changes(card={"x": "y" * card.MAX_FILE_BYTES})
     with pytest.raises(BadInput, match="would have more than 32 MB"):

@@ -527,6 +527,7 @@ def long_talk(chat: Chat, turns: int, first: int = 0) -> None:
         chat.wait(120)
 
 
+@pytest.mark.slow
 def test_lines_that_leave_the_window_are_noted_and_older_notes_remain_units(talk: Talk, memory: Memory) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     long_talk(chat, 60)
@@ -543,6 +544,7 @@ def test_lines_that_leave_the_window_are_noted_and_older_notes_remain_units(talk
     assert chat.last_reply.prompt.cut == ()
 
 
+@pytest.mark.slow
 def test_the_window_is_cut_in_blocks_so_that_the_prefix_is_stable(talk: Talk) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=4000)
     shares = []
@@ -557,6 +559,7 @@ def test_the_window_is_cut_in_blocks_so_that_the_prefix_is_stable(talk: Talk) ->
     assert sum(shares[10:]) / len(shares[10:]) > 0.75
 
 
+@pytest.mark.slow
 def test_forgetting_a_line_removes_the_notes_on_it(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     get_reply_text(chat, "My brother Zebulon keeps a purple elephant in his yellow garden.")
@@ -755,6 +758,7 @@ def test_no_missing_vectors_are_reported_if_all_lines_are_in_the_prompt(
     assert "has no vectors" not in caplog.text
 
 
+@pytest.mark.slow
 def test_superseded_notes_can_be_recalled(talk: Talk, memory: Memory) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     long_talk(chat, 50)
@@ -887,6 +891,7 @@ def test_a_description_too_long_for_the_model_is_rejected_before_anything_is_sav
     assert standing(chat) == before
 
 
+@pytest.mark.slow
 def test_a_line_longer_than_the_context_is_shortened_only_in_the_prompt(talk: Talk, memory: Memory) -> None:
     chat = talk("Aye.", "Aye.", context=2400)
     text = "whale " * 50_000 + "That is all."
@@ -1123,6 +1128,7 @@ def test_an_imported_session_with_odd_metadata_and_roles_can_be_continued(talk: 
     assert len(chat.lines) == 4
 
 
+@pytest.mark.slow
 def test_the_cost_of_a_turn_does_not_grow_with_the_conversation(talk: Talk, memory: Memory) -> None:
     lines = [
         NewLine(f"line {n}", "Nora" if n % 2 else "Captain", "user" if n % 2 else "assistant", NOON, "long")
@@ -1140,6 +1146,7 @@ def test_the_cost_of_a_turn_does_not_grow_with_the_conversation(talk: Talk, memo
     assert len(chat.lines) == 10
 
 
+@pytest.mark.slow
 def test_removed_notes_are_rewritten_from_the_lines_that_left_the_window(talk: Talk, memory: Memory) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     long_talk(chat, 40)

@@ -249,6 +249,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(language=st.sampled_from(LANGUAGES), typed=st.lists(st.sampled_from([*ANSWERS, None]), max_size=12))
 def test_nothing_is_forgotten_without_a_yes_to_the_second_question(language: str, typed: list[str | None]) -> None:

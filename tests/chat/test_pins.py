@@ -86,6 +86,7 @@ def test_only_current_lines_can_be_pinned_up_to_a_limit(memory: Memory) -> None:
     assert pins.add(memory, seqs[-1])[-1].seq == seqs[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["A few words that are said. " * 3, "endless " * 5_000, "无" * 3_000])
 def test_rendered_pins_fit_their_budget(memory: Memory, text: str) -> None:
     for seq in keep(memory, *([text] * pins.MAX_PINS)):

@@ -28,6 +28,7 @@ def banks(folder: Path) -> list[str]:
         return store.banks()
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_asks_forgets_asks_again_and_leaves_nothing(tmp_path: Path) -> None:
     shown = run(tmp_path)
     assert shown.exit_code == 0

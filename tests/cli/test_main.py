@@ -862,6 +862,7 @@ def test_an_empty_file_is_reported_and_creates_no_bank(
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.slow
 def test_importing_again_completes_an_interrupted_import(cli: Cli, tmp_path: Path) -> None:
     path = jsonl(tmp_path, 700)
     with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:

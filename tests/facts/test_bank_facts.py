@@ -732,6 +732,7 @@ def test_an_export_has_what_lines_state_and_what_the_person_said_of_it(memory: M
         assert len(target.units("fact")) == len(memory.units("fact"))
 
 
+@pytest.mark.slow
 def test_facts_that_are_asked_for_during_an_import_are_those_of_the_file(memory: Memory, tmp_path: Path) -> None:
     tell(memory, "I live in Leeds. I own the bike.", *(f"I like fruit{number}." for number in range(600)))
     memory.correct_fact(only(memory, attribute="home").id, "Leigh")

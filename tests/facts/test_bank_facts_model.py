@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+import pytest
 from effort import examples
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -233,6 +234,7 @@ class FactMachine(RuleBasedStateMachine):
         assert self.memory.store.check(self.memory.bank) == []
 
 
+@pytest.mark.slow
 def test_facts_equal_those_of_a_simple_model_after_any_steps(any_store: Store) -> None:
     machine = type("Machine", (FactMachine,), {"store": any_store})
     quick = settings(examples(50), stateful_step_count=30, suppress_health_check=list(HealthCheck))

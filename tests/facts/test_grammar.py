@@ -45,6 +45,7 @@ class Outline(_Builder):
         return self.expanded[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_form_is_a_valid_expression_with_known_groups(language: str, lowercase: bool) -> None:
@@ -58,6 +59,7 @@ def test_every_form_is_a_valid_expression_with_known_groups(language: str, lower
         assert unknown == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_forms_of_all_lengths_have_the_groups_and_the_least_width_of_their_outlines(

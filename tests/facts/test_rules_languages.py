@@ -13,6 +13,8 @@ from everthread.facts.types import Statement
 from everthread.text.analyzer import detect_language
 from everthread.types import Line, Role
 
+pytestmark = pytest.mark.slow  # hundreds of patterns are compiled
+
 SAID_AT = datetime(2024, 7, 14, 18, 30, tzinfo=UTC)  # a Sunday
 LANGUAGES = ("zh", "de", "es")
 

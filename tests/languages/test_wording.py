@@ -142,6 +142,7 @@ def test_each_message_of_the_bot_fits_into_as_many_segments_as_in_english(words:
             assert count_segments(english) <= MAX_SEGMENTS
 
 
+@pytest.mark.slow
 def test_every_text_that_the_package_asks_for_exists_and_gets_its_placeholders() -> None:
     english = flatten(ENGLISH)
     asked = list(find_calls())

@@ -346,6 +346,7 @@ def test_closing_a_stream_ends_a_waiting_reader(pieces: list[str]) -> None:
         assert stream.finish is None
 
 
+@pytest.mark.slow
 def test_closing_streams_at_any_time_does_not_affect_others() -> None:
     def read_and_stop(number: int) -> bool:
         stream = llm.stream(MESSAGES)

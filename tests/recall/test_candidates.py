@@ -77,6 +77,7 @@ def test_in_a_small_bank_every_line_is_a_candidate(tmp_path: Path) -> None:
         assert found.seqs.tolist() == [seq for seq in range(1, 41) if seq not in (7, 9)]
 
 
+@pytest.mark.slow
 def test_a_large_bank_is_not_scored_exhaustively(large: Memory) -> None:
     found, _ = large.reader.measure_candidates(Query(next(large.lines(after=99)).text))
     assert MAX_EXHAUSTIVE_LINES < LINES
@@ -85,6 +86,7 @@ def test_a_large_bank_is_not_scored_exhaustively(large: Memory) -> None:
     assert (found.rows.seq[found.row_indexes] == found.seqs).all()
 
 
+@pytest.mark.slow
 def test_the_best_line_by_score_or_cosine_is_nearly_always_a_candidate(large: Memory, questions: list[str]) -> None:
     by_score, by_cosine, first_ten = [], [], []
     for question in questions:

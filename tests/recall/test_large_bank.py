@@ -48,6 +48,7 @@ def test_a_frequent_name_is_not_unknown_in_a_long_query(crowded: Memory) -> None
     assert mentions_unknown_name(crowded.reader.measure_candidates(Query("tell me of the pizza in Reykjavik"))[0])
 
 
+@pytest.mark.slow
 def test_recall_as_of_an_earlier_time_scores_like_the_bank_at_that_time(tmp_path: Path) -> None:
     begun = datetime(2024, 1, 1, tzinfo=UTC)
     lines = [
@@ -71,6 +72,7 @@ def test_recall_returns_as_many_hits_as_requested(crowded: Memory) -> None:
     assert len(crowded.recall("pizza", MAX_EXHAUSTIVE_LINES + 200)) == MAX_EXHAUSTIVE_LINES + 200
 
 
+@pytest.mark.slow
 def test_retracted_lines_do_not_displace_other_candidates(tmp_path: Path) -> None:
     with Memory.open("b", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         lines = [NewLine("kite festival on the beach", session=f"k{n}") for n in range(450)]

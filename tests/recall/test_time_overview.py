@@ -220,6 +220,7 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "first", "end", "count"),
     [

@@ -89,6 +89,7 @@ wheres = st.builds(
 )
 
 
+@pytest.mark.slow
 @examples(200)
 @given(wheres, times)
 def test_a_filter_allows_the_same_lines_as_plain_python(bank: Memory, where: Filter, as_of: datetime | None) -> None:

@@ -177,6 +177,7 @@ def test_any_text_can_be_redacted(text: str) -> None:
     assert kept is None or kept.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["password ", "my password is ", "4", "4111 ", "x", "DE89", "好的", "://", "pin 1 2 ", "."]
 )

@@ -299,6 +299,7 @@ def test_a_users_phrase_adds_a_refusal_and_intensity_0_disables_a_phrase() -> No
     assert reply_score("抱歉。", lenient) == 100
 
 
+@pytest.mark.slow
 def test_every_text_that_a_phrase_matches_contains_one_of_its_keys() -> None:
     texts = [*(text for _, text in fitted()), *replies(REFUSALS + LATER_REFUSALS)]
     for phrase in (*shipped_words().phrases, *shipped_words().excuses):

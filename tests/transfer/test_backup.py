@@ -124,6 +124,7 @@ def test_a_bank_is_restored_line_by_line_into_either_store(bank: Memory, other_s
     assert copy.observe("The next one.").seq == bank.observe("The next one.").seq
 
 
+@pytest.mark.slow
 def test_a_backup_is_of_one_moment_while_others_write(any_store: Store, place: Path) -> None:
     memory, stop, stored = open_bank(any_store, next(NAMES)), threading.Event(), list[int]()
 

@@ -241,6 +241,7 @@ def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
     assert list(read(write_records(tmp_path))) == []
 
 
+@pytest.mark.slow
 def test_the_number_of_an_invalid_line_is_reported_in_a_long_file(tmp_path: Path) -> None:
     path = write_records(tmp_path, *[{"text": f"line {n}"} for n in range(4999)], '{"text": \n')
     with pytest.raises(BadFile, match=r"lines\.jsonl, line 5000, column \d+: not JSON"):

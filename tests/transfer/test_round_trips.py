@@ -65,6 +65,7 @@ def carry(source: Memory, target: Memory, name: str, folder: Path) -> list[int]:
     return added
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(turns=turns)
 def test_a_chat_comes_back_from_sillytavern(

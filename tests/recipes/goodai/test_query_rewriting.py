@@ -58,6 +58,7 @@ def found_at(memory: Memory, k: int) -> int:
     return sum(any(gold in hit.text for hit in memory.recall(question, k)) for *_, question, gold in TALKS)
 
 
+@pytest.mark.slow
 def test_a_rewritten_chunk_is_found_by_the_name_that_a_pronoun_stood_for(tmp_path: Path) -> None:
     scribe = LLMScribe(ScriptedLLM(itertools.repeat(resolved)))
     found = []

@@ -8,6 +8,7 @@ from everthread.server.people.passwords import LOW_MEMORY, Passwords
 from server.people.cheap import PASSWORDS
 
 
+@pytest.mark.slow
 def test_a_password_is_known_by_its_hash_however_its_characters_are_composed() -> None:
     passwords = Passwords()
     digest = passwords.hash("cafe\u0301 au lait")

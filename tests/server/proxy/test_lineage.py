@@ -384,6 +384,7 @@ class Client:
         assert [line.text.removeprefix(TEMPLATE) for line in lines] == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_the_bank_has_what_its_clients_show(tmp_path: Path, seed: int) -> None:
     random = Random(seed)

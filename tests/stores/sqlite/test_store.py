@@ -135,6 +135,7 @@ def assert_matches_model(memory: Memory, model: Model, folder: Path) -> None:
     assert [text for text in model.gone if text.split()[0].encode() in stored_bytes] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps)
 @example([("observe", [(0, "Ann", "monday", 0)]), ("retract", 1), ("observe", [(0, "Ann", "monday", 0)])])
@@ -176,6 +177,7 @@ def canary_lines(count: int, seed: int) -> list[NewLine]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_forgotten_line_leaves_no_byte_anywhere(tmp_path: Path, seed: int) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
@@ -464,6 +466,7 @@ def test_vectors_written_by_another_store_are_visible(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ more banks than are kept open
 
 
+@pytest.mark.slow
 def test_threads_may_use_more_banks_than_can_be_open_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "MAX_OPEN_BANKS", 2)
     with closing(SQLiteStore(tmp_path)) as store, ThreadPoolExecutor(6) as pool:
@@ -522,6 +525,7 @@ def test_exact_search_reads_vectors_from_the_file_when_they_are_not_in_memory(tm
         assert np.isnan(first[50])
 
 
+@pytest.mark.slow
 def test_a_bank_of_thousands_finds_a_line_by_its_words_and_by_its_vector(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(256)) as memory:
         memory.observe_many(

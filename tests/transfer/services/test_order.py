@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def test_circles_missing_parents_and_repeated_messages_are_counted() -> None:
     assert skipped == {"links in circles": 1, "links to missing messages": 1, "repeated messages": 1}
 
 
+@pytest.mark.slow
 def test_a_chain_of_50000_messages_is_ordered() -> None:
     chain = [message(str(number), str(number - 1) if number else None) for number in range(50_000)]
     assert [placed.message for placed in order_messages(chain[::-1], Counter())] == chain

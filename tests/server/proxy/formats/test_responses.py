@@ -370,6 +370,7 @@ def test_a_response_that_is_not_over_is_partial(status: str) -> None:
     assert (reply.text, reply.is_partial) == ("She", True)
 
 
+@pytest.mark.slow
 def test_a_stream_is_read_wherever_it_is_cut() -> None:
     data = responses.stream(responses.events(responses.response(responses.reasoning("Hm."), "She moved é.", CALL)))
     for at in range(len(data)):
