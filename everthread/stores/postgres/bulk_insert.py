@@ -9,6 +9,7 @@ from pgvector import HalfVector
 
 from everthread.stores.postgres.connections import Connection
 
+_PLACEHOLDERS = {"halfvec": "%b"}  # in binary: the driver would write each number of a vector in digits
 MAX_STATEMENT_BYTES = 2**26  # of the rows in one statement, roughly: Postgres accepts 1 GB
 
 
@@ -21,7 +22,7 @@ def insert(
     read the rows of a SELECT without a table itself, and copy them to the worker: in two phases, and not for a role
     that row-level security binds.
     """
-    arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
+    arrays = ", ".join(f"{_PLACEHOLDERS.get(kind, '%s')}::{kind}[]" for kind in kinds)
     for batch in split_by_size(rows):
         columns = map(list, zip(*batch, strict=True))
         db.execute(
