@@ -1,7 +1,7 @@
 """Checks whether the server can answer requests: whether its store and its keys can be read.
 
 A store waits up to ten seconds for a database, longer than monitors do. So the check goes on in the background, one at
-a time, and whoever asks meanwhile is told that the server is not ready.
+a time, and until it ends, requests get the answer that the server is not ready.
 """
 
 from __future__ import annotations
@@ -49,6 +49,6 @@ class Readiness:
 
 
 def _retrieve_error(done: asyncio.Future[None]) -> None:
-    """Retrieve the error of a check that nobody waits for any more, which asyncio would report."""
+    """Retrieve the error of a check after its request was answered, which asyncio would report."""
     if not done.cancelled():
         done.exception()

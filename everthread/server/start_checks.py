@@ -1,4 +1,4 @@
-"""Checks what a server needs before it serves: data that can be used, and somebody who may use them.
+"""Checks what a server needs before it serves: data that can be used, and a key or an account to use them with.
 
 A database that can't be reached doesn't keep the server from starting, because both may be started at the same time:
 requests that need it get 503 until it answers. Errors that don't pass by themselves do, such as a wrong password.
@@ -53,7 +53,7 @@ def check_location(store: str | None, check_callers: CallerCheck | None) -> None
 
 
 def require_caller(location: Location, host: str, first_key: Path | None) -> None:
-    """Check that somebody has a key or an account, or create the first key.
+    """Check that there is a key or an account, or create the first key.
 
     Args:
         location: of the server's own data.
