@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import combinations
 
 SINGLE = frozenset(
     (
@@ -35,6 +36,7 @@ KIN = frozenset(
         "brother",
         "son",
         "daughter",
+        "child",
         "grandmother",
         "grandfather",
         "grandson",
@@ -67,7 +69,7 @@ FAVOURITE = "favourite "  # and the kind of thing
 TOPICS = (  # the attributes in the order in which a list of all facts about someone has them
     *("name", "kind", "breed", "colour", "age", "birthday", "home", "origin"),
     *("occupation", "employer", "school", "field", "member", "language", "status", "partner"),
-    *("mother", "father", "sister", "brother", "son", "daughter", "grandmother", "grandfather", "grandson"),
+    *("mother", "father", "sister", "brother", "son", "daughter", "child", "grandmother", "grandfather", "grandson"),
     *("granddaughter", "aunt", "uncle", "cousin", "niece", "nephew", "friend", "flatmate", "neighbour", "colleague"),
     *(
         "boss",
@@ -97,15 +99,22 @@ def is_single(attribute: str) -> bool:
     return attribute in SINGLE or attribute.startswith(FAVOURITE)
 
 
-def are_several(relations: Iterable[tuple[str, str]]) -> bool:
-    """Return whether these relations, each with its owner, can't all be those of one person or pet.
+def exclude_each_other(relation: str, other: str) -> bool:
+    """Return whether two relations to the same person can only be those of two people.
 
-    A sister of someone's is not the same one's daughter, friend or cat, while a friend may be a colleague as well.
+    A sister of someone's is not the same one's daughter, friend or cat, while a friend may be a colleague as well, and
+    a son is a child.
     """
+    both = {relation, other}
+    return len(both) > 1 and bool(both & (KIN | {"pet"})) and not ("child" in both and both & {"son", "daughter"})
+
+
+def are_several(relations: Iterable[tuple[str, str]]) -> bool:
+    """Return whether these relations, each with its owner, can't all be those of one person or pet."""
     by_owner: dict[str, set[str]] = defaultdict(set)
     for owner, word in relations:
         by_owner[owner].add(word)
-    return any(len(words) > 1 and words & (KIN | {"pet"}) for words in by_owner.values())
+    return any(exclude_each_other(*pair) for words in by_owner.values() for pair in combinations(words, 2))
 
 
 def topic_order(attribute: str) -> int:

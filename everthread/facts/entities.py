@@ -16,7 +16,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Literal
 
-from everthread.facts.attributes import KIN, PARTNERS, POSSESSIVE, RELATIONS, is_single
+from everthread.facts.attributes import PARTNERS, POSSESSIVE, RELATIONS, exclude_each_other, is_single
 from everthread.facts.history import resolve_ended, statement_order, value_key
 from everthread.facts.types import Entity, EntityKind, Statement
 
@@ -422,7 +422,7 @@ def _conflicts(cluster: _Cluster, relation: tuple[_Cluster, str]) -> bool:
     others = {other for other in RELATIONS - {word} if (owner, other) in cluster.relations}
     if cluster is owner:
         return True
-    return any(word in KIN | {"pet"} or other in KIN | {"pet"} for other in others)
+    return any(exclude_each_other(word, other) for other in others)
 
 
 def _relations(cluster: _Cluster, names: Mapping[_Cluster, str]) -> list[tuple[_Cluster, str]]:

@@ -121,6 +121,13 @@ def test_two_of_one_name_differ_by_relations_that_exclude_each_other() -> None:
     assert [entity.name for entity in entities.find("Nora's sister")] == ["Mia (Nora's sister)"]
 
 
+def test_a_child_who_is_a_daughter_too_is_one() -> None:
+    entities = Entities(say(("Nora", "child", "Mia"), ("Nora", "daughter", "Mia"), ("Mia", "age", "5")))
+    assert [entity.relations for entity in entities.find("Mia")] == [(("Nora", "child"), ("Nora", "daughter"))]
+    others = Entities(say(("Nora", "child", "Mia"), ("Nora", "sister", "Mia")))
+    assert len(others.find("Mia")) == 2
+
+
 def test_relations_that_fit_together_are_of_one() -> None:
     entities = Entities(say(("Nora", "colleague", "Mia"), ("Nora", "friend", "Mia"), ("Tom", "sister", "Mia")))
     assert [entity.relations for entity in entities.find("Mia")] == [

@@ -167,6 +167,14 @@ STATED = {
     "I have a sister, Mia, she's a barrister.": "Nora | sister | Mia; Mia | occupation | barrister",
     "I broke up with Marek.": "-Nora | partner | Marek",
     "We got divorced in 2019.": "-Nora | partner |  | 2019; Nora | status | divorced | 2019",
+    "I have two kids, Tom and Ella.": "Nora | child | Tom; Nora | child | Ella",
+    "My kids' names are Tom and Ella.": "Nora | child | Tom; Nora | child | Ella",
+    "my kids are called tom and ella": "Nora | child | tom; Nora | child | ella",
+    "My youngest child, Wren, lives in Oslo.": "Nora | child | Wren; Wren | home | Oslo",
+    "My kids are German and French.": "",
+    "my kids are happy and healthy": "",
+    "Children: Loveday and John.": "",
+    "I teach twenty kids, Tom and Ella are the loudest.": "",
     # pets and things
     "We have two cats, Miso and Ramen.": (
         "Nora | pet | Miso; Miso | kind | cat; Nora | pet | Ramen; Ramen | kind | cat"
