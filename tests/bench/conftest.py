@@ -6,9 +6,10 @@ from types import ModuleType
 
 import pytest
 
-from everthread.bench import client_load, fact_cost, load, network_delay, places, speed
+from everthread.bench import chat, client_load, fact_cost, load, network_delay, places, speed
 
 COUNTS: dict[ModuleType, dict[str, int]] = {
+    chat: {"CONTEXT_TOKENS": 2048, "STREAMED_REPLIES": 10, "WARMUP_TURNS": 25},  # which fill the context
     client_load: {"CALLS_ALONE": 20},
     fact_cost: {"PASSES": 2, "SYNTHETIC_LINES": 40},
     load: {"OBSERVED_LINES": 10, "QUERY_COUNT": 20, "SAMPLE_LINES": 40},
