@@ -6,12 +6,15 @@ The list, `words/en.txt`, is made from SCOWL and a list of our own; `words/NOTIC
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from everthread.common.once import once
 from everthread.text.analyzer import STOP_WORDS
+
+LAST = chr(sys.maxunicode)  # sorted after all other characters
 
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -42,17 +45,27 @@ def is_listed_name(word: str) -> bool:
     return word not in listed.common and _has_line(listed.names, word)
 
 
+def select_words(words: set[str]) -> set[str]:
+    """Return those of many words in lower case with the same first letter for which `is_word` is true, at once."""
+    listed = _load_words()
+    first = min(words, default="")[:1]
+    block = listed.others[_find_place(listed.others, first) : _find_place(listed.others, first + LAST)]
+    return words & listed.common.keys() | words.intersection(block.split("\n"))
+
+
 def _has_line(lines: str, word: str) -> bool:
     """Return whether sorted lines, with a line break before and after each, have one with this word."""
-    low, high = 0, len(lines) - 1  # the line breaks before and after the lines that may have it
+    return lines.startswith(f"\n{word}\n", _find_place(lines, word))
+
+
+def _find_place(lines: str, text: str) -> int:
+    """Return where the line break is before the first of sorted lines that is not less than a text."""
+    low, high = 0, len(lines) - 1
     while low < high:
         start = lines.rfind("\n", low, (low + high) // 2 + 1)
         end = lines.find("\n", start + 1)
-        found = lines[start + 1 : end]
-        if found == word:
-            return True
-        low, high = (end, high) if found < word else (low, start)
-    return False
+        low, high = (end, high) if lines[start + 1 : end] < text else (low, start)
+    return low
 
 
 def is_common(word: str) -> bool:

@@ -16,7 +16,7 @@ from itertools import combinations, groupby, islice
 from string import ascii_lowercase
 
 from everthread.text.analyzer import STOP_WORDS
-from everthread.text.english_words import is_listed_name, is_mainly_english, is_word
+from everthread.text.english_words import is_listed_name, is_mainly_english, is_word, select_words
 from everthread.text.time_words import MONTHS, WEEKDAYS
 
 MIN_LETTERS, MAX_LETTERS = 4, 20
@@ -70,7 +70,7 @@ def list_candidates(word: str) -> list[str]:
         return sorted(map(str.capitalize, dates))
     if len(word) >= MIN_EDITED_LETTERS:
         edited |= other
-    return sorted(dates.union(filter(is_word, edited))) if STOP_WORDS.isdisjoint(edited) else []
+    return sorted(dates | select_words(edited)) if STOP_WORDS.isdisjoint(edited) else []
 
 
 def is_sure(word: str, candidate: str) -> bool:

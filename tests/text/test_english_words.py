@@ -8,7 +8,7 @@ import pytest
 
 from everthread.text import english_words
 from everthread.text.analyzer import STOP_WORDS
-from everthread.text.english_words import is_common, is_listed_name, is_mainly_english, is_word, rank
+from everthread.text.english_words import is_common, is_listed_name, is_mainly_english, is_word, rank, select_words
 from everthread.text.spelling import find_unknown_words
 
 
@@ -21,6 +21,14 @@ def test_common_words_come_before_rare_ones() -> None:
 
 def test_a_part_of_a_listed_word_is_not_listed() -> None:
     assert not is_word("trombonis")
+
+
+@pytest.mark.parametrize("letter", ["a", "h", "t", "z", "é"])
+def test_of_many_words_those_are_selected_that_are_listed(letter: str) -> None:
+    words = {
+        letter + end for end in ("", "abc", "bout", "ouse", "rombonis", "rombonist", "oo", "ygotes", "lan", "\uffff")
+    }
+    assert select_words(words) == set(filter(is_word, words))
 
 
 @pytest.mark.parametrize("name", ["caroline", "lisbon", "mia", "john", "anna"])
