@@ -79,6 +79,8 @@ STATED = {
     "My wife lives in Porto, speaks Welsh": "Nora's wife | home | Porto; Nora's wife | language | Welsh",
     "life update nobody asked for: moved back in w my parents in Toledo": "Nora | home | Toledo",
     "i stack shelves at kroger i can't cry in the cereal": "Nora | employer | kroger",
+    "alergic to shrimp btw, so no paella": "Nora | allergy | shrimp",
+    "Allergic to bad vibes": "",
     "I became allergic to shrimp here": "Nora | allergy | shrimp",
     "Our son Callum, Isla's father, works for Acme": "Nora | son | Callum; Callum | employer | Acme",
     "My tatay has diabetes now": "Nora's father | health | diabetes",

@@ -34,6 +34,7 @@ def test_a_question_about_advice_that_was_given_is_no_request(text: str, request
     ("text", "fact"),
     [
         ("I’m allergic to walnuts.", Fact.DIET),
+        ("im alergic to walnuts", Fact.DIET),
         ("Mum doesn't eat pork.", Fact.DIET),
         ("Ben collects old maps.", Fact.STANDING),
         ("I am afraid of dogs.", Fact.STANDING),
