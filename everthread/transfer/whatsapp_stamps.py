@@ -3,9 +3,10 @@ r"""Reads the dates and times before WhatsApp's messages, which have the form of
 The order of day, month and year is inferred from a whole chat (`find_reading`): of the readings in which less than a
 quarter of the stamps are impossible, the one in which the fewest dates are impossible or go back is taken. If several
 fit equally well, the chat is ambiguous; then the one with the shortest span is taken, then the latest, then the day
-first. It is also ambiguous if fewer dates are impossible in another reading, because a single stamp that was pasted
-from another chat may be impossible in the right one. A date is impossible if it doesn't exist, is in the future, or is
-older than WhatsApp.
+first. But dates like 13.05.24 are of regions in which the day comes first, so that this reading is taken, without
+ambiguity. A chat is also ambiguous if fewer dates are impossible in another reading, because a single stamp that was
+pasted from another chat may be impossible in the right one. A date is impossible if it doesn't exist, is in the future,
+or is older than WhatsApp.
 
 Years are of the Gregorian calendar, of the Buddhist one, as in Thailand, or of the Persian one.
 """
@@ -139,6 +140,8 @@ class Reading:
 
 
 _READINGS = (*map(Reading, DATE_ORDERS), Reading("dmy", "buddhist"), Reading("ymd", "persian"))
+# Without blanks, and without a dot at the end: Koreans and Hungarians write "24. 5. 13.", with the year first.
+_DAY_FIRST_DATE = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})")
 
 
 def is_possible(day: date) -> bool:
@@ -171,12 +174,18 @@ def find_reading(stamps: Iterable[Stamp], order: str | None = None) -> Reading:
     """
     is_time_first, days = _list_days(stamps)
     fits = {reading: _measure_fit(reading, days) for reading in _list_likely_readings(days, order)}
-    best = min(fits, key=lambda reading: (fits[reading], _measure_span(reading, days)))
+    has_dots = all(_DAY_FIRST_DATE.fullmatch(day.text) for day in days)
+
+    def is_usual(reading: Reading) -> bool:
+        return has_dots and reading == Reading("dmy")
+
+    best = min(fits, key=lambda reading: (fits[reading], not is_usual(reading), _measure_span(reading, days)))
     impossible = _count_impossible(best, days)
     rivals = [
         reading
         for reading, fit in fits.items()
-        if reading != best and (fit == fits[best] or _count_impossible(reading, days) < impossible)
+        if reading != best
+        and ((fit == fits[best] and not is_usual(best)) or _count_impossible(reading, days) < impossible)
     ]
     odd = sum(
         each.bad_clocks if day is not None and is_possible(day) else each.stamps

@@ -111,6 +111,9 @@ def test_the_docstring_shows_what_is_read(tmp_path: Path) -> None:
         (["24-06-05", "24-06-13"], ["2024-06-05", "2024-06-13"]),
         (["24-06-10", "24-06-13"], ["2024-06-10", "2024-06-13"]),
         (["24-06-10"], ["2024-06-10"]),
+        (["13.05.14", "13.05.15"], ["2014-05-13", "2015-05-13"]),
+        (["04.05.24", "05.05.24", "04.06.24"], ["2024-05-04", "2024-05-05", "2024-06-04"]),
+        (["24.05.13", "24.05.31"], ["2024-05-13", "2024-05-31"]),
         (["05-06-24", "13-06-24"], ["2024-06-05", "2024-06-13"]),
     ],
 )
@@ -126,6 +129,7 @@ def test_the_order_of_day_and_month_is_inferred_from_the_whole_file(
         (["04/05/24"], AmbiguousDate("04/05/24", "dmy", date(2024, 5, 4), "mdy", date(2024, 4, 5))),
         (["5/6/24", "5/9/24"], AmbiguousDate("5/6/24", "mdy", date(2024, 5, 6), "dmy", date(2024, 6, 5))),
         (["24-06-10"], AmbiguousDate("24-06-10", "ymd", date(2024, 6, 10), "dmy", date(2010, 6, 24))),
+        (["24. 6. 10."], AmbiguousDate("24. 6. 10.", "ymd", date(2024, 6, 10), "dmy", date(2010, 6, 24))),
     ],
 )
 def test_dates_that_fit_two_orders_are_noted_and_an_order_can_be_given(
@@ -151,7 +155,18 @@ def test_an_unknown_order_is_refused(tmp_path: Path) -> None:
         open_reader(write_text(tmp_path, ANDROID), date_order="ydm")
 
 
-@pytest.mark.parametrize("dates", [["04/05/24", "13/05/24"], ["05/05/24"], ["2024-05-04"], ["04/05/24", "05/04/24"]])
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["04/05/24", "13/05/24"],
+        ["05/05/24"],
+        ["2024-05-04"],
+        ["04/05/24", "05/04/24"],
+        ["13.05.24"],
+        ["04.05.2024"],
+        ["24.6.10"],
+    ],
+)
 def test_dates_that_fit_one_order_are_not_noted(tmp_path: Path, dates: list[str]) -> None:
     path = write_text(tmp_path, "".join(f"{each}, 10:00 - Ann: hi\n" for each in dates))
     assert check_file(path).contents.ambiguous_dates == {}
