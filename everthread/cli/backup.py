@@ -10,7 +10,7 @@ import click
 from everthread import factory
 from everthread.bank.backup_folder import list_backups, read_manifest
 from everthread.cli.common import json_option, pluralize, show_json
-from everthread.errors import BadInput, EverthreadError
+from everthread.errors import BadInput, EverthreadError, NotFound
 from everthread.transfer import backup as backups
 from everthread.transfer import restoring_backups
 
@@ -104,6 +104,8 @@ def restore(
             store, found, bank, new_id, force, lambda name: click.echo(f"restore {name}", err=True)
         )
         has_server = not bank and restoring_backups.restore_server_file(store, found)
+    if not restored and not has_server:
+        raise NotFound(f"the backup {found} has no bank: what is forgotten is removed from backups as well")
     if as_json:
         rows = [{"bank": each.bank, "lines": each.summary.lines, "sha256": each.summary.sha256} for each in restored]
         show_json({"backup": str(found), "banks": rows, "server": has_server})

@@ -83,6 +83,16 @@ def test_a_link_to_itself_is_no_place_of_backups_or_banks(banks: Path, tmp_path:
     assert "Tea is at four." in loop.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_a_backup_that_forgetting_has_emptied_is_not_restored_in_silence(tmp_path: Path, option: list[str]) -> None:
+    run(tmp_path / "banks", "observe", "Tea is at four.")
+    run(tmp_path / "banks", "backup", tmp_path / "backups")
+    run(tmp_path / "banks", "forget", "--everything", "--yes")
+    refused = run(tmp_path / "new", "restore", tmp_path / "backups", *option)
+    assert refused.exit_code == 1
+    assert refused.stderr.endswith("has no bank: what is forgotten is removed from backups as well\n")
+
+
 def test_forgetting_a_whole_damaged_bank_names_no_backup(banks: Path, tmp_path: Path) -> None:
     run(banks, "backup", tmp_path / "backups")
     (banks / "bob.bank").write_bytes(b"no database" * 1000)
