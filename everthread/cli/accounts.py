@@ -10,7 +10,7 @@ import click
 
 from everthread import config, factory
 from everthread.bank import deletion
-from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, show_json
+from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, show_json, yes_option
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import ConfigError, NotFound
 from everthread.server.data_location import find_location
@@ -167,7 +167,7 @@ def _change(ctx: click.Context, name: str, change: Callable[[PeopleDirectory, Ac
     required=True,
     help="keep: without an owner; another account can be given them. forget: for good.",
 )
-@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+@yes_option
 @click.pass_context
 def remove(ctx: click.Context, /, name: str, banks: str, yes: bool) -> None:
     """Remove an account."""

@@ -8,7 +8,8 @@ from itertools import dropwhile
 import click
 
 from everthread.chat.consent import parse_yes_no
-from everthread.cli.repl_text import QUIT_WORDS, format_lines, is_command, problem, shorten
+from everthread.cli.excerpts import shorten
+from everthread.cli.repl_text import QUIT_WORDS, format_lines, is_command, problem
 from everthread.cli.screen import Screen
 from everthread.languages.wording import Wording
 from everthread.types import Line

@@ -10,7 +10,7 @@ import click
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
-from everthread.cli.common import confirm, json_option, show_json, to_json
+from everthread.cli.common import confirm, json_option, show_json, to_json, yes_option
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadInput
 
@@ -125,7 +125,7 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
 
 @characters.command("remove")
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+@yes_option
 @json_option
 def remove_(name: str, yes: bool, as_json: bool) -> None:
     """Remove a character permanently. Its banks stay; `everthread forget` removes them."""

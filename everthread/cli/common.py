@@ -41,6 +41,7 @@ LAZY_COMMANDS = {
     "demo": "everthread.cli.demo",
     "export": "everthread.cli.export",
     "facts": "everthread.cli.facts",
+    "forget": "everthread.cli.forget",
     "hook": "everthread.cli.hook",
     "import": "everthread.cli.importing",
     "keys": "everthread.cli.keys",
@@ -227,6 +228,10 @@ def _parse_pairs(ctx: click.Context, parameter: click.Parameter, values: tuple[s
 
 def json_option(command: Command) -> Command:
     return click.option(JSON_OPTION, "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def yes_option(command: Command) -> Command:
+    return click.option("-y", "--yes", is_flag=True, help="Don't ask.")(command)
 
 
 def filter_options(command: Command) -> Command:

@@ -1,4 +1,4 @@
-"""Shortens long lines for the terminal to the part in which a search found something."""
+"""Shortens long texts for the terminal: to a row, or to the part in which a search found something."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from everthread.text.tokens import estimate_tokens
 
 MAX_SHOWN_CHARS = 2000  # of a line: about a screen, so that it doesn't hide the others
 EXCERPT_TOKENS = 300
+MAX_ROW_CHARS = 70  # of a line in a list
 
 
 def shorten_to_match(text: str, query: str = "") -> str:
@@ -24,3 +25,9 @@ def shorten_to_match(text: str, query: str = "") -> str:
         start = max(place - MAX_SHOWN_CHARS // 2, 0)
         excerpt = f"{'… ' if start else ''}{text[start : start + MAX_SHOWN_CHARS]} …"
     return f"{excerpt}\n({len(text):,} characters; --json shows all of them)"
+
+
+def shorten(text: str, length: int = MAX_ROW_CHARS) -> str:
+    """Return the beginning of a text, in one row."""
+    row = " ".join(text[: 10 * length].split())
+    return row[:length] + ("…" if len(row) > length or len(text) > 10 * length else "")

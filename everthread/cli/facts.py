@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from everthread.cli.common import bank_argument, bank_option, confirm, json_option, parse_time, show_json, to_jsonable
+from everthread.cli.common import (
+    bank_argument,
+    bank_option,
+    confirm,
+    json_option,
+    parse_time,
+    show_json,
+    to_jsonable,
+    yes_option,
+)
 from everthread.cli.main import open_memory
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Entity, Fact
@@ -198,7 +207,7 @@ def resume(ctx: click.Context, /, fact_id: int, bank: str, as_json: bool) -> Non
 @fact_argument
 @bank_option
 @click.option("--with-lines", is_flag=True, help="Forget the lines that state it as well.")
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@yes_option
 @click.pass_context
 def forget(ctx: click.Context, /, fact_id: int, bank: str, with_lines: bool, yes: bool) -> None:
     """Delete a fact for good. Its lines are never read for facts again."""

@@ -10,7 +10,8 @@ from everthread.chat.consent import parse_consent
 from everthread.chat.group_chat import GroupChat
 from everthread.cli import dialogues, repl_text
 from everthread.cli.answers import QuitRequested, YesNoQuestions
-from everthread.cli.repl_text import describe, format_lines, is_command, parse_seq, problem, shorten, unescape
+from everthread.cli.excerpts import shorten
+from everthread.cli.repl_text import describe, format_lines, is_command, parse_seq, problem, unescape
 from everthread.cli.screen import Screen, open_screen
 from everthread.errors import EverthreadError
 from everthread.types import EndResult, Filter, Line

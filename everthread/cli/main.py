@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
 from everthread import __version__, factory
-from everthread.bank import kept_backups
 from everthread.cli import doctor
 from everthread.cli.common import (
     Group,
@@ -20,7 +18,6 @@ from everthread.cli.common import (
     bank_option,
     build_filter,
     category_option,
-    confirm,
     decode_utf8,
     filter_options,
     json_option,
@@ -34,7 +31,7 @@ from everthread.cli.common import (
     to_jsonable,
 )
 from everthread.cli.local_times import to_local_times
-from everthread.cli.names import EMPTY_BANK, explain_no_lines, find_session, find_sessions
+from everthread.cli.names import EMPTY_BANK, explain_no_lines, find_sessions
 from everthread.cli.sanitize import escape_control_chars
 from everthread.cli.wrapping import wrap_to_terminal
 from everthread.errors import BadInput, NotFound
@@ -48,13 +45,6 @@ from everthread.types import Filter, Role
 
 MAX_LISTED_BANKS = 20  # in a message: enough to find a mistyped name
 NO_BANKS = "there are no banks yet; begin with: everthread chat"
-_SCOPES = {  # what is forgotten, in words, by option
-    "seq": "line {}",
-    "session": "session {!r}",
-    "speaker": "everything that {!r} said",
-    "unit": "{0[0]} {0[1]}",
-    "everything": "everything",
-}
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -421,59 +411,21 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("seq", type=int)
+@click.argument("text")
 @bank_option
-@click.option("--seq", type=int, help="The line with this number.")
-@click.option("--session", help="All lines of this session: its name or its title.")
-@click.option("--speaker", help="Everything this speaker said.")
-@click.option("--unit", nargs=2, type=(str, int), metavar="KIND ID", help="One unit; `everthread units` lists them.")
-@click.option("--everything", is_flag=True, help="The whole bank.")
-@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 @json_option
 @click.pass_context
-def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
-    """Remove a line, a session, a speaker, a unit or a bank permanently, and print the receipt.
+def correct(ctx: click.Context, /, seq: int, text: str, bank: str, as_json: bool) -> None:
+    """Replace the text of line SEQ. If TEXT is -, it is read from standard input.
 
-    In a folder, no byte of it remains. Postgres overwrites the bytes only when it reuses their pages; to erase them
-    now, run: everthread db scrub URL. It is removed from the backups of `everthread backup` as well; a warning names
-    those that can't be reached.
+    The line with the new text gets a number of its own, and is shown. The old one stays in the bank, and is not
+    recalled any more; `forget` removes both.
     """
-    given = {name: value for name, value in scope.items() if value is not None and value is not False}
-    named = _name_scope(given)
-    if as_json and not yes:
-        raise BadInput(
-            f"with --json there is no confirmation; pass --yes as well, to forget {named} of bank {bank!r} for good"
-        )
-    if scope["session"]:
-        with open_memory(ctx, bank) as memory:
-            scope["session"] = find_session(memory, scope["session"])
-    if not yes:
-        with open_store(ctx, bank):  # fails first if there is no such bank
-            confirm(f"Forget {named} of bank {bank!r} for good?")
-    if unit := scope.pop("unit"):
-        with open_memory(ctx, bank) as memory:
-            deleted_ids = memory.forget_unit(*unit)
-        show_json({"kind": unit[0], "ids": deleted_ids}) if as_json else click.echo(f"forgotten: {named}")
-        return
-    if given == {"everything": True}:  # works even if the bank is too damaged to be opened
-        with open_store(ctx, bank) as store:
-            receipt = kept_backups.forget(store, bank, "bank", None, datetime.now(UTC))
-    else:
-        with open_memory(ctx, bank) as memory:
-            receipt = memory.forget(**scope)
-    show_json(receipt) if as_json else click.echo(
-        f"forgotten: {pluralize(receipt.lines, 'line')}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
-    )
-
-
-def _name_scope(given: Mapping[str, Any]) -> str:
-    """Return what is to be forgotten, in words. Raises BadInput unless exactly one option is given."""
-    if not given:
-        raise BadInput("there is nothing to forget; pass --seq, --session, --speaker, --unit or --everything")
-    if len(given) > 1:
-        names = " and ".join(f"--{name}" for name in given)
-        raise BadInput(f"{names} can't be given together; forget one after the other")
-    ((name, value),) = given.items()
-    return _SCOPES[name].format(value)
+    text = read_stdin() if text == "-" else text
+    with open_memory(ctx, bank) as memory:
+        line = memory.correct(seq, text)
+    show_json(line) if as_json else click.echo(render_line(line, match=""))
 
 
 @main.command()

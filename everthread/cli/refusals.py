@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from everthread import config, factory
-from everthread.cli.common import confirm, json_option, show_json
+from everthread.cli.common import confirm, json_option, show_json, yes_option
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
@@ -38,7 +38,7 @@ MAX_EXAMPLES = 3  # of newly refused replies
     help="Language of the words, if there are no replies to learn from.",
 )
 @click.option("-m", "--model", metavar="NAME", help="A model's name, or http://host/v1#model. Default: as for chat.")
-@click.option("--yes", is_flag=True, help="Add the words without asking.")
+@yes_option
 @json_option
 @click.pass_context
 def refusals(

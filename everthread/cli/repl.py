@@ -15,7 +15,8 @@ from everthread.chat.consent import parse_consent
 from everthread.chat.reply import Reply
 from everthread.cli import completion, dialogues, repl_text, why
 from everthread.cli.answers import QuitRequested, YesNoQuestions
-from everthread.cli.repl_text import Problem, is_command, parse_seq, problem, shorten, unescape
+from everthread.cli.excerpts import shorten
+from everthread.cli.repl_text import Problem, is_command, parse_seq, problem, unescape
 from everthread.cli.screen import Screen, open_screen
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.config import MIN_NAME_SIMILARITY

@@ -11,6 +11,7 @@ from everthread.chat.chat import Chat
 from everthread.chat.offline_answer import read_answers
 from everthread.chat.reply import Reply
 from everthread.cli.common import bank_argument
+from everthread.cli.excerpts import shorten
 from everthread.cli.wrapping import wrap
 from everthread.errors import (
     BadQuery,
@@ -27,7 +28,6 @@ from everthread.types import EndResult, Line
 
 DEFAULT_LINES = 10  # that /lines shows
 QUIT_WORDS = ("/quit", "quit", "exit")
-MAX_ROW_CHARS = 70  # of a line in a list
 MAX_RESUMED_CHARS = 300  # of a line that is shown when its conversation is resumed
 RESUMED_LINES = 4
 HELP_INDENT = 21  # columns of a command and its arguments in the help
@@ -283,9 +283,3 @@ def format_line(line: Line, words: Wording) -> str:
 def format_lines(lines: Iterable[Line], words: Wording) -> list[str]:
     """Return lines as rows of a list."""
     return [format_line(line, words) for line in lines]
-
-
-def shorten(text: str, length: int = MAX_ROW_CHARS) -> str:
-    """Return the beginning of a text, in one row."""
-    row = " ".join(text[: 10 * length].split())
-    return row[:length] + ("…" if len(row) > length or len(text) > 10 * length else "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from everthread.chat.chat import Chat
-from everthread.cli.repl_text import format_line, shorten
+from everthread.cli.excerpts import shorten
+from everthread.cli.repl_text import format_line
 from everthread.languages.wording import Wording
 from everthread.text.questions import is_question_only
 from everthread.text.shared_words import find_shared_words

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from hardship import PATIENCE
@@ -539,13 +540,29 @@ def test_a_line_is_retracted(alice: Cli) -> None:
     assert "has no line 77" in complaint(alice("retract", "77", "-b", "alice"), code=1)
 
 
+# ------------------------------------------------------------------------ correct
+
+
+def test_a_line_is_corrected(alice: Cli) -> None:
+    corrected = alice("correct", "-b", "alice", 2, "So I hear.")
+    assert corrected.stdout.endswith("Bob: So I hear.\n")
+    assert corrected.stdout.startswith("     4  ")
+    assert parse_output(alice("correct", "-b", "alice", 2, "-", "--json", stdin="So I hear.\n"))["seq"] == 4
+    assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--json"))] == [1, 3, 4]
+
+
+def test_a_line_that_is_missing_is_not_corrected(alice: Cli) -> None:
+    assert "bank 'alice' has no line 77 to correct" in complaint(alice("correct", "-b", "alice", 77, "No."), 1)
+    assert "there is no bank 'bob'" in complaint(alice("correct", "-b", "bob", 1, "No."), 1)
+
+
 # ------------------------------------------------------------------------- forget
 
 
 def test_forgetting_asks_for_confirmation(alice: Cli) -> None:
     refused = alice("forget", "-b", "alice", "--session", "spring", stdin="n\n")
     assert refused.exit_code == 1
-    assert "Forget session 'spring' of bank 'alice' for good? [y/N]" in refused.stderr
+    assert "Forget session 'spring' of bank 'alice' (2 lines) for good? [y/N]" in refused.stderr
     assert len(parse_output(alice("lines", "-b", "alice", "--json"))) == 3
     done = alice("forget", "-b", "alice", "--session", "spring", stdin="y\n")
     assert done.stdout.startswith("forgotten: 2 lines")
@@ -566,7 +583,7 @@ def test_forgetting_without_a_question_leaves_a_receipt(alice: Cli, scope: list[
 def test_without_a_terminal_the_error_names_the_option_to_skip_the_question(alice: Cli) -> None:
     refused = alice("forget", "-b", "alice", "--everything", stdin="")
     assert refused.exit_code == 2
-    assert "Forget everything of bank 'alice' for good?" in refused.stderr
+    assert "Forget everything of bank 'alice' (3 lines) for good?" in refused.stderr
     assert refused.stderr.endswith(
         "\neverthread: no terminal for confirmation; pass --yes to continue without confirmation\n"
     )
@@ -580,6 +597,55 @@ def test_json_output_never_asks_for_confirmation(alice: Cli) -> None:
         "pass --yes as well, to forget everything that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
     )
     assert len(parse_output(alice("lines", "-b", "alice", "--json"))) == 3
+
+
+def test_a_line_is_shown_with_its_versions_before_it_is_forgotten(cli: Cli) -> None:
+    cli("observe", "I live in Leeds.", "--said-at", "2026-01-01")
+    long = "I have very, very, very, very, very, very, very, very, very, very many books."
+    cli("observe", long, "--said-at", "2026-01-02")
+    assert cli("correct", 1, "I live in York.").exit_code == 0
+    refused = cli("forget", "--seq", 1, stdin="n\n")
+    assert refused.stderr.startswith(
+        "     1  2026-01-01 00:00  (retracted) user: I live in Leeds.\n"
+        "     3  2026-01-01 00:00  user: I live in York.\n"
+        "Forget line 1 of bank 'default' (2 lines) for good? [y/N]"
+    )
+    alone = cli("forget", "--seq", 2, stdin="n\n").stderr
+    assert alone.startswith(f"     2  2026-01-02 00:00  user: {long[:70]}…\nForget line 2 of bank 'default' for good?")
+    assert cli("forget", "--seq", 1, stdin="y\n").stdout.startswith("forgotten: 2 lines, ")
+
+
+def test_a_unit_is_shown_before_it_is_forgotten(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("Ferns have no seeds.")
+    cli("seed", tmp_path / "texts.txt")
+    refused = cli("forget", "--unit", "general", 1, stdin="n\n")
+    assert "  Ferns have no seeds.\nForget general 1 of bank 'default' for good? [y/N]" in refused.stderr
+
+
+def test_forgetting_says_that_backups_lose_the_lines_as_well(alice: Cli, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert alice("backup", tmp_path / "backups").exit_code == 0
+    done = alice("forget", "-b", "alice", "--everything", stdin="y\n")
+    assert "Forget everything of bank 'alice' (3 lines) for good, also in 2 backups? [y/N]" in done.stderr
+    assert done.stdout.startswith("forgotten: 3 lines, also in 2 backups, ")
+
+
+def test_a_receipt_counts_no_backup_that_is_gone(alice: Cli, tmp_path: Path) -> None:
+    alice("backup", tmp_path / "backups")
+    (tmp_path / "backups").rename(tmp_path / "elsewhere")
+    assert alice("forget", "-b", "alice", "--seq", 2, "-y").stdout.startswith("forgotten: 1 line, 2")
+
+
+def test_every_command_that_asks_has_the_same_option_not_to_ask() -> None:
+    def list_options(command: click.Command) -> Iterator[list[str]]:
+        yield from (option.opts for option in command.params if option.name == "yes")
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                if (found := command.get_command(context, name)) is not None:
+                    yield from list_options(found)
+
+    assert list(list_options(main)) == [["-y", "--yes"]] * 5
 
 
 def test_a_single_line_is_counted_in_the_singular(alice: Cli) -> None:
@@ -597,6 +663,11 @@ def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
         ([], 2, "there is nothing to forget; pass --seq"),
         (["--seq", "1", "--speaker", "Bob", "-y"], 2, "--seq and --speaker can't be given together; forget one after"),
         (["--session", "spring", "--everything"], 2, "--session and --everything can't be given together"),
+        (["--seq", "77"], 1, "bank 'alice' has no line 77; nothing was forgotten"),
+        (["--seq", "0"], 1, "0"),
+        (["--session", "winter"], 1, "'winter'"),
+        (["--speaker", "Zoe"], 1, "bank 'alice' has no speaker 'Zoe'; nothing was forgotten"),
+        (["--unit", "note", "4"], 1, "there is no note 4; nothing was forgotten"),
         (["--seq", "77", "-y"], 1, "77"),
         (["--seq", "0", "-y"], 1, "0"),
         (["--session", "winter", "-y"], 1, "'winter'"),
