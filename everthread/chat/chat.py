@@ -10,7 +10,7 @@ left it; the bank holds every line, and every earlier version of the notes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Self
 from everthread import factory
 from everthread.bank.corrections import keep_source_metadata
 from everthread.bank.line_validation import clean_line
+from everthread.bank.line_versions import find_versions, read_recorded
 from everthread.bank.settings import remember_policy
 from everthread.chat.character import Character
 from everthread.chat.conversation import Conversation, open_session
@@ -306,9 +307,16 @@ class Chat:
         them. Empty if the last line is not a reply."""
         return self._conversation.alternatives()
 
+    def list_versions(self, lines: Sequence[Line]) -> list[Line]:
+        """Return lines with their earlier and later versions, all of which `forget` removes."""
+        store, bank = self.memory.store, self.memory.bank
+        stored = [line.seq for line in lines if line.seq > 0]  # a line said in incognito has no other version
+        versions = read_recorded(store, bank, find_versions(store, bank, stored)) if stored else []
+        return [*versions, *(line for line in lines if line.seq <= 0)]
+
     def forget(self, seq: int) -> Receipt | None:
-        """Remove a line of this or an earlier conversation permanently, with its copies in branches and the notes
-        and summaries derived from it. Returns None for a line said in incognito, which was never stored.
+        """Remove a line of this or an earlier conversation permanently, with its versions, its copies in branches
+        and the notes and summaries derived from it. Returns None for a line said in incognito, which was never stored.
 
         Raises the same errors as `Memory.forget`.
         """

@@ -66,7 +66,17 @@ class GroupChat:
     @property
     def lines(self) -> list[Line]:
         """The lines of the conversation with their numbers, as the present character that heard most of it has them."""
-        return max((chat.lines for chat in self._present), key=len, default=[])
+        chat = self._find_fullest()
+        return chat.lines if chat else []
+
+    def list_versions(self, lines: Sequence[Line]) -> list[Line]:
+        """Return lines of `lines` with their earlier and later versions, all of which `forget` removes."""
+        chat = self._find_fullest()
+        return chat.list_versions(lines) if chat else []
+
+    def _find_fullest(self) -> Chat | None:
+        """Return the chat of the present character that heard most of the conversation."""
+        return max(self._present, key=lambda chat: len(chat.lines), default=None)
 
     def say(self, text: str) -> list[Line]:
         """Store what the user says in each bank, and return the lines. Raises the same errors as `Chat.add_line`."""

@@ -208,12 +208,13 @@ class GroupChatRepl:
             lines = [self.find_line(parse_seq(scope, self.words), "no_line_to_forget", text=scope)]
         if not lines:
             raise problem("nothing_to_forget", self.words)
-        if not self.questions.confirm_forgetting(lines, answer):
+        versions = self.group.list_versions(lines)
+        if not self.questions.confirm_forgetting(versions, answer):
             self.screen.say(self.words("terminal.nothing_forgotten"))
             return
         for line in reversed(lines):
             self.group.forget(line)
-        self.screen.say(self.words("terminal.lines_forgotten", number=len(lines)))
+        self.screen.say(self.words("terminal.lines_forgotten", number=len(versions)))
 
     def find_line(self, number: int, missing: str, **values: object) -> Line:
         """Return the line with a number; without one, raise the problem of this name."""

@@ -242,11 +242,12 @@ class ChatRepl:
         if scope == "session":
             return self.forget_session(answer)
         lines = self.find_lines_to_forget(scope)
-        if not self.questions.confirm_forgetting(lines, answer):
+        versions = self.chat.list_versions(lines)
+        if not self.questions.confirm_forgetting(versions, answer):
             return self.words("terminal.nothing_forgotten")
         for line in reversed(lines):
             self.chat.forget(line.seq)
-        return self.words("terminal.lines_forgotten", number=len(lines))
+        return self.words("terminal.lines_forgotten", number=len(versions))
 
     def find_lines_to_forget(self, scope: str) -> list[Line]:
         """Return the line with the number `scope`, or for "last" the user's last line and those after it."""

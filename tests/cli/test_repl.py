@@ -384,6 +384,19 @@ def test_forgetting_asks_until_the_answer_is_clear(memory: Memory) -> None:
     assert texts(memory) == ["Ahoy!", "Aye."]
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_line_and_its_correction_are_shown_forgotten_and_counted_together(memory: Memory, number: int) -> None:
+    memory.observe("I live in Leeds.", speaker="Alice", session="earlier")
+    said = ["/correct 1 I live in York.", f"/forget {number}", "yes", f"/forget {number}"]
+    screen = converse(memory, *said, llm=ScriptedLLM([]))
+    assert screen[2].startswith(
+        "     1  (discarded) Alice: I live in Leeds.\n     2  Alice: I live in York.\nForget these, for good?"
+    )
+    assert screen[2].endswith("forgotten: 2 lines\n")
+    assert "there is no line" in screen[3]
+    assert texts(memory) == []
+
+
 def test_the_last_exchange_and_the_whole_conversation_can_be_forgotten(memory: Memory) -> None:
     model = ScriptedLLM(["one", "two"])
     screen = converse(memory, "First.", "Second.", "/forget last", "y", "/forget session", "y", llm=model)
@@ -570,7 +583,7 @@ def test_in_a_group_chat_lines_are_changed_for_all_that_heard_them(memory: Memor
             "Alice: Cook, is soup ready?",
             "Cook: Cook 2.",
         ]
-        assert shown[18:20] == ["nothing was forgotten", "forgotten: 2 lines"]
+        assert shown[18:20] == ["nothing was forgotten", "forgotten: 3 lines"]
         assert texts(memory) == texts(other) == []
 
 
