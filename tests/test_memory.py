@@ -873,6 +873,15 @@ def test_a_bank_without_vectors_of_the_current_model_is_logged_once(
     assert "run reindex" in caplog.text
 
 
+def test_a_bank_whose_lines_are_merely_pending_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with open_memory(tmp_path) as memory:
+        memory.replace_lines([], [NewLine("The ferry to Naxos leaves at noon.")], defer_embedding=True)
+    with open_memory(tmp_path) as memory, caplog.at_level(logging.WARNING):
+        assert memory.stats().pending == 1
+        assert memory.recall("ferry")
+    assert caplog.text == ""
+
+
 def test_reindex_raises_embedder_unavailable_if_the_embedder_is_down(tmp_path: Path, moody: Moody) -> None:
     moody.down = True
     with open_memory(tmp_path, embedder=moody) as memory:

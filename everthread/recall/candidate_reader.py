@@ -157,11 +157,16 @@ class CandidateReader:
         return {row[0]: row for row in rows}
 
     def _warn_if_unembedded(self, candidates: Candidates, exclude: Collection[int]) -> None:
-        """Log once if a bank has no vectors of this model, because recall is then worse."""
+        """Log once if a bank has vectors of other models only, because recall is then worse.
+
+        Without any vectors, its lines are merely pending: they are embedded in the background or by `reindex`.
+        """
         warned = self.encoder.state.warned
         if self._bank in warned:
             return
         missing = np.isnan(candidates.cosine)
         if len(missing) and missing.all() and not np.isin(candidates.rows.seq, list(exclude)).all():
             warned.add(self._bank)
-            log.warning(UNEMBEDDED_WARNING, self.encoder.name)
+            vectors = self._store.stats(self._bank, self.encoder.name).vectors
+            if vectors and self.encoder.name not in vectors:
+                log.warning(UNEMBEDDED_WARNING, self.encoder.name)

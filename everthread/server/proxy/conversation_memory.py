@@ -107,18 +107,26 @@ class ConversationMemory:
     def finish(self, bank: str, turn: Turn, reply: Reply, metadata: Metadata) -> None:
         """Store the reply, as far as it came. Raises the same errors as `begin`."""
         if not reply.text and not reply.response_id:
+            self.embed(bank)
             return
         given = {"model": reply.model, META_RESPONSE: reply.response_id, META_MESSAGE_ID: reply.message_id}
         with self._use(bank, create=False) as lineage:
             named = {**metadata, **{name: value for name, value in given.items() if value}}
             lineage.finish(turn, reply.text, partial=reply.is_partial, metadata=named)
-            self._registry.get_scribe_worker(lineage.memory).start()  # embeds the new lines
+        self.embed(bank)
+
+    def embed(self, bank: str) -> None:
+        """Embed the new lines of a bank, in the background. Raises StoreUnavailable."""
+        if self._services.store.exists(bank):
+            self._registry.get_scribe_worker(self._services.get_memory(bank)).start()
 
     def keep(self, bank: str, messages: Sequence[ChatMessage], session: str | None) -> str:
         """Store what is new in a conversation whose replies are given, and return its session. Raises as `keep_turn`;
         Problem if another process takes too long."""
         with self._use(bank) as lineage:
-            return keep_turn(lineage, messages, session)
+            name = keep_turn(lineage, messages, session)
+        self.embed(bank)
+        return name
 
     def extend_reply(self, bank: str, messages: Sequence[ChatMessage], reply: Reply, session: str | None) -> None:
         """Store the continuation of a reply, if the bank has its beginning. Raises as `begin`."""

@@ -19,6 +19,7 @@ import anyio.to_thread
 import httpx
 from starlette.datastructures import Headers
 
+from everthread.errors import EverthreadError
 from everthread.server.logs import hash_bank_id
 from everthread.server.proxy.body_options import BodyOptions
 from everthread.server.proxy.conversation_memory import NO_BLOCK, ConversationMemory
@@ -89,7 +90,13 @@ class Exchange:
             store = None if continued is None else partial(self._extend_reply, continued)
             return await self._pass_on(request, target, raw_headers, store)
         storing, block = await self._remember(person_turn, options, patience_s)
-        answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
+        is_answered = False
+        try:
+            answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
+            is_answered = answer.is_success
+        finally:
+            if not is_answered:  # no reply is stored, after which the message would be embedded
+                storing.add_done_callback(self._embed)
         turn = storing.result() if storing.done() else None
         store = None if storing.done() and turn is None else partial(self._finish, storing)
         return PassedAnswer(answer, self._build_headers(turn, block), request.open_reply(), store)
@@ -223,6 +230,16 @@ class Exchange:
                 await anyio.to_thread.run_sync(self._memory.finish, bank, turn, reply, metadata)
 
         await self._store(finish())
+
+    def _embed(self, storing: asyncio.Future[Turn | None]) -> None:
+        """Embed a message that gets no reply, in a task of its own."""
+
+        async def embed() -> None:
+            with suppress(EverthreadError):  # the next request to the bank meets it again
+                await anyio.to_thread.run_sync(self._memory.embed, self._destination.bank)
+
+        if storing.result() is not None:
+            self._memory.tasks.start(embed())
 
     async def _extend_reply(self, messages: Sequence[ChatMessage], reply: Reply) -> None:
         """Store the continuation of a reply."""

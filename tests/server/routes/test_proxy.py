@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import socket
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -667,6 +668,27 @@ def test_the_question_is_embedded_once_while_the_message_is_stored(tmp_path: Pat
 def test_new_lines_are_embedded_after_the_reply(proxy: Proxy) -> None:
     proxy.post(user(FACT))
     wait_until(lambda: proxy.memory.stats().pending == 0)
+
+
+@pytest.mark.parametrize("fault", [Status(503), Reply("")])
+def test_messages_without_a_reply_are_embedded_and_recalled_as_others(proxy: Proxy, fault: Status | Reply) -> None:
+    proxy.upstream.behaviours[:] = [fault, fault, Reply("Yes.")]
+    proxy.post(user(FACT))
+    proxy.post(user("I sold my red bicycle."))
+    assert proxy.texts == [FACT, "I sold my red bicycle."]
+    wait_until(lambda: proxy.memory.stats().pending == 0)
+    answer = proxy.post(user(QUESTION))
+    assert FACT in proxy.blocks[0]
+    assert "x-everthread-error" not in answer.headers
+
+
+def test_messages_to_an_unreachable_server_are_embedded(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with serve_proxy(tmp_path, proxy_url=url) as proxy:
+        assert proxy.post(user(FACT)).status_code == 502
+        wait_until(lambda: proxy.memory.stats().pending == 0)
 
 
 def test_a_bank_that_cannot_be_read_or_written_fails_no_reply(proxy: Proxy) -> None:
