@@ -10,12 +10,13 @@ import json
 import os
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +59,7 @@ class EmbedderConfig:
     vectors: int = 1  # of each text; models of version 0.1.0 have one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class _Model:
     """A loaded model.
 
@@ -71,6 +72,10 @@ class _Model:
     tokenizer: tokenizers.Tokenizer
     session: onnxruntime.InferenceSession
     projection: npt.NDArray[np.float32] | None
+
+
+_shipped: MutableMapping[str, _Model] = WeakValueDictionary()  # while an embedder uses it, others share it
+_shipped_lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +224,19 @@ class OnnxEmbedder:
     def _load(self) -> _Model:
         with self._lock:
             if self._loaded is None:
-                tokenizer = _open_tokenizer(self._folder, self._config)
-                projection = _read_projection(self._folder) if self._config.token_scheme else None
-                self._loaded = _Model(tokenizer, self._open_session(), projection)
+                self._loaded = self._load_shipped() if self._folder == MINILM_FOLDER else self._read_model()
             return self._loaded
+
+    def _load_shipped(self) -> _Model:
+        with _shipped_lock:
+            model = _shipped.get(self._config.name) or self._read_model()
+            _shipped[self._config.name] = model
+        return model
+
+    def _read_model(self) -> _Model:
+        tokenizer = _open_tokenizer(self._folder, self._config)
+        projection = _read_projection(self._folder) if self._config.token_scheme else None
+        return _Model(tokenizer, self._open_session(), projection)
 
     def _open_session(self) -> onnxruntime.InferenceSession:
         import onnxruntime as ort

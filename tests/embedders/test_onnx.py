@@ -1,3 +1,4 @@
+import gc
 import json
 import os
 import shutil
@@ -8,11 +9,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 from hardship import PATIENCE
 
+from everthread.embedders import onnx
 from everthread.embedders.base import Embedder
 from everthread.embedders.onnx import MINILM_FOLDER, OnnxEmbedder, Result
 from everthread.errors import ModelNotFound
@@ -95,6 +98,16 @@ def test_threads_that_share_an_embedder_get_the_same_vectors() -> None:
 
 def test_several_processor_threads_give_the_same_vectors(minilm: OnnxEmbedder) -> None:
     np.testing.assert_allclose(OnnxEmbedder(threads=2).embed(SENTENCES), minilm.embed(SENTENCES), atol=1e-3)
+
+
+def test_the_shipped_model_is_loaded_once_for_all_that_use_it_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx, "_shipped", models := WeakValueDictionary[str, object]())
+    one, other = OnnxEmbedder(), OnnxEmbedder()
+    assert np.array_equal(one.embed_query("ferns"), other.embed_query("ferns"))
+    assert one._load() is other._load()
+    del one, other
+    gc.collect()
+    assert not models
 
 
 def test_an_interrupt_stops_a_batch_on_several_threads() -> None:
