@@ -38,7 +38,8 @@ serve: $(VENV)/installed-server
 # server.
 WORKERS = $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + 1, 6))')
 
-# The tests that need neither Postgres, a browser nor another process. They take about a minute on two cores.
+# The tests that need neither Postgres, a browser nor another process, nor a third of a second of processor time. They
+# take about a minute on two cores.
 unit: $(VENV)/installed-unit
 	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $(WORKERS)
 
