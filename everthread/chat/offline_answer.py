@@ -18,6 +18,7 @@ from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
 from everthread.common.keys import META_CORRECTS
 from everthread.memory import Memory
 from everthread.recall.context_packing import identify_source
+from everthread.recall.fact_context import describe_outdated
 from everthread.stores import recall_records
 from everthread.stores.base import Store
 from everthread.text.line_features import is_small_talk
@@ -43,6 +44,7 @@ class OfflineAnswer:
         source: the quoted memory. None if it was forgotten or discarded since, and for the other kinds.
         is_sure: whether the memory is relevant enough to be stated without a doubt.
         is_corrected: whether the source is a correction of the line that was quoted.
+        outdated: what the source states that is no longer true, in words.
         known: the facts; without those whose lines were forgotten or corrected since.
     """
 
@@ -50,6 +52,7 @@ class OfflineAnswer:
     source: Line | FoundUnit | None = None
     is_sure: bool = True
     is_corrected: bool = False
+    outdated: str = ""
     known: KnownFacts = NO_FACTS
 
 
@@ -88,6 +91,13 @@ def _keep_hits(context: Context, shown: Sequence[Hit]) -> Context:
 def _list_sources(hits: Iterable[Hit]) -> set[Hashable]:
     """Return what hits and their passages consist of."""
     return {identify_source(source) for hit in hits for source in (hit.source, *hit.passage)}
+
+
+def note_outdated(memory: Memory, answer: OfflineAnswer) -> OfflineAnswer:
+    """Add to a quote of the bank what it states that is no longer true, as far as the bank's facts are read."""
+    if not isinstance(answer.source, Line):
+        return answer
+    return replace(answer, outdated=describe_outdated(answer.source, memory.read_known()))
 
 
 def choose_answer(context: Context, message: Line | None, incognito: bool) -> OfflineAnswer:
@@ -145,7 +155,7 @@ def read_answers(memory: Memory, lines: Iterable[Line]) -> dict[int, OfflineAnsw
     sources = {line.seq: line for line in memory.store.get(memory.bank, sorted(seqs))}
     sources |= _find_versions(memory.store, memory.bank, seqs - sources.keys())
     answers = ((line.seq, _read_known(memory, line) or _read_answer(line, sources)) for line in recorded)
-    return {seq: answer for seq, answer in answers if answer is not None}
+    return {seq: note_outdated(memory, answer) for seq, answer in answers if answer is not None}
 
 
 def _read_known(memory: Memory, line: Line) -> OfflineAnswer | None:

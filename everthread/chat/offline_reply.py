@@ -39,6 +39,7 @@ def render(
         if answer.source is None:
             return words("chat.no_longer_remembered")
         quote = _quote(answer.source, names, words, today)
+        quote += f" [{answer.outdated}]" if answer.outdated else ""
         return quote if answer.is_sure else words("chat.unsure", memory=quote)
     if answer.kind in ("known", "changed"):
         return _list_facts(answer.known, names, words, today)

@@ -301,7 +301,9 @@ class Responder:
         heard, seen = (newest.text, [newest]) if newest else ("", [])
         found = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
         recalled = offline_answer.select_memories(found, heard)
-        return recalled, offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
+        answer = offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
+        is_own = isinstance(answer.source, Line) and answer.source in recalled.lines
+        return recalled, offline_answer.note_outdated(self._memory, answer) if is_own else answer
 
     def _find_near_misses(self, newest: Line) -> list[Hit]:
         """Find the lines closest to a question about which nothing is remembered, in the bank of the demo only."""

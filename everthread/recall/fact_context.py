@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 
 from everthread.facts.cache import FactIndex
@@ -116,7 +117,7 @@ def _add_notes(context: Context, query: Query, known: FactIndex, limits: Context
 
     If that is too long as well, the least relevant lines are left out, those without a note first.
     """
-    ended = [(line, facts) for line in context.lines if (facts := _find_ended(line, query, known))]
+    ended = [(line, facts) for line in context.lines if (facts := _find_ended(line, query.as_of, known))]
     if not ended or format_lines(context.sources) != context.text:  # the text is of another form
         return context
     full = {line.seq: _describe_ended(line, facts, known) for line, facts in ended}
@@ -151,10 +152,16 @@ def _is_among(source: Source, others: Sequence[Source]) -> bool:
     return identify_source(source) in map(identify_source, others)
 
 
-def _find_ended(line: Line, query: Query, known: FactIndex) -> list[Fact]:
+def describe_outdated(line: Line, known: FactIndex) -> str:
+    """Describe what a line states that is no longer true, such as "until August 2024; then: York"; else ""."""
+    ended = _find_ended(line, None, known)
+    return _describe_ended(line, ended, known) if ended else ""
+
+
+def _find_ended(line: Line, as_of: datetime | None, known: FactIndex) -> list[Fact]:
     """Return the facts that a line states and that have ended or were replaced."""
-    moment = query.as_of or now()
-    return [fact for fact in known.ended_facts(line.seq, query.as_of) if fact.until and fact.until <= moment]
+    moment = as_of or now()
+    return [fact for fact in known.ended_facts(line.seq, as_of) if fact.until and fact.until <= moment]
 
 
 def _describe_ended(line: Line, ended: Sequence[Fact], known: FactIndex) -> str:

@@ -92,7 +92,8 @@ class AnswerView(View):
     that it was heard.
     line: the quoted line. It is null if that was forgotten or discarded since, and if a unit or a line of another bank
     is quoted. speech: who said the line, and how. sure: whether it is relevant enough to be stated without a doubt.
-    corrected: whether it is a correction of the line that was quoted. facts: the facts that it lists; more: whether
+    corrected: whether it is a correction of the line that was quoted. outdated: what the line states that is no longer
+    true ("until August 2024; then: York"). facts: the facts that it lists; more: whether
     more is known; since: since when what has changed was asked for.
     """
 
@@ -101,6 +102,7 @@ class AnswerView(View):
     speech: Speech | None
     sure: bool
     corrected: bool
+    outdated: str = ""
     facts: list[KnownFactView] = []
     more: bool = False
     since: datetime | None = None
@@ -115,6 +117,7 @@ class AnswerView(View):
             speech=None if line is None else name_speech(line, names),
             sure=answer.is_sure,
             corrected=answer.is_corrected,
+            outdated=answer.outdated,
             facts=[
                 KnownFactView(
                     text=fact.text, line=LineView.model_validate(fact.line), speech=name_speech(fact.line, names)

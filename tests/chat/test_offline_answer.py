@@ -170,6 +170,18 @@ def test_an_answer_quotes_the_correction_of_its_line(asked: Chat) -> None:
     assert (answer.source, answer.is_corrected, answer.is_sure) == (again, True, True)
 
 
+def test_a_quote_says_what_of_it_is_no_longer_true(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory:
+        for text, month in (("I live in Leeds.", 4), ("I play the cello.", 5), ("I moved to York.", 8)):
+            memory.observe(text, speaker="user", session="other", said_at=datetime(2024, month, 1, tzinfo=UTC))
+        with Chat(memory, llm=None) as chat:
+            reply = "".join(chat.reply("Which town, Leeds, do I live in?"))
+            assert "“I live in Leeds.” [until August 2024; then: York]" in reply
+            assert "[" not in "".join(chat.reply("What instrument do I play?"))
+            first, second = (chat.offline_answers()[line.seq] for line in chat.lines if line.role == "user")
+            assert (first.outdated, second.outdated) == ("until August 2024; then: York", "")
+
+
 def test_a_question_that_is_answered_again_has_the_later_answer(tmp_path: Path) -> None:
     with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
         "".join(chat.reply("Where does Mia live?"))

@@ -30,6 +30,7 @@ export function answerText(answer, text) {
     textElement("p", doubt(sourceOf(answer), answer.sure), { class: "small source" }),
     textElement("blockquote", answer.line.text, { class: "line-text" }),
     answer.corrected && h("p", { class: "small" }, t("answer.corrected")),
+    answer.outdated && textElement("p", `[${answer.outdated}]`, { class: "small" }),
   ];
 }
 
@@ -47,7 +48,8 @@ function factList({ kind, facts, more, since }) {
 
 /** A reply that has just arrived, in one text; without a model in the page's words, unless it lists the closest lines. */
 export function textOf({ answer, text }) {
-  if (answer?.line) return `${doubt(sourceOf(answer), answer.sure)} “${answer.line.text}”`;
+  const note = answer?.outdated ? ` [${answer.outdated}]` : "";
+  if (answer?.line) return `${doubt(sourceOf(answer), answer.sure)} “${answer.line.text}”${note}`;
   return !answer || answer.kind === "quote" || listsFacts(answer) || text.includes("\n") ? text : t(`answer.${answer.kind}`);
 }
 
@@ -61,7 +63,7 @@ export const withQuoted = (lines, change) =>
 
 function changedAnswer(answer, change) {
   const now = answer.line && change(answer.line);
-  if (now !== answer.line) return { ...answer, line: now, corrected: now !== null };
+  if (now !== answer.line) return { ...answer, line: now, corrected: now !== null, outdated: "" };
   const facts = answer.facts.filter(({ line }) => change(line) === line);
   return facts.length === answer.facts.length ? answer : { ...answer, facts };
 }
