@@ -16,6 +16,7 @@ from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.chat.goodbye import is_goodbye
 from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
 from everthread.common.keys import META_CORRECTS
+from everthread.facts.cache import FactIndex
 from everthread.memory import Memory
 from everthread.recall.context_packing import identify_source
 from everthread.recall.fact_context import describe_outdated
@@ -93,11 +94,11 @@ def _list_sources(hits: Iterable[Hit]) -> set[Hashable]:
     return {identify_source(source) for hit in hits for source in (hit.source, *hit.passage)}
 
 
-def note_outdated(memory: Memory, answer: OfflineAnswer) -> OfflineAnswer:
-    """Add to a quote of the bank what it states that is no longer true, as far as the bank's facts are read."""
+def note_outdated(answer: OfflineAnswer, known: FactIndex) -> OfflineAnswer:
+    """Add to a quoted line of the bank what it states that is no longer true."""
     if not isinstance(answer.source, Line):
         return answer
-    return replace(answer, outdated=describe_outdated(answer.source, memory.read_known()))
+    return replace(answer, outdated=describe_outdated(answer.source, known))
 
 
 def choose_answer(context: Context, message: Line | None, incognito: bool) -> OfflineAnswer:
@@ -155,7 +156,11 @@ def read_answers(memory: Memory, lines: Iterable[Line]) -> dict[int, OfflineAnsw
     sources = {line.seq: line for line in memory.store.get(memory.bank, sorted(seqs))}
     sources |= _find_versions(memory.store, memory.bank, seqs - sources.keys())
     answers = ((line.seq, _read_known(memory, line) or _read_answer(line, sources)) for line in recorded)
-    return {seq: note_outdated(memory, answer) for seq, answer in answers if answer is not None}
+    found = {seq: answer for seq, answer in answers if answer is not None}
+    if not any(isinstance(answer.source, Line) for answer in found.values()):
+        return found
+    known = memory.read_known(limit=0)
+    return {seq: note_outdated(answer, known) for seq, answer in found.items()}
 
 
 def _read_known(memory: Memory, line: Line) -> OfflineAnswer | None:

@@ -303,7 +303,7 @@ class Responder:
         recalled = offline_answer.select_memories(found, heard)
         answer = offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
         is_own = isinstance(answer.source, Line) and answer.source in recalled.lines
-        return recalled, offline_answer.note_outdated(self._memory, answer) if is_own else answer
+        return recalled, offline_answer.note_outdated(answer, self._memory.read_known()) if is_own else answer
 
     def _find_near_misses(self, newest: Line) -> list[Hit]:
         """Find the lines closest to a question about which nothing is remembered, in the bank of the demo only."""
