@@ -20,6 +20,7 @@ from everthread.facts.history import held_at, read_moment
 from everthread.facts.moments import find_moment, read_told_moment
 from everthread.facts.selection import FindAsker, list_subjects, read_question
 from everthread.facts.types import Fact
+from everthread.text.chat_spelling import expand_chat_spelling
 from everthread.text.word_lists import alternation, load_word_lists
 
 MAX_CHARS = 150  # of a question; a longer one asks for more than a form has
@@ -55,7 +56,8 @@ def parse_overview(question: str, moment: datetime) -> OverviewQuestion | None:
     if not text or len(text) > MAX_CHARS:
         return None
     for language, form in _list_forms():
-        groups = match.groupdict() if (match := form.fullmatch(text)) else {}
+        match = form.fullmatch(text) or form.fullmatch(expand_chat_spelling(text))
+        groups = match.groupdict() if match else {}
         told = groups.get("since")
         since = None if told is None else _find_start(told, language, moment)
         if not groups or (told is not None and since is None):

@@ -12,6 +12,7 @@ from everthread.stores.base import Store
 from everthread.stores.postings import Postings
 from everthread.text import spelling
 from everthread.text.analyzer import detect_language, normalize, terms
+from everthread.text.chat_spelling import expand_chat_spelling
 from everthread.text.english_words import is_common, rank
 from everthread.text.lexicon import ENGLISH
 from everthread.text.questions import is_question
@@ -22,13 +23,14 @@ MAX_RECORDS = 10_000  # of terms, the rarest first
 
 
 def correct_query(store: Store, bank: str, query: Query) -> Query:
-    """Replace the misspelt words of an English query by words of the bank.
+    """Write out words of chats in an English query, and replace its misspelt words by words of the bank.
 
     Args:
         store: the store.
         bank: the bank's id.
         query: the query, whose restrictions also limit which lines have the words of the bank.
     """
+    query = _expand_chat_spelling(query)
     unknown = spelling.find_unknown_words(query.text)
     if not unknown or detect_language(query.text) != ENGLISH:
         return query
@@ -37,6 +39,15 @@ def correct_query(store: Store, bank: str, query: Query) -> Query:
     within = store.filter_seqs(bank, query.where or Filter(), query.as_of)
     corrections = _find_corrections(store, bank, unknown, within, query.exclude)
     return replace(query, text=spelling.replace_words(query.text, corrections)) if corrections else query
+
+
+def _expand_chat_spelling(query: Query) -> Query:
+    """Write out the words of a short English query that are typed as in chats ("whats", "u")."""
+    if len(query.text) > spelling.MAX_CHARS:
+        return query
+    expanded = expand_chat_spelling(query.text)
+    is_english = expanded != query.text and detect_language(expanded) == ENGLISH
+    return replace(query, text=expanded) if is_english else query
 
 
 def _find_corrections(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from everthread.text.analyzer import STOP_WORDS, split_words
+from everthread.text.chat_spelling import expand_chat_spelling
 from everthread.text.small_talk import is_small_talk_elsewhere
 from everthread.text.time_words import MONTHS, WEEKDAYS
 from everthread.text.word_lists import alternation, load_word_lists
@@ -69,7 +70,7 @@ def line_flags(text: str) -> int:
 
 def is_in_question_order(text: str) -> bool:
     """Return whether a text is one English sentence with the word order of a question."""
-    return _QUESTION_ORDER.fullmatch(text) is not None
+    return _QUESTION_ORDER.fullmatch(expand_chat_spelling(text)) is not None
 
 
 def is_small_talk(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from everthread.text.chat_spelling import expand_chat_spelling
 from everthread.text.line_features import is_in_question_order
 from everthread.text.sentences import split_sentences
 from everthread.text.word_lists import alternation, load_word_lists
@@ -59,7 +60,7 @@ def _is_marked(text: str) -> bool:
 
 
 def _has_form(sentence: str) -> bool:
-    plain = sentence.rstrip(".。!！…").lower()
+    plain = expand_chat_spelling(sentence.rstrip(".。!！…").lower())
     if len(plain) > MAX_CHARS:
         return False
     if _CLAUSE_END.search(plain) is None and _FORM.match(plain) is not None:

@@ -79,6 +79,19 @@ def test_the_first_messages_of_a_new_bank_are_not_answered_by_one_another(tmp_pa
             assert "".join(chat.reply(question)) == "Today you told me: “I have a cat called Momo.”"
 
 
+def test_questions_typed_as_in_chats_are_answered_and_not_quoted(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
+        unknown = ["".join(chat.reply("whats my shoe size")) for _ in range(2)]
+        assert unknown == ["I remember nothing about that yet."] * 2
+        for text in ("my shoe size is 44", "my dogs name is biscuit"):
+            "".join(chat.reply(text))
+        assert "".join(chat.reply("whats my shoe size")) == "Today you told me: “my shoe size is 44”"
+        for question in ("do u know my dogs name", "wats my dogs name"):
+            assert "".join(chat.reply(question)) == "Today you told me: “my dogs name is biscuit”"
+        shown = memory.context("whats my dogs name").hits
+        assert [hit.source.text for hit in shown][:1] == ["my dogs name is biscuit"]
+
+
 def test_near_misses_are_listed_under_a_label_and_leave_out_questions_and_the_newest_line() -> None:
     lines = [line(9, "Newest."), line(8, "Is it?"), *(line(seq, f"Line {seq}.") for seq in range(1, 6))]
     near = choose_near_misses([Hit(each, 0.0, 0.01, {}, (each,)) for each in lines], lines[0])

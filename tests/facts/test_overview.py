@@ -57,7 +57,10 @@ def ask(memory: Memory, question: str, moment: datetime = NOW) -> list[str]:
         ("And what do you still remember about my sister", ("my sister",)),
         ("what do you know about Mia and Tom?", ("Mia", "Tom")),
         ("Tell me everything you know about me.", ("me",)),
+        ("wat do u kno about me", ("me",)),
+        ("tell me what u know about me", ("me",)),
         ("Was weißt du über mich?", ("mich",)),
+        ("was weisst du ueber mich", ("mich",)),
         ("Erzähl mir alles, was du noch über Mia weißt.", ("Mia",)),
         ("¿Qué sabes de mí?", ("mí",)),
         ("Dime todo lo que recuerdas sobre Mia", ("Mia",)),
@@ -75,6 +78,7 @@ def test_a_question_for_all_that_is_known_names_people(question: str, names: tup
     ("question", "since", "names"),
     [
         ("What has changed since spring?", SPRING, ()),
+        ("whats changed since spring", SPRING, ()),
         ("What's new about Mia since last month?", datetime(2026, 10, 1, tzinfo=UTC), ("Mia",)),
         ("What have you learned about me since March 2026?", SPRING, ("me",)),
         ("What has changed lately?", NOW - LATELY, ()),

@@ -52,6 +52,11 @@ def test_a_misspelt_word_is_corrected_to_one_of_the_bank(bank: Memory, question:
     assert correct(bank, question) == corrected
 
 
+def test_words_of_chats_are_written_out_in_english(bank: Memory) -> None:
+    assert correct(bank, "do u know wheres my bike") == "do you know where is my bike"
+    assert correct(bank, "was heisst das fuer mich") == "was heisst das fuer mich"
+
+
 def test_what_the_bank_has_is_right_and_what_it_lacks_is_not_meant(bank: Memory) -> None:
     bank.observe("I trained as a commis at a hotel, and I like sosuage.")
     for question in ("am I a commis?", "do I like sosuage?", WRONG, "wie geht es dem sosuige?"):

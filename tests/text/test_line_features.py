@@ -54,6 +54,8 @@ def test_a_very_long_text_yields_the_maximum_number_of_pieces() -> None:
         ("我昨天搬家了", HAS_TIME),
         ("Did you see her yesterday?", HAS_QUESTION | ENDS_WITH_QUESTION | UNINFORMATIVE | HAS_TIME),
         ("so what is my dog called", UNINFORMATIVE),
+        ("whats my shoe size", UNINFORMATIVE),
+        ("do u know my dogs name", UNINFORMATIVE),
         ("I have a dog now. What is it called?", HAS_QUESTION | ENDS_WITH_QUESTION),
         ("I adopted a dog, isn't that great?", HAS_QUESTION | ENDS_WITH_QUESTION),
         ("Whatever you say.", 0),
