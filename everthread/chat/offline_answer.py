@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from everthread.bank.line_versions import group_versions, read_recorded
+from everthread.chat.deletion_requests import is_deletion_request
 from everthread.chat.goodbye import is_goodbye
 from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
 from everthread.common.keys import META_CORRECTS
@@ -31,8 +32,8 @@ SURE_SUBJECT = 0.95  # of such a message that has no word of a memory; the first
 MIN_SHARE = 0.25  # of the best hit's relevance; a hit with less is hardly about the message
 
 # A quote of a memory; facts that hold, or that have changed; nothing is remembered; the message will be remembered, or
-# not; or it was only heard.
-AnswerKind = Literal["quote", "known", "changed", "nothing", "remembered", "unsaved", "listening"]
+# not; it was only heard; or it asks to delete something, which only a command does.
+AnswerKind = Literal["quote", "known", "changed", "nothing", "remembered", "unsaved", "listening", "command"]
 Speech = Literal["you_said", "you_asked", "i_said", "i_noted", "other_said"]
 
 
@@ -42,7 +43,8 @@ class OfflineAnswer:
 
     Attributes:
         kind: what it says.
-        source: the quoted memory. None if it was forgotten or discarded since, and for the other kinds.
+        source: the quoted memory; with "remembered" and "unsaved", one that the message is about. None if it was
+            forgotten or discarded since, and for the other kinds.
         is_sure: whether the memory is relevant enough to be stated without a doubt.
         is_corrected: whether the source is a correction of the line that was quoted.
         outdated: what the source states that is no longer true, in words.
@@ -61,13 +63,13 @@ def select_memories(context: Context, message: str) -> Context:
     """Return the memories that are shown with the answer to a message. They have no text, which is for a prompt.
 
     A message that asks nothing and hardly concerns what is remembered is shown no memory; any other those that are not
-    much less relevant than the best one, without lines that only ask.
+    much less relevant than the best one, without lines that tell nothing.
     """
     contexts = (context, *context.others)
     if not is_question(message) and not any(_is_on_subject(each) for each in contexts):
         return Context("", 0, (), (), (), context.relevance, context.bank, (), context.complete)
     hits = [hit for each in contexts for hit in each.hits]
-    statements = [hit for hit in hits if not is_question_only(hit.source.text)] or hits
+    statements = [hit for hit in hits if _tells(hit.source.text)] or hits
     bound = MIN_SHARE * max((hit.relevance for hit in statements), default=0.0)
     shown = [hit for hit in statements if hit.relevance >= bound]
     others = tuple(_keep_hits(other, shown) for other in context.others)
@@ -103,9 +105,11 @@ def note_outdated(answer: OfflineAnswer, known: FactIndex) -> OfflineAnswer:
 
 def choose_answer(context: Context, message: Line | None, incognito: bool) -> OfflineAnswer:
     """Choose the answer to a message, if one was said, by the memories that were recalled for it."""
-    if (source := find_source(context)) is not None:
-        return OfflineAnswer("quote", source, is_sure(context, source))
-    return OfflineAnswer("nothing" if message is None else _name_kind(message.text, incognito))
+    kind = "nothing" if message is None else _name_kind(message.text, incognito)
+    source = None if kind in ("listening", "command") else find_source(context)
+    if source is None:
+        return OfflineAnswer(kind)
+    return OfflineAnswer("quote" if kind == "nothing" else kind, source, is_sure(context, source))
 
 
 def answer_known(known: KnownFacts) -> OfflineAnswer:
@@ -115,6 +119,8 @@ def answer_known(known: KnownFacts) -> OfflineAnswer:
 
 def _name_kind(message: str, incognito: bool) -> AnswerKind:
     """Return what is said to a message for which nothing is remembered."""
+    if is_deletion_request(message):
+        return "command"
     if is_question(message):
         return "nothing"
     if is_small_talk(message) or is_goodbye(message):
@@ -123,16 +129,21 @@ def _name_kind(message: str, incognito: bool) -> AnswerKind:
 
 
 def find_source(context: Context) -> Line | FoundUnit | None:
-    """Return the best hit that does not only ask; else what was said after one; else the best question."""
+    """Return the best hit that tells something; else what was said after one; else the best question."""
     hits = [hit for each in (context, *context.others) for hit in each.hits]
-    statements = (hit.source for hit in hits if not is_question_only(hit.source.text))
+    statements = (hit.source for hit in hits if _tells(hit.source.text))
     return next(statements, None) or _find_response(hits) or (hits[0].source if hits else None)
 
 
 def _find_response(hits: Sequence[Hit]) -> Line | None:
-    """Return the first line after one of the hits, in its passage, that does not only ask."""
+    """Return the first line after one of the hits, in its passage, that tells something."""
     after = (line for hit in hits for line in hit.passage if line.position > hit.seq)
-    return next((line for line in after if not is_question_only(line.text)), None)
+    return next((line for line in after if _tells(line.text)), None)
+
+
+def _tells(text: str) -> bool:
+    """Return whether a text tells something, and neither only asks nor only requests to delete something."""
+    return not is_question_only(text) and not is_deletion_request(text)
 
 
 def is_sure(context: Context, source: Line | FoundUnit) -> bool:
@@ -176,16 +187,18 @@ def _read_known(memory: Memory, line: Line) -> OfflineAnswer | None:
 
 def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | None:
     kind = (recall_records.get_record(line.metadata) or {}).get("kind")
-    if kind in ("nothing", "remembered", "unsaved", "listening"):
+    is_quoting = recall_records.has_answer(line.metadata)
+    if kind in ("nothing", "listening", "command") or (kind in ("remembered", "unsaved") and not is_quoting):
         return OfflineAnswer(kind)
-    if not recall_records.has_answer(line.metadata):
+    if not is_quoting:
         return None  # it quoted a unit or a line of another bank, which is not recorded
+    told: AnswerKind = kind if kind in ("remembered", "unsaved") else "quote"
     seq = recall_records.get_answer(line.metadata)
     source = sources.get(seq) if seq else None
     if source is None:
-        return OfflineAnswer("quote")
+        return OfflineAnswer(told)
     is_corrected = source.seq != seq and META_CORRECTS in source.metadata
-    return OfflineAnswer("quote", source, recall_records.is_answer_sure(line.metadata), is_corrected)
+    return OfflineAnswer(told, source, recall_records.is_answer_sure(line.metadata), is_corrected)
 
 
 def _find_versions(store: Store, bank: str, seqs: Collection[int]) -> dict[int, Line]:

@@ -20,7 +20,12 @@ BUDGET_TOKENS = 150  # of recalled lines: about six, as many as a person reads a
 MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
 MAX_NEAR_MISSES = 3
 MAX_QUOTE_TOKENS = 30  # of the line of a fact
-_TEXTS = {"remembered": "chat.will_remember", "unsaved": "chat.will_not_remember", "listening": "chat.listening"}
+_TEXTS = {
+    "remembered": "chat.will_remember",
+    "unsaved": "chat.will_not_remember",
+    "listening": "chat.listening",
+    "command": "chat.deletion_hint",
+}
 
 
 def render(
@@ -35,18 +40,15 @@ def render(
         today: the date on which it is given; a memory of the same day is quoted without its date.
         near: the closest lines, which are listed if nothing is remembered.
     """
+    quote = "" if answer.source is None else _quote_answer(answer, answer.source, names, words, today)
     if answer.kind == "quote":
-        if answer.source is None:
-            return words("chat.no_longer_remembered")
-        quote = _quote(answer.source, names, words, today)
-        quote += f" [{answer.outdated}]" if answer.outdated else ""
-        return quote if answer.is_sure else words("chat.unsure", memory=quote)
+        return quote or words("chat.no_longer_remembered")
     if answer.kind in ("known", "changed"):
         return _list_facts(answer.known, names, words, today)
     if answer.kind == "nothing":
         lines = [_quote(hit.source, names, words, today) for hit in near]
         return "\n".join([words("chat.closest"), *lines]) if lines else words("chat.nothing_found")
-    return words(_TEXTS[answer.kind])
+    return words.paragraph(words(_TEXTS[answer.kind]), quote)
 
 
 def _list_facts(known: KnownFacts, names: Collection[str], words: Wording, today: date | None) -> str:
@@ -67,6 +69,15 @@ def choose_near_misses(hits: Sequence[Hit], newest: Line) -> list[Hit]:
     """Choose the closest lines that neither are the newest one nor only ask something."""
     near = [hit for hit in hits if hit.seq != newest.seq and not is_question_only(hit.source.text)]
     return near[:MAX_NEAR_MISSES]
+
+
+def _quote_answer(
+    answer: OfflineAnswer, source: Line | FoundUnit, names: Collection[str], words: Wording, today: date | None
+) -> str:
+    """Quote the memory of an answer, with what of it is no longer true, and in doubt if it may not be relevant."""
+    quote = _quote(source, names, words, today)
+    quote += f" [{answer.outdated}]" if answer.outdated else ""
+    return quote if answer.is_sure else words("chat.unsure", memory=quote)
 
 
 def _quote(source: Line | FoundUnit, names: Collection[str], words: Wording, today: date | None) -> str:

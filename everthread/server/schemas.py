@@ -88,13 +88,13 @@ class KnownFactView(View):
 class AnswerView(View):
     """An answer without a model to a person's line.
 
-    kind: what it says: what is remembered, known or has changed, that nothing is, that the line will be remembered, or
-    that it was heard.
-    line: the quoted line. It is null if that was forgotten or discarded since, and if a unit or a line of another bank
-    is quoted. speech: who said the line, and how. sure: whether it is relevant enough to be stated without a doubt.
-    corrected: whether it is a correction of the line that was quoted. outdated: what the line states that is no longer
-    true ("until August 2024; then: York"). facts: the facts that it lists; more: whether
-    more is known; since: since when what has changed was asked for.
+    kind: what it says: what is remembered, known or has changed, that nothing is, that the line will be remembered or
+    not, that it was heard, or that only a command deletes something.
+    line: the quoted line, also after what becomes of a line that asks nothing. It is null if that was forgotten or
+    discarded since, and if a unit or a line of another bank is quoted. speech: who said the line, and how. sure:
+    whether it is relevant enough to be stated without a doubt. corrected: whether it is a correction of the line that
+    was quoted. outdated: what the line states that is no longer true ("until August 2024; then: York"). facts: the
+    facts that it lists; more: whether more is known; since: since when what has changed was asked for.
     """
 
     kind: AnswerKind

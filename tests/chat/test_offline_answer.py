@@ -112,6 +112,23 @@ def test_a_memory_is_stated_from_a_bound_of_relevance_on(relevance: float) -> No
     assert is_answer_sure({META_RECALLED: record}) == answer.is_sure
 
 
+@pytest.mark.parametrize(("incognito", "kind"), [(False, "remembered"), (True, "unsaved")])
+def test_a_statement_is_acknowledged_before_a_memory_is_quoted(incognito: bool, kind: str) -> None:
+    answer = choose_answer(context(TEA), line(2, "I drank tea again."), incognito)
+    assert (answer.kind, answer.source) == (kind, TEA.source)
+
+
+@pytest.mark.parametrize("message", ["Thanks!", "forget what I said about tea"])
+def test_thanks_and_requests_to_delete_are_answered_without_a_quote(message: str) -> None:
+    assert choose_answer(context(TEA), line(2, message), incognito=False).source is None
+
+
+def test_a_request_to_delete_is_not_quoted() -> None:
+    request = hit(2, "forget what I said about tea", 0.9)
+    assert select_memories(context(request, TEA), "What do I drink?").hits == (TEA,)
+    assert find_source(context(request, TEA)) == TEA.source
+
+
 def test_a_question_that_was_recalled_is_answered_by_what_was_said_next() -> None:
     asked = line(1, "Where is the tea?")
     reply = replace(asked, seq=2, role="assistant", text="In the tin.")
@@ -129,6 +146,8 @@ def test_a_question_that_was_recalled_is_answered_by_what_was_said_next() -> Non
         ("Guten Morgen!", False, "listening"),
         ("Ciao, see you tomorrow!", False, "listening"),
         ("Thanks!", True, "listening"),
+        ("undo", False, "command"),
+        ("Can you delete my last message?", False, "command"),
     ],
 )
 def test_what_is_said_where_nothing_is_remembered(message: str, incognito: bool, kind: str) -> None:
@@ -215,6 +234,14 @@ def test_an_answer_whose_line_was_forgotten_remains_without_it(asked: Chat) -> N
 def test_an_answer_whose_line_was_discarded_remains_without_it(asked: Chat) -> None:
     asked.memory.retract(1)
     assert asked.offline_answers()[3].source is None
+
+
+def test_an_acknowledgement_is_read_with_the_memory_and_remains_without_it(asked: Chat) -> None:
+    text = "".join(asked.reply("My cat called Momo died this morning."))
+    assert text == "I'll remember that. Today you told me: “I have a cat called Momo.”"
+    assert asked.offline_answers()[4] == OfflineAnswer("remembered", asked.lines[0])
+    asked.forget(1)
+    assert asked.offline_answers()[4] == OfflineAnswer("remembered")
 
 
 def test_answers_survive_an_export_and_an_import(asked: Chat, tmp_path: Path) -> None:

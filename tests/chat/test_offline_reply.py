@@ -64,6 +64,8 @@ def test_lines_of_an_earlier_name_are_the_users_also_in_incognito_and_with_anoth
         (OfflineAnswer("remembered"), "I'll remember that."),
         (OfflineAnswer("unsaved"), "I won't remember that."),
         (OfflineAnswer("listening"), "I'm listening."),
+        (OfflineAnswer("remembered", line(1, "I like tea.")), f"I'll remember that. {QUOTE}"),
+        (OfflineAnswer("command"), WORDS("chat.deletion_hint")),
     ],
 )
 def test_an_answer_without_a_memory_has_a_text_of_its_own(answer: OfflineAnswer, text: str) -> None:

@@ -27,12 +27,16 @@ export function answerText(answer, text) {
   if (listsFacts(answer)) return factList(answer);
   if (!answer?.line) return textElement("div", text ?? t(`answer.${answer.kind}`), { class: "line-text" });
   return [
+    acknowledges(answer) && textElement("p", t(`answer.${answer.kind}`)),
     textElement("p", doubt(sourceOf(answer), answer.sure), { class: "small source" }),
     textElement("blockquote", answer.line.text, { class: "line-text" }),
     answer.corrected && h("p", { class: "small" }, t("answer.corrected")),
     answer.outdated && textElement("p", `[${answer.outdated}]`, { class: "small" }),
   ];
 }
+
+/** Whether an answer says what becomes of the message before it quotes a line. */
+const acknowledges = (answer) => ["remembered", "unsaved"].includes(answer.kind);
 
 const listsFacts = (answer) => ["known", "changed"].includes(answer?.kind);
 
@@ -48,8 +52,11 @@ function factList({ kind, facts, more, since }) {
 
 /** A reply that has just arrived, in one text; without a model in the page's words, unless it lists the closest lines. */
 export function textOf({ answer, text }) {
-  const note = answer?.outdated ? ` [${answer.outdated}]` : "";
-  if (answer?.line) return `${doubt(sourceOf(answer), answer.sure)} “${answer.line.text}”${note}`;
+  if (answer?.line) {
+    const start = acknowledges(answer) ? `${t(`answer.${answer.kind}`)} ` : "";
+    const note = answer.outdated ? ` [${answer.outdated}]` : "";
+    return `${start}${doubt(sourceOf(answer), answer.sure)} “${answer.line.text}”${note}`;
+  }
   return !answer || answer.kind === "quote" || listsFacts(answer) || text.includes("\n") ? text : t(`answer.${answer.kind}`);
 }
 

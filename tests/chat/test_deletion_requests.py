@@ -1,0 +1,55 @@
+"""Which messages ask to forget or take back what was said."""
+
+from __future__ import annotations
+
+import pytest
+
+from everthread.chat.deletion_requests import is_deletion_request
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "undo",
+        "Undo that!",
+        "delete my last message",
+        "can u delete this?",
+        "forget what i said about mondays",
+        "Please forget everything I told you",
+        "dont remember that",
+        "Vergiss, was ich gesagt habe",
+        "vergiss was ich über Mia gesagt habe",
+        "lösch meine letzte Nachricht",
+        "Oublie ce que j'ai dit",
+        "efface mon dernier message",
+        "olvida lo que dije",
+        "borra mi último mensaje",
+        "忘记我刚才说的话",
+        "撤回",
+        "さっき言ったことを忘れて",
+        "元に戻して",
+    ],
+)
+def test_a_request_to_delete_is_recognised(text: str) -> None:
+    assert is_deletion_request(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget it",
+        "forget what i said about monday, it's tuesday",
+        "I deleted my last message",
+        "delete",
+        "undo is my favourite button",
+        "I can't forget what I said",
+        "Vergiss nicht den Termin",
+        "vergiss mein nicht",
+        "Olvida que es tarde",
+        "别忘记我的生日",
+        "忘れてしまった",
+        "",
+    ],
+)
+def test_other_messages_are_none(text: str) -> None:
+    assert not is_deletion_request(text)
