@@ -7,7 +7,7 @@ import re
 from everthread.text.chat_spelling import expand_chat_spelling
 from everthread.text.word_lists import alternation, load_word_lists
 
-MAX_CHARS = 120  # a longer message tells something as well
+MAX_CHARS = 120  # a longer message also states something
 
 _REQUEST = re.compile(
     alternation(request for words in load_word_lists(__file__).values() for request in words["requests"])

@@ -63,13 +63,13 @@ def select_memories(context: Context, message: str) -> Context:
     """Return the memories that are shown with the answer to a message. They have no text, which is for a prompt.
 
     A message that asks nothing and hardly concerns what is remembered is shown no memory; any other those that are not
-    much less relevant than the best one, without lines that tell nothing.
+    much less relevant than the best one, without lines that state nothing.
     """
     contexts = (context, *context.others)
     if not is_question(message) and not any(_is_on_subject(each) for each in contexts):
         return Context("", 0, (), (), (), context.relevance, context.bank, (), context.complete)
     hits = [hit for each in contexts for hit in each.hits]
-    statements = [hit for hit in hits if _tells(hit.source.text)] or hits
+    statements = [hit for hit in hits if _has_statement(hit.source.text)] or hits
     bound = MIN_SHARE * max((hit.relevance for hit in statements), default=0.0)
     shown = [hit for hit in statements if hit.relevance >= bound]
     others = tuple(_keep_hits(other, shown) for other in context.others)
@@ -129,20 +129,20 @@ def _name_kind(message: str, incognito: bool) -> AnswerKind:
 
 
 def find_source(context: Context) -> Line | FoundUnit | None:
-    """Return the best hit that tells something; else what was said after one; else the best question."""
+    """Return the best hit that states something; else what was said after one; else the best question."""
     hits = [hit for each in (context, *context.others) for hit in each.hits]
-    statements = (hit.source for hit in hits if _tells(hit.source.text))
+    statements = (hit.source for hit in hits if _has_statement(hit.source.text))
     return next(statements, None) or _find_response(hits) or (hits[0].source if hits else None)
 
 
 def _find_response(hits: Sequence[Hit]) -> Line | None:
-    """Return the first line after one of the hits, in its passage, that tells something."""
+    """Return the first line after one of the hits, in its passage, that states something."""
     after = (line for hit in hits for line in hit.passage if line.position > hit.seq)
-    return next((line for line in after if _tells(line.text)), None)
+    return next((line for line in after if _has_statement(line.text)), None)
 
 
-def _tells(text: str) -> bool:
-    """Return whether a text tells something, and neither only asks nor only requests to delete something."""
+def _has_statement(text: str) -> bool:
+    """Return whether a text states something, and neither only asks nor only requests to delete something."""
     return not is_question_only(text) and not is_deletion_request(text)
 
 

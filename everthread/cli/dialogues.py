@@ -23,6 +23,17 @@ SENTENCE = re.compile(
     r"|soy|me llamo)\s|^je m['’]|^私の名前は|^我叫",
     re.IGNORECASE,
 )
+# Words before or after a name in a sentence, and words that begin no name. The page has the same ones.
+INTRODUCTION = re.compile(
+    r"^(?:(?:hi|hey|hello|hallo|hola|salut)[,!.]? )?(?:my name['’]?s|my name is|i am|i['’]?m|it['’]?s|it is|this is"
+    r"|call me|mein name ist|ich bin|ich hei(?:ß|ss)e|nenn mich|mon nom est|je suis|je m['’]appelle|appelle-moi"
+    r"|mi nombre es|yo soy|me llamo|ll[áa]mame)\s+|^(?:私の名前は|我叫|我是)|です$| (?:here|please|pls|bitte)$",
+    re.IGNORECASE,
+)
+NO_NAME = re.compile(
+    r"^(?:not?|nobody|an?|the|your?|just|fine|okay|ok|nicht|kein|ein|pas|un|une|el|la)(?:\s|$)", re.IGNORECASE
+)
+MAX_STATED_WORDS = 3  # of a name in a sentence; more are rather a sentence
 
 
 def needs_name(chats: Sequence[Chat], screen: Screen) -> bool:
@@ -46,12 +57,22 @@ def ask_name(chats: Sequence[Chat], screen: Screen) -> None:
 
 
 def _ask_short_name(words: Wording, screen: Screen) -> str:
-    """Ask for a name, once more after what looks like a sentence, and until the answer is short enough."""
-    name, is_repeated = screen.ask(words("terminal.ask_name")).strip(), False
-    while len(name) > MAX_NAME_CHARS or not (is_repeated or is_name(name)):
+    """Ask for a name, once more after a sentence that says none, and until the answer is short enough."""
+    name = find_name(screen.ask(words("terminal.ask_name")).strip())
+    while name is None or len(name) > MAX_NAME_CHARS:
         screen.say(words("terminal.only_name", limit=MAX_NAME_CHARS), "error")
-        name, is_repeated = screen.ask(words("terminal.ask_name")).strip(), True
+        answer = screen.ask(words("terminal.ask_name")).strip()
+        name = answer if (found := find_name(answer)) is None else found
     return name
+
+
+def find_name(text: str) -> str | None:
+    """Return the name that a text is, or that it says; None if it says anything else. The page finds the same."""
+    if is_name(text) and not INTRODUCTION.search(text):
+        return text
+    name = INTRODUCTION.sub("", text.rstrip(" .!。！"))
+    is_stated = name != text and len(name.split()) <= MAX_STATED_WORDS and is_name(name) and not NO_NAME.search(name)
+    return name if name and is_stated else None
 
 
 def is_name(text: str) -> bool:

@@ -13,5 +13,5 @@ _TYPED = re.compile(rf"(?<![\w'’&@#./-]){alternation(sorted(_ALL, key=len, rev
 
 
 def expand_chat_spelling(text: str) -> str:
-    """Write out the words of a text that are typed as in chats. A single capital letter is none of them."""
+    """Write out the words of a text that are typed as in chats, except a single capital letter."""
     return _TYPED.sub(lambda match: _ALL[match[0]], text)

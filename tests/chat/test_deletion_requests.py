@@ -51,5 +51,5 @@ def test_a_request_to_delete_is_recognised(text: str) -> None:
         "",
     ],
 )
-def test_other_messages_are_none(text: str) -> None:
+def test_other_messages_ask_for_something_else(text: str) -> None:
     assert not is_deletion_request(text)

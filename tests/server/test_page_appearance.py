@@ -81,6 +81,7 @@ def test_without_a_model_answers_are_quoted_and_stay_in_the_chat(page: Page, url
         ("Ferns grow slowly.", "I'll remember that."),
         ("Where is my umbrella?", "I remember nothing about that yet."),
         ("Thanks!", "I'm listening."),
+        ("Delete that!", "Saying so deletes nothing. Below each message there is a button that forgets it for good."),
     ],
 )
 def test_an_answer_without_a_memory_stays_after_a_reload(

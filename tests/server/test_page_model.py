@@ -168,7 +168,7 @@ def test_a_sentence_is_not_taken_for_a_name(page: Page, url_without_model: str) 
     visit(page, url_without_model, "sentence")
     card = page.get_by_label("First steps")
     field = card.get_by_label("What should I call you?")
-    for name in ("My name is Nora", "N" * 41):
+    for name in ("Hello, Nora", "N" * 41):
         field.fill(name)
         field.press("Enter")
         expect(card).to_contain_text("1 of 3")
@@ -193,6 +193,17 @@ def test_what_is_typed_again_after_a_sentence_is_the_name(page: Page, url_withou
     expect(card).to_contain_text("2 of 3")
     character = web.get(f"{url_without_model}/api/v1/banks/again%20a%20sentence/character").json()
     assert character["person"] == "Soy Sauce"
+
+
+def test_the_name_is_taken_from_the_sentence_that_says_it(page: Page, url_without_model: str) -> None:
+    visit(page, url_without_model, "told name")
+    card = page.get_by_label("First steps")
+    field = card.get_by_label("What should I call you?")
+    field.fill("hi, im nora")
+    field.press("Enter")
+    expect(card).to_contain_text("2 of 3")
+    character = web.get(f"{url_without_model}/api/v1/banks/told%20name/character").json()
+    assert character["person"] == "nora"
 
 
 def test_a_name_that_is_the_characters_is_refused_in_the_pages_language(tab: Page, url_without_model: str) -> None:

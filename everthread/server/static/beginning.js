@@ -11,6 +11,9 @@ const MAX_MODELS = 4; // offered here; the header's window has all
 const MAX_NAME_WORDS = 5; // the terminal (cli/dialogues.py) has the same limits, and the same sentences
 const MAX_NAME_CHARS = 40;
 const SENTENCE = /[,;!?、。，；！？]|^(?:my name|i am|i['’]m|call me|mein name|ich bin|ich heiße|mon nom|je suis|mi nombre|yo soy|soy|me llamo)\s|^je m['’]|^私の名前は|^我叫/i;
+const INTRODUCTION = /^(?:(?:hi|hey|hello|hallo|hola|salut)[,!.]? )?(?:my name['’]?s|my name is|i am|i['’]?m|it['’]?s|it is|this is|call me|mein name ist|ich bin|ich hei(?:ß|ss)e|nenn mich|mon nom est|je suis|je m['’]appelle|appelle-moi|mi nombre es|yo soy|me llamo|ll[áa]mame)\s+|^(?:私の名前は|我叫|我是)|です$| (?:here|please|pls|bitte)$/i; // words before or after a name in a sentence
+const NO_NAME = /^(?:not?|nobody|an?|the|your?|just|fine|okay|ok|nicht|kein|ein|pas|un|une|el|la)(?:\s|$)/i; // words that begin no name
+const MAX_STATED_WORDS = 3; // of a name in a sentence; more are rather a sentence
 const STEPS = [
   { name: "name", isNeeded: ({ character }) => !character.person, draw: nameStep },
   { name: "history", isNeeded: ({ first }) => first, draw: historyStep },
@@ -57,6 +60,14 @@ const skip = (label, next) => button(label, next, { class: "link" });
 /** Whether a text looks like a name, and not like a sentence that says it. */
 const isName = (text) => text.split(/\s+/).length <= MAX_NAME_WORDS && !SENTENCE.test(text);
 
+/** The name that a text is, or that it says ("I'm Nora"); null if it says anything else. */
+function findName(text) {
+  if (isName(text) && !INTRODUCTION.test(text)) return text;
+  const name = text.replace(/[ .!。！]+$/, "").replace(new RegExp(INTRODUCTION, "gi"), "");
+  const isStated = name !== text && name.split(/\s+/).length <= MAX_STATED_WORDS && isName(name) && !NO_NAME.test(name);
+  return name && isStated ? name : null;
+}
+
 function nameStep(next) {
   let isRepeated = false; // what is typed after a sentence may look like one, too
   const accept = () => field.setCustomValidity("");
@@ -64,8 +75,9 @@ function nameStep(next) {
   get("/about").then(({ account }) => (field.value ||= account?.name ?? ""), () => null);
   const save = withErrors(async (event) => {
     event.preventDefault();
-    const person = field.value.trim();
-    if (person.length > MAX_NAME_CHARS || !(isRepeated || isName(person))) {
+    const typed = field.value.trim();
+    const person = findName(typed) ?? (isRepeated ? typed : null);
+    if (person === null || person.length > MAX_NAME_CHARS) {
       isRepeated = true;
       field.setCustomValidity(t("beginning.only_name", { limit: MAX_NAME_CHARS }));
       return void field.reportValidity();
