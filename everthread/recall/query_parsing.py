@@ -46,9 +46,9 @@ _PAST_VERB = re.compile(rf"\b(?:{'|'.join(_WORDS['past_verbs'])})\b")
 _BROAD = re.compile(rf"\b(?:{'|'.join(_WORDS['broad_questions'])})\b")
 _INTERJECTION = rf"(?:{'|'.join(_WORDS['interjections'])})(?= ?[,.!:])"
 _OPENING = re.compile(
-    rf"\s*(?:(?:{'|'.join(_WORDS['openings'])}|{_INTERJECTION})(?: again)?(?:[\s,.:;!?–—]+|$))+", re.IGNORECASE
+    rf"\A\s*+(?:(?:{'|'.join(_WORDS['openings'])}|{_INTERJECTION})(?: again)?(?:[\s,.:;!?–—]+|$))+", re.IGNORECASE
 )
-_INTERJECTIONS = re.compile(rf"\s*(?:{_INTERJECTION}[\s,.:;!?–—]+)+", re.IGNORECASE)
+_INTERJECTIONS = re.compile(rf"\A\s*+(?:{_INTERJECTION}[\s,.:;!?–—]+)+", re.IGNORECASE)
 _ENDING = re.compile(rf"[,.;?–—-]\s*(?:{'|'.join(_WORDS['endings'])})[\s?.!]*$", re.IGNORECASE)
 _SPEECH_VERBS = "|".join(_WORDS["speech_verbs"])
 _OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"])
