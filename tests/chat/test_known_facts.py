@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 def chat(memory: Memory) -> Iterator[Chat]:
-    with Chat(memory, Character("Ines", person="Nora"), llm=None, clock=lambda: NOON) as opened:
+    times = (NOON + timedelta(seconds=second) for second in count())
+    with Chat(memory, Character("Ines", person="Nora"), llm=None, clock=lambda: next(times)) as opened:
         yield opened
 
 
