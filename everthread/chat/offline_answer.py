@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal
 
 from everthread.bank.line_versions import group_versions, read_recorded
@@ -17,7 +18,7 @@ from everthread.chat.deletion_requests import is_deletion_request
 from everthread.chat.goodbye import is_goodbye
 from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
 from everthread.common.keys import META_CORRECTS
-from everthread.facts.cache import FactIndex
+from everthread.facts.cache import MAX_KEPT_STATEMENTS, FactIndex
 from everthread.memory import Memory
 from everthread.recall.context_packing import identify_source
 from everthread.recall.fact_context import describe_outdated
@@ -96,11 +97,16 @@ def _list_sources(hits: Iterable[Hit]) -> set[Hashable]:
     return {identify_source(source) for hit in hits for source in (hit.source, *hit.passage)}
 
 
-def note_outdated(answer: OfflineAnswer, known: FactIndex) -> OfflineAnswer:
+def note_outdated(answer: OfflineAnswer, known: FactIndex, as_of: datetime | None = None) -> OfflineAnswer:
     """Add to a quoted line of the bank what it states that is no longer true."""
     if not isinstance(answer.source, Line):
         return answer
-    return replace(answer, outdated=describe_outdated(answer.source, known))
+    return replace(answer, outdated=describe_outdated(answer.source, known, as_of))
+
+
+def has_quick_facts(memory: Memory) -> bool:
+    """Return whether the facts of a bank are kept in memory, so that they are read quickly."""
+    return memory.store.corpus_stats(memory.bank).lines <= MAX_KEPT_STATEMENTS
 
 
 def choose_answer(context: Context, message: Line | None, incognito: bool) -> OfflineAnswer:
@@ -168,7 +174,7 @@ def read_answers(memory: Memory, lines: Iterable[Line]) -> dict[int, OfflineAnsw
     sources |= _find_versions(memory.store, memory.bank, seqs - sources.keys())
     answers = ((line.seq, _read_known(memory, line) or _read_answer(line, sources)) for line in recorded)
     found = {seq: answer for seq, answer in answers if answer is not None}
-    if not any(isinstance(answer.source, Line) for answer in found.values()):
+    if not any(isinstance(answer.source, Line) for answer in found.values()) or not has_quick_facts(memory):
         return found
     known = memory.read_known(limit=0)
     return {seq: note_outdated(answer, known) for seq, answer in found.items()}

@@ -302,8 +302,12 @@ class Responder:
         found = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
         recalled = offline_answer.select_memories(found, heard)
         answer = offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
-        is_own = isinstance(answer.source, Line) and answer.source in recalled.lines
-        return recalled, offline_answer.note_outdated(answer, self._memory.read_known()) if is_own else answer
+        if not isinstance(answer.source, Line) or answer.source not in recalled.lines:
+            return recalled, answer  # a unit, or of another bank
+        if not offline_answer.has_quick_facts(self._memory):
+            return recalled, answer
+        as_of = self._now() if self._recalls_as_of_now else None
+        return recalled, offline_answer.note_outdated(answer, self._memory.read_known(), as_of)
 
     def _find_near_misses(self, newest: Line) -> list[Hit]:
         """Find the lines closest to a question about which nothing is remembered, in the bank of the demo only."""

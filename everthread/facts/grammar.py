@@ -486,6 +486,7 @@ def _list_relations(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, 
         for words in table["words"]:
             one, *many = words
             noun = one if attribute == "pet" else table.get("noun", attribute)
-            found.append((one.lower(), Relation(attribute, noun, gender, by, False)))
+            if one:  # some relations have words for several alone
+                found.append((one.lower(), Relation(attribute, noun, gender, by, False)))
             found += [(word.lower(), Relation(attribute, noun, gender, by, True)) for word in many]
     yield from sorted(found, key=lambda each: len(each[0]), reverse=True)

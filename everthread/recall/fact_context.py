@@ -152,9 +152,9 @@ def _is_among(source: Source, others: Sequence[Source]) -> bool:
     return identify_source(source) in map(identify_source, others)
 
 
-def describe_outdated(line: Line, known: FactIndex) -> str:
+def describe_outdated(line: Line, known: FactIndex, as_of: datetime | None = None) -> str:
     """Describe what a line states that is no longer true, such as "until August 2024; then: York"; else ""."""
-    ended = _find_ended(line, None, known)
+    ended = _find_ended(line, as_of, known)
     return _describe_ended(line, ended, known) if ended else ""
 
 

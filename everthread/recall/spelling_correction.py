@@ -35,7 +35,7 @@ def correct_query(store: Store, bank: str, query: Query) -> Query:
     if not unknown or detect_language(query.text) != ENGLISH:
         return query
     names = {part for name in store.corpus_stats(bank).names for part in normalize(name).split()}
-    unknown = [word for word in unknown if word not in names]
+    unknown = [word for word in unknown if normalize(word) not in names]
     within = store.filter_seqs(bank, query.where or Filter(), query.as_of)
     corrections = _find_corrections(store, bank, unknown, within, query.exclude)
     return replace(query, text=spelling.replace_words(query.text, corrections)) if corrections else query

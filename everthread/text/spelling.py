@@ -23,6 +23,7 @@ MIN_LETTERS, MAX_LETTERS = 4, 20
 MIN_EDITED_LETTERS = 6  # a shorter word is near many others, so that only two letters may be swapped, or one doubled
 MAX_DOUBLE_LETTERS = 2
 MAX_CHARS = 400  # a longer text has enough other words
+MAX_CHARS_BEFORE = 10  # of a capitalised word in which it is looked for what comes before a date
 MAX_WORDS = 4  # of a text that are corrected, the first ones
 VOWELS = "aeiou"
 KEYS = "qwertyuiop", "asdfghjkl", "zxcvbnm"  # the rows of a keyboard
@@ -34,6 +35,10 @@ _WORD = re.compile(
     rf"(?<![\w'’@#$./\\:-])[A-Za-z][a-z]{{{MIN_LETTERS - 1},{MAX_LETTERS - 1}}}"
     r"(?=['’]s?(?!\w)|[^\w'’@/\\-]|$)(?![.:][\w/])"
 )
+_BEFORE_DATE = re.compile(
+    r"(?:\b(?:after|before|by|during|early|every|in|last|late|mid|next|of|on|since|this|until|till)|\d(?:st|nd|rd|th)?) $",
+    re.IGNORECASE,
+)
 _CODE = re.compile(r"[{}<>=`]|\w\(")
 
 
@@ -44,9 +49,17 @@ def find_unknown_words(text: str) -> list[str]:
     """
     if len(text) > MAX_CHARS or _CODE.search(text):
         return []
-    words = dict.fromkeys(_WORD.findall(text))
+    words = dict.fromkeys(match[0] for match in _WORD.finditer(text) if _may_be_misspelt(text, match))
     unknown = list(islice(filter(_is_unknown, words), MAX_WORDS + 1))
     return unknown[:MAX_WORDS] if unknown and is_mainly_english(text) else []
+
+
+def _may_be_misspelt(text: str, word: re.Match[str]) -> bool:
+    """Return whether a word has no capital, or is where a date may be: "Where was I in Agust?", not "Who is Agust?"."""
+    return (
+        word[0].islower()
+        or _BEFORE_DATE.search(text, max(word.start() - MAX_CHARS_BEFORE, 0), word.start()) is not None
+    )
 
 
 def _is_unknown(word: str) -> bool:

@@ -201,6 +201,14 @@ def test_a_quote_says_what_of_it_is_no_longer_true(tmp_path: Path) -> None:
             assert (first.outdated, second.outdated) == ("until August 2024; then: York", "")
 
 
+def test_a_quote_says_only_what_was_known_at_the_time_of_the_chat(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory:
+        for text, month in (("I live in Leeds.", 4), ("I moved to York.", 8)):
+            memory.observe(text, speaker="user", session="other", said_at=datetime(2024, month, 1, tzinfo=UTC))
+        with Chat(memory, llm=None, clock=lambda: datetime(2024, 5, 1, tzinfo=UTC)) as chat:
+            assert "".join(chat.reply("Which town, Leeds, do I live in?")).endswith("“I live in Leeds.”")
+
+
 def test_a_question_that_is_answered_again_has_the_later_answer(tmp_path: Path) -> None:
     with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
         "".join(chat.reply("Where does Mia live?"))

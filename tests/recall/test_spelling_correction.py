@@ -80,6 +80,8 @@ def test_of_two_words_that_may_be_meant_the_commoner_one_is(bank: Memory) -> Non
 def test_a_speakers_name_is_right(bank: Memory) -> None:
     bank.observe("My brother bought a red canoe from a cannon shop.", speaker="Cannoe")
     assert correct(bank, "what did cannoe buy?") == "what did cannoe buy?"
+    bank.observe("I bought a boat.", speaker="Agust")
+    assert correct(bank, "who believes in Agust?") == "who believes in Agust?"
 
 
 def test_a_question_that_is_in_the_bank_does_not_make_its_errors_right(bank: Memory) -> None:

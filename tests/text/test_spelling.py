@@ -21,6 +21,7 @@ from everthread.text.spelling import find_unknown_words, is_sure, list_candidate
         ("do i like matcha, kombucha or a vegan brioche? and which influencer has my merch?", []),
         ("does caroline see melanie in lisbon", []),
         ("What did Oscaar do in Ocotber, or on Tuesdy?", ["Ocotber", "Tuesdy"]),
+        ("What did Agust say on 3 Febuary?", ["Febuary"]),
     ],
 )
 def test_words_that_are_not_listed_may_be_misspelt(text: str, unknown: list[str]) -> None:

@@ -72,7 +72,8 @@ function changedAnswer(answer, change) {
   const now = answer.line && change(answer.line);
   if (now !== answer.line) return { ...answer, line: now, corrected: now !== null, outdated: "" };
   const facts = answer.facts.filter(({ line }) => change(line) === line);
-  return facts.length === answer.facts.length ? answer : { ...answer, facts };
+  const isSame = facts.length === answer.facts.length && !answer.outdated; // a note may be about the changed line
+  return isSame ? answer : { ...answer, facts, outdated: "" };
 }
 
 /** A source ("On 3 May you told me:"), after a doubt unless it is sure to be relevant. */
