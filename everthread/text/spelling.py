@@ -36,7 +36,8 @@ _WORD = re.compile(
     r"(?=['’]s?(?!\w)|[^\w'’@/\\-]|$)(?![.:][\w/])"
 )
 _BEFORE_DATE = re.compile(
-    r"(?:\b(?:after|before|by|during|early|every|in|last|late|mid|next|of|on|since|this|until|till)|\d(?:st|nd|rd|th)?) $",
+    r"(?:\b(?:after|before|by|during|early|every|in|last|late|mid|next|of|on|since|this|until|till)"
+    r"|\d(?:st|nd|rd|th)?) $",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"[{}<>=`]|\w\(")
@@ -55,11 +56,9 @@ def find_unknown_words(text: str) -> list[str]:
 
 
 def _may_be_misspelt(text: str, word: re.Match[str]) -> bool:
-    """Return whether a word has no capital, or is where a date may be: "Where was I in Agust?", not "Who is Agust?"."""
-    return (
-        word[0].islower()
-        or _BEFORE_DATE.search(text, max(word.start() - MAX_CHARS_BEFORE, 0), word.start()) is not None
-    )
+    """Return whether a word has no capital, or is where a date may be: "What was in Agust?", not "Who is Agust?"."""
+    before = text[max(word.start() - MAX_CHARS_BEFORE, 0) : word.start()]
+    return word[0].islower() or _BEFORE_DATE.search(before) is not None
 
 
 def _is_unknown(word: str) -> bool:
