@@ -23,7 +23,7 @@ def serve(flag: Path, how: str) -> Iterator[subprocess.Popen[str]]:
     with (flag.parent / "log").open("w") as log:
         process = start_python("-c", program, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
     try:
-        wait_until(lambda: os.getpgid(process.pid) == process.pid)  # before, a signal to its group reaches nobody
+        wait_until(lambda: os.getpgid(process.pid) == process.pid)  # before, a signal to its group is lost
         yield process
     finally:
         with suppress(ProcessLookupError):
