@@ -17,12 +17,8 @@ from everthread.types import EndResult, Filter
 
 MAX_NAME_WORDS = 5  # as in "María del Carmen López Ruiz"
 MAX_NAME_CHARS = 40
-# A mark of a sentence, or its beginning; a point is part of names such as "J. R.". The page has the same.
-SENTENCE = re.compile(
-    r"[,;!?、。，；！？]|^(?:my name|i am|i['’]m|call me|mein name|ich bin|ich heiße|mon nom|je suis|mi nombre|yo soy"
-    r"|soy|me llamo)\s|^je m['’]|^私の名前は|^我叫",
-    re.IGNORECASE,
-)
+# A mark of a sentence, or a beginning; a point is part of names such as "J. R.". The page has the same.
+SENTENCE = re.compile(r"[,;!?、。，；！？]|^(?:my name|soy)\s", re.IGNORECASE)
 # Words before or after a name in a sentence, and words that begin no name. The page has the same ones.
 INTRODUCTION = re.compile(
     r"^(?:(?:hi|hey|hello|hallo|hola|salut)[,!.]? )?(?:my name['’]?s|my name is|i am|i['’]?m|it['’]?s|it is|this is"
@@ -68,7 +64,7 @@ def _ask_short_name(words: Wording, screen: Screen) -> str:
 
 def find_name(text: str) -> str | None:
     """Return the name that a text is, or that it says; None if it says anything else. The page finds the same."""
-    if is_name(text) and not INTRODUCTION.search(text):
+    if is_name(text):
         return text
     name = INTRODUCTION.sub("", text.rstrip(" .!。！"))
     is_stated = name != text and len(name.split()) <= MAX_STATED_WORDS and is_name(name) and not NO_NAME.search(name)
@@ -77,7 +73,7 @@ def find_name(text: str) -> str | None:
 
 def is_name(text: str) -> bool:
     """Return whether a text looks like a name, and not like a sentence that says it. The page checks the same."""
-    return len(text.split()) <= MAX_NAME_WORDS and not SENTENCE.search(text)
+    return len(text.split()) <= MAX_NAME_WORDS and not (SENTENCE.search(text) or INTRODUCTION.search(text))
 
 
 def end_conversation(

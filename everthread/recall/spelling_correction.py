@@ -46,7 +46,8 @@ def _expand_chat_spelling(query: Query) -> Query:
     if len(query.text) > spelling.MAX_CHARS:
         return query
     expanded = expand_chat_spelling(query.text)
-    is_english = expanded != query.text and detect_language(expanded) == ENGLISH
+    # The text as it is, because "wat" and "u" are Dutch as well.
+    is_english = expanded != query.text and detect_language(query.text) == ENGLISH
     return replace(query, text=expanded) if is_english else query
 
 

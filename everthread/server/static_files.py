@@ -47,8 +47,8 @@ LOCALIZED: dict[str, Callable[[str], str]] = {  # templates with words, and what
 # several lines are lists of words. Without these the page is a sixth smaller.
 _BLOCK_COMMENT = r"/\*(?:(?!\*/)[\s\S])*\*/[ \t]*"
 LEFT_OUT = {
-    ".css": re.compile(rf"^[ \t]*{_BLOCK_COMMENT}\n|^[ \t]+", re.MULTILINE),
-    ".js": re.compile(rf"^[ \t]*(?://.*|{_BLOCK_COMMENT})\n|^[ \t]+|(?<=[;,{{}}()\[\]]) // [^\"'`\n]*$", re.MULTILINE),
+    ".css": re.compile(rf"^[ \t]*(?:{_BLOCK_COMMENT})?\n|^[ \t]+", re.MULTILINE),
+    ".js": re.compile(rf"^[ \t]*(?://.*|{_BLOCK_COMMENT})?\n|^[ \t]+|(?<=[;,{{}}()\[\]]) // [^\"'`\n]*$", re.MULTILINE),
 }
 COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 
@@ -75,7 +75,7 @@ class StaticFile:
 
     @classmethod
     def read(cls, path: Path, *, whole: bool) -> StaticFile:
-        """Read a file, whose suffix must be one of `CONTENT_TYPES`. whole: with comments and indentation."""
+        """Read a file, whose suffix must be one of `CONTENT_TYPES`. whole: with comments and blank lines too."""
         body = path.read_bytes()
         if path.suffix in LEFT_OUT and not whole:
             body = LEFT_OUT[path.suffix].sub("", body.decode()).encode()

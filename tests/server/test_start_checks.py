@@ -52,9 +52,10 @@ def test_a_server_waits_for_its_database_at_the_start_and_later(tmp_path: Path) 
     messages = [row["message"] for row in running.log if row["level"] == "warning"]
     warnings = [each for each in messages if not each.startswith("the store is unavailable: ")]  # of requests
     assert warnings[0].endswith("Check that it runs; requests that need it get 503 until it answers")
-    assert warnings[1] == "the database answers now"
-    assert sum(each.endswith("answers again") for each in warnings) == 1, "the second outage is reported once, too"
-    assert len(warnings) == 4, warnings
+    assert warnings.count("the database answers now") == 1
+    ends = [each.endswith("answers again") for each in warnings[1:] if each != "the database answers now"]
+    # Each outage is reported once. Requests report that of the start as well if it takes them long enough.
+    assert ends in ([False, True], [False, True] * 2), warnings
 
 
 def test_a_server_that_never_reached_its_database_stops_without_a_further_warning(tmp_path: Path) -> None:

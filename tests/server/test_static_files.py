@@ -100,9 +100,9 @@ def test_files_in_folders_below_are_served(page: TestClient) -> None:
     assert answer.text == "export default 1;"
 
 
-def test_comments_and_indentation_are_served_only_in_libraries_and_within_lines(page: TestClient) -> None:
+def test_comments_indentation_and_blank_lines_are_served_only_in_libraries_and_within_lines(page: TestClient) -> None:
     code = 'const url = "http://x";\nconst code = "go(); // there";\n/* a */ go(url);\ngo(2 /* d */);\n'
-    assert page.get("/static/code.js").text == f"\n{code}"
+    assert page.get("/static/code.js").text == code
     assert page.get("/static/code.css").text == "p {\n/* a */ color: red; /* b */\n}\n"
     assert page.get("/static/library/code.js").text == "/* Licensed. */\nlet x;\n"
 

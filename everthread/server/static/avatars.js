@@ -5,7 +5,7 @@ import { fill, h } from "./dom.js";
 import { on } from "./events.js";
 
 const pictures = new Map(); // promises of blob URLs by name; of null for characters without a picture
-let charactersLoading = null; // a promise of the gallery's characters
+let charactersLoading = null; // a promise of the characters of the gallery
 
 on("characters", (name) => (pictures.delete(name), (charactersLoading = null)));
 

@@ -7,10 +7,10 @@ import { withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { t } from "./words.js";
 
-const MAX_MODELS = 4; // offered here; the header's window has all
+const MAX_MODELS = 4; // offered here; the window of the header has all
 const MAX_NAME_WORDS = 5; // the terminal (cli/dialogues.py) has the same limits, and the same sentences
 const MAX_NAME_CHARS = 40;
-const SENTENCE = /[,;!?、。，；！？]|^(?:my name|i am|i['’]m|call me|mein name|ich bin|ich heiße|mon nom|je suis|mi nombre|yo soy|soy|me llamo)\s|^je m['’]|^私の名前は|^我叫/i;
+const SENTENCE = /[,;!?、。，；！？]|^(?:my name|soy)\s/i;
 const INTRODUCTION = /^(?:(?:hi|hey|hello|hallo|hola|salut)[,!.]? )?(?:my name['’]?s|my name is|i am|i['’]?m|it['’]?s|it is|this is|call me|mein name ist|ich bin|ich hei(?:ß|ss)e|nenn mich|mon nom est|je suis|je m['’]appelle|appelle-moi|mi nombre es|yo soy|me llamo|ll[áa]mame)\s+|^(?:私の名前は|我叫|我是)|です$| (?:here|please|pls|bitte)$/i; // words before or after a name in a sentence
 const NO_NAME = /^(?:not?|nobody|an?|the|your?|just|fine|okay|ok|nicht|kein|ein|pas|un|une|el|la)(?:\s|$)/i; // words that begin no name
 const MAX_STATED_WORDS = 3; // of a name in a sentence; more are rather a sentence
@@ -58,11 +58,11 @@ function focusFirst(box) {
 const skip = (label, next) => button(label, next, { class: "link" });
 
 /** Whether a text looks like a name, and not like a sentence that says it. */
-const isName = (text) => text.split(/\s+/).length <= MAX_NAME_WORDS && !SENTENCE.test(text);
+const isName = (text) => text.split(/\s+/).length <= MAX_NAME_WORDS && !SENTENCE.test(text) && !INTRODUCTION.test(text);
 
 /** The name that a text is, or that it says ("I'm Nora"); null if it says anything else. */
 function findName(text) {
-  if (isName(text) && !INTRODUCTION.test(text)) return text;
+  if (isName(text)) return text;
   const name = text.replace(/[ .!。！]+$/, "").replace(new RegExp(INTRODUCTION, "gi"), "");
   const isStated = name !== text && name.split(/\s+/).length <= MAX_STATED_WORDS && isName(name) && !NO_NAME.test(name);
   return name && isStated ? name : null;

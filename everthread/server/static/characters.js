@@ -14,7 +14,7 @@ import { showNotice, withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
 import { formatNumber, ONE_DECIMAL, parts, t } from "./words.js";
 
-const MAX_CARD_BYTES = 8 << 20; // the server's limit
+const MAX_CARD_BYTES = 8 << 20; // of the server
 const MAX_TILE_CHARS = 180; // of a description
 
 export function openGallery(chat) {

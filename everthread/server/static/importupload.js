@@ -4,9 +4,9 @@ import { bankPath, post, Problem, randomId, readEvents, remove, request } from "
 import { zipFolder } from "./importfolder.js";
 import { formatNumber, ONE_DECIMAL, t } from "./words.js";
 
-const MAX_FILE_BYTES = 1e9; // the server's limit
+const MAX_FILE_BYTES = 1e9; // of the server
 const BYTES_PER_GB = 1e9;
-const MAX_NAME_CHARS = 200; // the server's limit, too
+const MAX_NAME_CHARS = 200; // of the server, too
 const FINAL_STATUS = [413, 415, 422]; // of a file that is refused, however often it is sent
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
