@@ -197,6 +197,7 @@ def test_a_foreign_signature_is_refused_and_a_new_key_of_the_provider_is_fetched
 def test_an_answer_with_another_state_or_of_another_browser_or_a_used_one_is_refused(
     app: FastAPI, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.WARNING, "everthread.accounts")
     browser, stranger = open_browser(app, address="192.0.2.5"), open_browser(app, address="192.0.2.5")
     back = go_to_provider(browser)
     assert come_back(stranger, back) == "/?sign-in=unconfirmed"
