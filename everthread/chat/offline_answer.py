@@ -198,13 +198,13 @@ def _read_answer(line: Line, sources: Mapping[int, Line]) -> OfflineAnswer | Non
         return OfflineAnswer(kind)
     if not is_quoting:
         return None  # it quoted a unit or a line of another bank, which is not recorded
-    told: AnswerKind = kind if kind in ("remembered", "unsaved") else "quote"
+    quoting: AnswerKind = kind if kind in ("remembered", "unsaved") else "quote"
     seq = recall_records.get_answer(line.metadata)
     source = sources.get(seq) if seq else None
     if source is None:
-        return OfflineAnswer(told)
+        return OfflineAnswer(quoting)
     is_corrected = source.seq != seq and META_CORRECTS in source.metadata
-    return OfflineAnswer(told, source, recall_records.is_answer_sure(line.metadata), is_corrected)
+    return OfflineAnswer(quoting, source, recall_records.is_answer_sure(line.metadata), is_corrected)
 
 
 def _find_versions(store: Store, bank: str, seqs: Collection[int]) -> dict[int, Line]:

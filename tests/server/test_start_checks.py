@@ -54,9 +54,8 @@ def test_a_server_waits_for_its_database_at_the_start_and_later(tmp_path: Path) 
     assert warnings[0].endswith("Check that it runs; requests that need it get 503 until it answers")
     assert warnings.count("the database answers now") == 1
     ends = [each.endswith("answers again") for each in warnings[1:] if each != "the database answers now"]
-    # Each outage is reported once by what reads banks and once by what reads keys, that of the start only if it lasts.
-    assert {True, False} == set(ends), warnings
-    assert ends.count(True) <= ends.count(False) <= 4, warnings
+    # Each outage is reported once. Requests report that of the start as well if it takes them long enough.
+    assert ends in ([False, True], [False, True] * 2), warnings
 
 
 def test_a_server_that_never_reached_its_database_stops_without_a_further_warning(tmp_path: Path) -> None:

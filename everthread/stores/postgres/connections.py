@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,10 @@ from everthread.stores.postgres.dsn import EXAMPLE, check_url, redact_password
 from everthread.stores.postgres.lazy import Lazy
 
 log = logging.getLogger("everthread")
+
+# The databases that can't be reached, as logged: a server has several sets of connections to one.
+_outages: set[str] = set()
+_outages_lock = threading.Lock()
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -126,7 +131,6 @@ class Database:
         self._connections, self._timeout_s = max_connections, timeout_s
         self._check, self._bank_check = check, bank_check
         self._has_citus = False  # known from the first connection on
-        self._is_outage_logged = False
         self._pool = Lazy(self._open_pool)
 
     @contextmanager
@@ -196,9 +200,7 @@ class Database:
                 if db.closed:  # independently of the driver's error class
                     raise self._lost(error, outcome) from error
                 raise
-            if self._is_outage_logged:
-                self._is_outage_logged = False
-                log.warning("%s answers again", self.display_url)
+            self._log_recovery()
 
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function and return its result; repeat it for up to `timeout_s` s while the connection is lost."""
@@ -218,10 +220,22 @@ class Database:
                     self._log_outage(f"{error}; trying again for {self._timeout_s - waited_s:.0f} s")
 
     def _log_outage(self, message: str) -> None:
-        """Log that the database can't be reached, once until it answers again."""
-        if not self._is_outage_logged:
-            self._is_outage_logged = True
-            log.warning("%s", message)
+        """Log that the database can't be reached, once in a process until it answers again."""
+        with _outages_lock:
+            if self.display_url in _outages:
+                return
+            _outages.add(self.display_url)
+        log.warning("%s", message)
+
+    def _log_recovery(self) -> None:
+        """Log that the database answers again, if it was logged that it can't be reached."""
+        if self.display_url not in _outages:
+            return
+        with _outages_lock:
+            if self.display_url not in _outages:
+                return
+            _outages.remove(self.display_url)
+        log.warning("%s answers again", self.display_url)
 
     @contextmanager
     def dedicated_connection(self) -> Iterator[Connection]:
