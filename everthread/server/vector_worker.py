@@ -9,21 +9,32 @@ import logging
 import threading
 from collections.abc import Callable
 
-from everthread.errors import EverthreadError
+from everthread.errors import EverthreadError, StoreUnavailable
 from everthread.memory import Memory
 
 log = logging.getLogger("everthread.server")
+
+RETRY_DELAY_S = 30.0  # until a store that could not be reached is tried again
+
+_Tasks = dict[tuple[str, str], Callable[[], None]]  # by bank and kind
 
 
 class VectorWorker:
     """One thread, which embeds what one bank after another lacks. Thread-safe.
 
-    Until then the lines are found by their words. If the server stops first, `everthread reindex` or the next import
-    into the bank embeds them.
+    Until then the lines are found by their words. What a store that can't be reached interrupts is tried again. If the
+    server stops first, `everthread reindex` or the next import into the bank embeds them.
     """
 
-    def __init__(self) -> None:
-        self._tasks: dict[tuple[str, str], Callable[[], None]] = {}  # by bank and kind
+    def __init__(self, retry_delay_s: float = RETRY_DELAY_S) -> None:
+        """Start nothing yet.
+
+        Args:
+            retry_delay_s: seconds until a store that could not be reached is tried again.
+        """
+        self._retry_delay_s = retry_delay_s
+        self._tasks: _Tasks = {}
+        self._interrupted: _Tasks = {}
         self._changed = threading.Condition()
         self._is_running = self._is_closed = False
 
@@ -60,23 +71,34 @@ class VectorWorker:
 
     def close(self, timeout: float) -> None:
         """Stop after the batch in progress, for which it waits at most `timeout` seconds."""
-        self._is_closed = True
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
         self.join(timeout)
 
     def _run(self) -> None:
-        while (task := self._next()) is not None:
+        while (found := self._next()) is not None:
+            key, task = found
             try:
                 task()
             except _Stopped:
                 pass
+            except StoreUnavailable as error:
+                log.info("lines have no vectors or were not read for facts yet, which is tried again: %s", error)
+                self._interrupted[key] = task
             except EverthreadError as error:
                 log.warning("lines have no vectors or were not read for facts yet; run reindex: %s", error)
 
-    def _next(self) -> Callable[[], None] | None:
+    def _next(self) -> tuple[tuple[str, str], Callable[[], None]] | None:
         """Return the next task; without one, end the thread under the same lock in which tasks are added."""
         with self._changed:
+            if not self._tasks and self._interrupted:
+                self._changed.wait_for(lambda: self._tasks or self._is_closed, self._retry_delay_s)
+                self._tasks = {**self._interrupted, **self._tasks}
+                self._interrupted = {}
             if self._tasks and not self._is_closed:
-                return self._tasks.pop(next(iter(self._tasks)))
+                key = next(iter(self._tasks))
+                return key, self._tasks.pop(key)
             self._is_running = False
             self._changed.notify_all()
             return None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hardship import PATIENCE
+from hardship.served import wait_until
 
 from everthread.bank import embedding_backlog
 from everthread.embedders.onnx import OnnxEmbedder
@@ -15,6 +17,7 @@ from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.server.services import Services
 from everthread.server.vector_worker import VectorWorker
+from everthread.stores.sqlite import bank_file
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import NewLine, Vectors
@@ -40,8 +43,9 @@ def embedder() -> SlowEmbedder:
 
 
 @pytest.fixture
-def memories(tmp_path: Path, embedder: SlowEmbedder) -> Iterator[list[Memory]]:
+def memories(tmp_path: Path, embedder: SlowEmbedder, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Memory]]:
     """Yield the memories of two banks in stores of their own, each with two lines without vectors."""
+    monkeypatch.setattr(bank_file, "LOCK_TIMEOUT_S", 0.1)
     with ExitStack() as stack:
         opened = [stack.enter_context(Memory.open(name, store=tmp_path / name, embedder=embedder)) for name in "ab"]
         for memory in opened:
@@ -89,6 +93,22 @@ def test_a_store_that_fails_is_reported_and_the_other_banks_are_embedded(
     assert worker.join(PATIENCE)
     assert pending(memories[1:]) == [0]
     assert "lines have no vectors or were not read for facts yet" in caplog.text
+
+
+def test_a_bank_that_cannot_be_written_now_is_embedded_later(
+    tmp_path: Path, memories: list[Memory], embedder: SlowEmbedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    worker = VectorWorker(retry_delay_s=0.01)
+    embedder.go.set()
+    with closing(sqlite3.connect(tmp_path / "a" / "a.bank", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for memory in memories:
+            worker.add(memory)
+        wait_until(lambda: pending(memories) == [2, 0] and "which is tried again" in caplog.text)
+        assert not worker.join(0)
+    assert worker.join(PATIENCE)
+    assert pending(memories) == [0, 0]
 
 
 def test_a_bank_that_an_earlier_version_wrote_is_coded_as_soon_as_the_server_opens_it(tmp_path: Path) -> None:
