@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from everthread.bench import datasets, fact_cost, fact_report, fact_sample, fact_updates
+from everthread.bench import datasets, fact_cost, fact_report, fact_sample, fact_updates, update_quotes
 from everthread.bench.console import progress_bar, show, show_step
 from everthread.bench.fact_sets import PARTS, Part, load_gold
 from everthread.bench.facts import judge_all
@@ -27,14 +27,18 @@ from everthread.facts.rules import read_statements
     help="Instead, print statements read from this LoCoMo file with their lines, as tab-separated values.",
 )
 @click.option("--count", type=click.IntRange(min=1), default=100, show_default=True, help="Statements of a sample.")
+@click.option("--quotes", "of_quotes", is_flag=True, help="Instead, measure what a chat without a model states.")
 @click.option("--only", multiple=True, metavar="ID", help="Only this conversation of a sample. Repeatable.")
 @json_option
+@click.pass_context
 def facts_(
+    ctx: click.Context,
     part: Part | None,
     languages: tuple[str, ...],
     errors: bool,
     sample: Path | None,
     count: int,
+    of_quotes: bool,
     only: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -51,6 +55,13 @@ def facts_(
     if errors and part == "held-out":
         raise BadInput("the errors of the part that is held out are not listed; leave out --errors or --part")
     parts = (part,) if part else PARTS
+    if of_quotes:
+        with progress_bar("quotes") as show_progress:
+            quotes = update_quotes.measure_update_quotes(
+                fact_updates.load_updates(parts), ctx.find_root().obj["embedder"], show_progress
+            )
+        show(update_quotes.as_json(quotes), update_quotes.table(quotes), as_json)
+        return
     conversations = load_gold(parts, languages)
     with progress_bar("facts") as show_progress:
         judged = judge_all(conversations, read_statements, show_progress)

@@ -20,7 +20,7 @@ from everthread.bench.fact_sets import FIRST_HOUR, FOLDER, PARTS, WORDINGS, Part
 from everthread.bench.facts import Reader, normalize_value
 from everthread.bench.report import to_percent
 from everthread.errors import BadFile
-from everthread.facts.attributes import is_known
+from everthread.facts.attributes import FAVOURITE, POSSESSIVE, is_known
 from everthread.facts.types import Fact
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
@@ -46,6 +46,7 @@ class Update:
         attribute: one of `everthread.facts.attributes`.
         old: the wordings of the first value.
         new: the wordings of the second one; empty if the fact ends.
+        question: asks the fact's attribute, in the words of the speaker.
     """
 
     part: Part
@@ -55,6 +56,7 @@ class Update:
     attribute: str
     old: tuple[str, ...]
     new: tuple[str, ...]
+    question: str
 
 
 def load_updates(parts: Sequence[Part] = PARTS, languages: Sequence[str] = ()) -> list[Update]:
@@ -81,10 +83,13 @@ def read_updates(text: str) -> list[Update]:
     small_talk = content.get("small_talk", [])
     if len(small_talk) < TURNS_BETWEEN or len(small_talk) % 2:
         raise _error("small_talk", f"{len(small_talk)} lines", f"write pairs of lines, at least {TURNS_BETWEEN} lines")
-    return [_read(row, number, small_talk) for number, row in enumerate(content.get("updates", []), 1)]
+    questions = content.get("questions", {})
+    return [_read(row, number, small_talk, questions) for number, row in enumerate(content.get("updates", []), 1)]
 
 
-def _read(row: Mapping[str, Any], number: int, small_talk: Sequence[str]) -> Update:
+def _read(
+    row: Mapping[str, Any], number: int, small_talk: Sequence[str], questions: Mapping[str, Sequence[str]]
+) -> Update:
     where = f"update {number}"
     if wrong := [name for name in TEXTS if not isinstance(row.get(name), str) or not (row[name] or name == "new")]:
         raise _error(where, f"{wrong[0]} is {shorten(row.get(wrong[0]))}", "write a text")
@@ -96,7 +101,21 @@ def _read(row: Mapping[str, Any], number: int, small_talk: Sequence[str]) -> Upd
     old, new = (tuple(filter(None, row[name].split(WORDINGS))) for name in ("old", "new"))
     part: Part = "held-out" if row.get("held_out") else "open"
     lines = tuple(_build_lines(row, first, later, _rotate(small_talk, number * TURNS_BETWEEN)))
-    return Update(part, first + (later - first) / 2, lines, row["subject"], row["attribute"], old, new)
+    question = _build_question(row["attribute"], row["subject"], row["speaker"], questions)
+    if not question:
+        raise _error(where, f"there is no question for {row['attribute']!r}", "add one under [questions]")
+    return Update(part, first + (later - first) / 2, lines, row["subject"], row["attribute"], old, new, question)
+
+
+def _build_question(attribute: str, subject: str, speaker: str, questions: Mapping[str, Sequence[str]]) -> str:
+    """Return the speaker's question for an attribute of a subject; empty without words for it."""
+    forms = questions.get(attribute, ())
+    if attribute.startswith(FAVOURITE):
+        forms = [f"What is my {attribute}?", f"What is {{}}'s {attribute}?"]
+    if not forms:
+        return ""
+    own = f"{speaker}{POSSESSIVE}"
+    return forms[0] if subject == speaker else forms[1].format(subject.replace(own, "my ", 1))
 
 
 def _rotate(small_talk: Sequence[str], start: int) -> list[str]:

@@ -19,12 +19,14 @@ from everthread.bench.first_facts import load_first_facts
 from everthread.bench.metrics import share
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.bench.run import foreign_questions
-from everthread.chat.offline_answer import find_source, select_memories
+from everthread.chat.offline_answer import find_source, order_by_facts, select_memories
 from everthread.chat.offline_reply import BUDGET_TOKENS, MIN_RELEVANCE
 from everthread.embedders.base import Embedder
+from everthread.facts.cache import FactIndex
 from everthread.memory import Memory
 from everthread.recipes.default import Default
-from everthread.types import Line
+from everthread.text.questions import is_question
+from everthread.types import Context, Line, now
 
 SIZES_LINES = (10, 100)  # of a bank; another holds all lines of a conversation
 BOUNDS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
@@ -127,12 +129,29 @@ def _is_stated(quote: Quote, bound: float) -> bool:
 def _ask(memory: Memory, bank: _Bank) -> Iterator[Quote]:
     ids = {str(line.key): id for line, id in zip(bank.lines.lines, bank.lines.ids, strict=True)}
     known = [(question.text, question.gold) for question in bank.known]
+    facts = memory.read_known(limit=None)
     for text, gold in [*known, *((text, None) for text in bank.strange)]:
-        context = select_memories(memory.context(text, BUDGET_TOKENS, min_relevance=MIN_RELEVANCE), text)
+        context = recall_for_quote(memory, text, facts)
         answer = find_source(context)
         holding = [hit.relevance for hit in context.hits if answer == hit.source or answer in hit.passage]
         is_right = gold is not None and isinstance(answer, Line) and ids[str(answer.key)] in gold
         yield Quote(max(holding, default=0.0), is_right, gold is not None)
+
+
+def recall_for_quote(memory: Memory, question: str, facts: FactIndex, speaker: str = "") -> Context:
+    """Return the memories from which a chat without a model chooses its answer to a question.
+
+    Args:
+        memory: the bank.
+        question: the question.
+        facts: what is known in the bank.
+        speaker: who asks; empty if that is unknown.
+    """
+    context, moment = memory.context(question, BUDGET_TOKENS, min_relevance=MIN_RELEVANCE), now()
+    if is_question(question):
+        asked = Line(memory.store.corpus_stats(memory.bank).last_seq + 1, "", "user", speaker, question, moment)
+        context = order_by_facts(context, asked, memory, facts, moment)
+    return select_memories(context, question)
 
 
 def _build_first_banks() -> Iterator[_Bank]:

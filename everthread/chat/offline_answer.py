@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from everthread.bank.line_versions import group_versions, read_recorded
@@ -18,8 +19,11 @@ from everthread.chat.deletion_requests import is_deletion_request
 from everthread.chat.goodbye import is_goodbye
 from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
 from everthread.common.keys import META_CORRECTS
+from everthread.facts.answering_lines import find_answering_lines
+from everthread.facts.asker import find_asker
 from everthread.facts.cache import MAX_KEPT_STATEMENTS, FactIndex
 from everthread.memory import Memory
+from everthread.recall.answer_order import order_by_answer
 from everthread.recall.context_packing import identify_source
 from everthread.recall.fact_context import describe_outdated
 from everthread.stores import recall_records
@@ -95,6 +99,33 @@ def _keep_hits(context: Context, shown: Sequence[Hit]) -> Context:
 def _list_sources(hits: Iterable[Hit]) -> set[Hashable]:
     """Return what hits and their passages consist of."""
     return {identify_source(source) for hit in hits for source in (hit.source, *hit.passage)}
+
+
+def order_by_facts(
+    context: Context,
+    question: Line,
+    memory: Memory,
+    known: FactIndex,
+    moment: datetime,
+    *,
+    is_past: bool = False,
+    hidden: Collection[int] = (),
+) -> Context:
+    """Put the line before the other memories by whose fact a question is answered.
+
+    Args:
+        context: the memories.
+        question: the question.
+        memory: the bank.
+        known: what is known in it.
+        moment: when it is asked.
+        is_past: whether it is asked as of that moment, so that later statements are left out.
+        hidden: the numbers of lines that must not be quoted.
+    """
+    asker = partial(find_asker, memory.store, memory.bank, known, question.speaker)
+    found = find_answering_lines(question.text, known, asker, moment, is_past=is_past)
+    shown = replace(found, current=tuple(seq for seq in found.current if seq not in hidden))
+    return order_by_answer(context, shown, memory.get)
 
 
 def note_outdated(answer: OfflineAnswer, known: FactIndex, as_of: datetime | None = None) -> OfflineAnswer:

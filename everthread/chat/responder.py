@@ -43,6 +43,7 @@ from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
 from everthread.text.analyzer import detect_language
+from everthread.text.questions import is_question
 from everthread.text.refusal import is_refusal
 from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit, JSONValue, Line, Sampling, Unit, now
@@ -300,14 +301,18 @@ class Responder:
         """Recall memories for the newest line, and choose the answer."""
         heard, seen = (newest.text, [newest]) if newest else ("", [])
         found = self._recall(heard, seen, None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
+        known = self._memory.read_known() if offline_answer.has_quick_facts(self._memory) else None
+        if known is not None and newest is not None and is_question(heard):
+            hidden, moment = {*self._conversation.hidden_seqs, newest.seq}, self._now()
+            found = offline_answer.order_by_facts(
+                found, newest, self._memory, known, moment, is_past=self._recalls_as_of_now, hidden=hidden
+            )
         recalled = offline_answer.select_memories(found, heard)
         answer = offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
-        if not isinstance(answer.source, Line) or answer.source not in recalled.lines:
+        if known is None or not isinstance(answer.source, Line) or answer.source not in recalled.lines:
             return recalled, answer  # a unit, or of another bank
-        if not offline_answer.has_quick_facts(self._memory):
-            return recalled, answer
         as_of = self._now() if self._recalls_as_of_now else None
-        return recalled, offline_answer.note_outdated(answer, self._memory.read_known(), as_of)
+        return recalled, offline_answer.note_outdated(answer, known, as_of)
 
     def _find_near_misses(self, newest: Line) -> list[Hit]:
         """Find the lines closest to a question about which nothing is remembered, in the bank of the demo only."""

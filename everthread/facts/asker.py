@@ -22,8 +22,11 @@ def find_asker(store: Store, bank: str, known: FactIndex, speaker: str = "") -> 
         speaker: who said the question; empty if that is unknown.
     """
     for name in (speaker, *list_asker_names(store, bank)):
-        if found := known.names.get(normalize_name(name)):
-            return found[0]
+        key = normalize_name(name)
+        if key in known.names:
+            return known.names[key][0]
+        if key in known.owners:
+            return known.owners[key]
     speakers = {each.name for each in store.corpus_stats(bank).speakers if each.role == "user"}
     found = known.names.get(normalize_name(speakers.pop())) if len(speakers) == 1 else None
     return found[0] if found else None

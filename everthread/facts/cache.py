@@ -107,6 +107,11 @@ class FactIndex:
                     first_names[normalize_name(first)][entity.name] = None
         return {name: tuple(found) for name, found in (first_names | names).items()}
 
+    @cached_property
+    def owners(self) -> Mapping[str, str]:
+        """The names of people with relatives, by what they are called. Of some, nothing else is known."""
+        return {normalize_name(owner): owner for entity in self.entities.all() for owner, _ in entity.relations}
+
     def facts(self, known_at: datetime | None = None) -> list[Fact]:
         """Return all facts in their order, also those that have ended.
 
@@ -162,6 +167,17 @@ class FactIndex:
         first = next((place for place, (each, _) in enumerate(stored) if each.id in numbers), len(stored))
         own = takewhile(lambda each: each.statement.ends or each.statement.id in numbers, stored[first:])
         return [each for each in own if each.statement.ends and each.statement.id not in numbers]
+
+    def list_endings(self, subject: str, attribute: str, known_at: datetime | None = None) -> list[Statement]:
+        """Return the statements that an attribute's value has ended, whichever it was.
+
+        Args:
+            subject: the name of the entity.
+            attribute: its attribute.
+            known_at: only what had been said until this moment; None: all.
+        """
+        own = (each for each in self._statements_by_subject.get(subject, ()) if each.attribute == attribute)
+        return [each for each in own if each.ends and (known_at is None or each.said_at <= known_at)]
 
     def statements_of_value(self, fact: Fact) -> list[StoredStatement]:
         """Return all statements of a fact's value, also that it ended, or was true before and is again."""

@@ -44,6 +44,9 @@ class Asked:
         terms: its terms, without those of names.
         is_broad: whether it asks for all that is known of them.
         is_exact: whether it only names them.
+        is_about_asker: whether it has a word for the one who asks, even if nothing is known of that person.
+        further_terms: its terms that neither name anyone nor ask for an attribute.
+        is_about_past: whether it asks for what is over; None if its language has no words for that.
     """
 
     subjects: tuple[str, ...]
@@ -52,6 +55,9 @@ class Asked:
     terms: frozenset[str]
     is_broad: bool
     is_exact: bool
+    is_about_asker: bool
+    further_terms: frozenset[str]
+    is_about_past: bool | None
 
 
 def select_facts(
@@ -91,14 +97,45 @@ def read_question(question: str, known: FactIndex, find_asker: FindAsker, langua
     question = question[:MAX_CHARS]
     language = language or detect_language(question)
     lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
+    is_unspaced = language in UNSPACED_LANGUAGES
     names = _Names(known, find_asker, language, lists)
-    subjects, relatives, rest = (names.find_unspaced if language in UNSPACED_LANGUAGES else names.find)(question)
+    subjects, relatives, rest = (names.find_unspaced if is_unspaced else names.find)(question)
     attributes = _find_attributes(rest, language)
     left = frozenset(terms(rest)) - _fold_words(lists["everything"]) - _fold_words(lists["speaker"])
-    is_broad = not attributes and not left if language not in UNSPACED_LANGUAGES else not attributes
+    words = {normalize(word) for word in WORD.findall(question)}
     return Asked(
-        tuple(subjects), tuple(relatives), attributes, frozenset(terms(rest)), is_broad, not attributes and not left
+        tuple(subjects),
+        tuple(relatives),
+        attributes,
+        frozenset(terms(rest)),
+        is_broad=not attributes and (is_unspaced or not left),
+        is_exact=not attributes and not left,
+        is_about_asker=_has_any(lists["owner"] + lists["speaker"], question, words, is_unspaced),
+        further_terms=_list_further_terms(rest, left, language),
+        is_about_past=_has_any(lists["past"], question, words, is_unspaced) if "past" in lists else None,
     )
+
+
+def _has_any(listed: Sequence[str], question: str, words: Collection[str], is_unspaced: bool) -> bool:
+    """Return whether a question has one of the listed words."""
+    return any(word in question if is_unspaced else normalize(word) in words for word in listed)
+
+
+def _list_further_terms(rest: str, left: Collection[str], language: str) -> frozenset[str]:
+    """Return the terms of a question that neither name anyone nor ask for an attribute.
+
+    Args:
+        rest: the question without names.
+        left: its terms, without those of questions that ask for all that is known.
+        language: its language.
+    """
+    lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
+    asking = [*lists.get("asking", ()), *_list_cues(rest, language)]
+    if language not in UNSPACED_LANGUAGES:
+        return frozenset(left) - _fold_words(asking)
+    for word in sorted((*asking, *lists["everything"], *lists["speaker"]), key=len, reverse=True):
+        rest = rest.replace(normalize(word), " ")
+    return frozenset(rest.split())
 
 
 def list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]:
@@ -207,15 +244,22 @@ class _Names:
 
 def _find_attributes(text: str, language: str) -> frozenset[str]:
     """Return the attributes for which a question without names asks."""
-    if language in UNSPACED_LANGUAGES:
-        cues = _LISTS[language]["attributes"]
-        return frozenset(name for name, words in cues.items() if any(word in text for word in words))
-    words = frozenset(map(normalize, WORD.findall(text)))
+    return frozenset(attribute for attributes in _list_cues(text, language).values() for attribute in attributes)
+
+
+def _list_cues(text: str, language: str) -> Mapping[str, Collection[str]]:
+    """Return the words of a question without names that ask for attributes, each with its attributes."""
     by_word = _cues(language if language in _LISTS else DEFAULT_LANGUAGE)
-    found = {attribute for word in words for attribute in by_word.get(word, ())}
+    if language in UNSPACED_LANGUAGES:
+        return {word: attributes for word, attributes in by_word.items() if word in text}
     grammar = load_grammar(language)
     relations = {} if grammar is None else grammar.relations
-    return frozenset(found | {relations[word].attribute for word in words if word in relations})
+    found: dict[str, Collection[str]] = {}
+    for word in dict.fromkeys(map(normalize, WORD.findall(text))):
+        own = {relations[word].attribute} if word in relations else set()
+        if attributes := own | by_word.get(word, frozenset()):
+            found[word] = attributes
+    return found
 
 
 @cache

@@ -48,7 +48,13 @@ old = "bike"
 new = ""
 held_out = true
 """
-MOVED, SOLD = read_updates(SMALL_TALK + MOVE + SALE)
+QUESTIONS = """
+[questions]
+home = ["Where do I live?", "Where does {} live?"]
+owns = ["What do I own?", "What does {} own?"]
+"""
+HEAD = SMALL_TALK + QUESTIONS
+MOVED, SOLD = read_updates(HEAD + MOVE + SALE)
 
 
 def read_words(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
@@ -82,6 +88,21 @@ def test_an_update_has_small_talk_of_a_person_and_a_bot_between_its_two_lines() 
     )
     assert MOVED.lines[0].session == "2024-03-01"
     assert len({line.said_at for line in MOVED.lines}) == len(MOVED.lines)
+
+
+@pytest.mark.parametrize(
+    ("subject", "attribute", "question"),
+    [
+        ("Nora", "home", "Where do I live?"),
+        ("Mia", "home", "Where does Mia live?"),
+        ("Nora's sister", "home", "Where does my sister live?"),
+        ("Nora", "favourite book", "What is my favourite book?"),
+        ("Nora's sister", "favourite book", "What is my sister's favourite book?"),
+    ],
+)
+def test_the_speaker_asks_for_the_attribute(subject: str, attribute: str, question: str) -> None:
+    row = MOVE.replace('subject = "Nora"', f'subject = "{subject}"').replace('"home"', f'"{attribute}"')
+    assert read_updates(HEAD + row)[0].question == question
 
 
 def test_an_update_that_is_held_out_or_has_no_new_value_is_marked() -> None:
@@ -145,11 +166,12 @@ def test_the_updates_that_ship_are_valid_and_a_third_is_held_out() -> None:
     [
         ("updates = [", "", "Invalid value", "write it as TOML 1.0"),
         ("small_talk = ['hi']", "small_talk", "1 lines", "write pairs of lines, at least 30 lines"),
-        (SMALL_TALK + MOVE.replace('"home"', '"abode"'), "update 1", "no attribute 'abode'", "choose from"),
-        (SMALL_TALK + MOVE.replace('"Porto"', '""'), "update 1", "old is ''", "write a text"),
-        (SMALL_TALK + SALE.replace('speaker = "Nora"', ""), "update 1", "speaker is None", "write a text"),
-        (SMALL_TALK + MOVE.replace("03-01", "13-01"), "update 1", "'2024-13-01' is not a date", "2024-03-03"),
-        (SMALL_TALK + SALE + MOVE.replace("05-01", "03-01"), "update 2", "2024-03-01 is not after 2024-03-01", "first"),
+        (HEAD + MOVE.replace('"home"', '"abode"'), "update 1", "no attribute 'abode'", "choose from"),
+        (HEAD + MOVE.replace('"Porto"', '""'), "update 1", "old is ''", "write a text"),
+        (HEAD + MOVE.replace('"home"', '"hobby"'), "update 1", "no question for 'hobby'", "add one under [questions]"),
+        (HEAD + SALE.replace('speaker = "Nora"', ""), "update 1", "speaker is None", "write a text"),
+        (HEAD + MOVE.replace("03-01", "13-01"), "update 1", "'2024-13-01' is not a date", "2024-03-03"),
+        (HEAD + SALE + MOVE.replace("05-01", "03-01"), "update 2", "2024-03-01 is not after 2024-03-01", "first"),
     ],
 )
 def test_an_invalid_file_is_refused_with_the_update_and_the_remedy(

@@ -194,11 +194,38 @@ def test_a_quote_says_what_of_it_is_no_longer_true(tmp_path: Path) -> None:
         for text, month in (("I live in Leeds.", 4), ("I play the cello.", 5), ("I moved to York.", 8)):
             memory.observe(text, speaker="user", session="other", said_at=datetime(2024, month, 1, tzinfo=UTC))
         with Chat(memory, llm=None) as chat:
-            reply = "".join(chat.reply("Which town, Leeds, do I live in?"))
+            reply = "".join(chat.reply("Did I live in Leeds?"))
             assert "“I live in Leeds.” [until August 2024; then: York]" in reply
             assert "[" not in "".join(chat.reply("What instrument do I play?"))
             first, second = (chat.offline_answers()[line.seq] for line in chat.lines if line.role == "user")
             assert (first.outdated, second.outdated) == ("until August 2024; then: York", "")
+
+
+def test_a_question_is_answered_with_what_is_known_of_the_one_it_names(tmp_path: Path) -> None:
+    talk = (
+        "I live in Leeds.",
+        "My sister Lena is a nurse.",
+        "I watched a film.",
+        "We moved to York, boxes everywhere.",
+    )
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory:
+        for month, text in enumerate(talk, 1):
+            memory.observe(text, speaker="user", session="other", said_at=datetime(2024, month, 1, tzinfo=UTC))
+        with Chat(memory, llm=None) as chat:
+            assert "“We moved to York, boxes everywhere.”" in "".join(chat.reply("where do i live"))
+            assert "nurse" in "".join(chat.reply("What does Lena do for a living?"))
+            assert "nurse" not in "".join(chat.reply("whats my job")).replace("I'm not sure, but", "")
+            answers = [chat.offline_answers()[line.seq] for line in chat.lines if line.role == "user"]
+            assert [answer.is_sure and answer.kind == "quote" for answer in answers] == [True, True, False]
+
+
+def test_a_line_that_is_hidden_from_the_chat_answers_nothing(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
+        for text in ("I live in Leeds.", "Where do I live?"):
+            "".join(chat.reply(text))
+        chat.undo()
+        chat.undo()
+        assert "Leeds" not in "".join(chat.reply("Where do I live?"))
 
 
 def test_a_quote_says_only_what_was_known_at_the_time_of_the_chat(tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""Which lines answer a question by what is known, and which only seem to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from everthread.facts.answering_lines import NO_LINES, AnsweringLines, find_answering_lines
+from everthread.facts.asker import find_asker
+from everthread.memory import Memory
+from everthread.testing import HashEmbedder
+from everthread.types import NewLine
+
+FIRST = datetime(2026, 1, 5, 12, tzinfo=UTC)
+NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
+
+
+def find(
+    folder: Path, question: str, *talk: str, moment: datetime = NOW, is_past: bool = False, asker: str = "Nora"
+) -> AnsweringLines:
+    """Store lines of Nora's, a month apart, and ask."""
+    with Memory.open("nora", store=folder, embedder=HashEmbedder()) as memory:
+        memory.observe_many(
+            NewLine(text, "Nora", said_at=FIRST + timedelta(days=30 * number)) for number, text in enumerate(talk)
+        )
+        known = memory.read_known(limit=None)
+        find_name = partial(find_asker, memory.store, memory.bank, known, asker)
+        return find_answering_lines(question, known, find_name, moment, is_past=is_past)
+
+
+@pytest.mark.parametrize(
+    ("question", "talk", "current", "misleading"),
+    [
+        ("Where do I live?", ["I live in Leeds.", "We moved to York!"], [2], [1]),
+        ("hey, where do i live now", ["I live in Leeds.", "We moved to York!"], [2], [1]),
+        ("Where does Mia live?", ["My sister Mia lives in Porto.", "I live in Leeds."], [1], [2]),
+        ("Where does my sister live?", ["My sister Mia lives in Porto.", "I live in Leeds."], [1], [2]),
+        ("Where is my wife from?", ["I'm from Ghana.", "My wife is from Peru."], [2], [1]),
+        ("How old is my mum?", ["My mum is 71.", "My dad is 74."], [1], [2]),
+        ("whats my job", ["My sister Lena is a nurse."], [], [1]),
+        ("How old am I?", ["I have a rabbit called Biscuit.", "Biscuit is 4 years old."], [], [2]),
+        ("What is my name?", ["My dog is called Rex."], [], [1]),
+        ("What is my dog's name?", ["My dog is called Rex."], [1], []),
+        ("Who is my girlfriend?", ["My girlfriend Anna sings.", "Anna and I broke up."], [2], [1]),
+        ("Am I vegetarian?", ["I'm vegetarian.", "I'm no longer vegetarian."], [2], [1]),
+        ("What is my favourite colour?", ["My favourite colour is green.", "My favourite colour is teal."], [2], [1]),
+        ("Which pets do I have?", ["I have a cat called Miso.", "I have a dog called Rex."], [2, 1], []),
+        ("Wo wohne ich?", ["Ich wohne in Bonn.", "Wir sind nach Köln gezogen."], [2], [1]),
+        ("¿Dónde vivo?", ["Vivo en Sevilla.", "Me mudé a Cádiz."], [2], [1]),
+        ("我住在哪里?", ["我住在上海。", "我上个月搬到了杭州。"], [2], [1]),
+    ],
+)
+def test_a_question_for_an_attribute_is_answered_by_what_holds_of_those_named(
+    tmp_path: Path, question: str, talk: list[str], current: list[int], misleading: list[int]
+) -> None:
+    assert find(tmp_path, question, *talk) == AnsweringLines(tuple(current), frozenset(misleading), is_complete=True)
+
+
+@pytest.mark.parametrize("question", ["Do I still live in Leeds?", "Where do I live with Tom?", "wo wohne ich mit Tom"])
+def test_a_question_that_asks_for_more_is_not_answered_by_the_fact_alone(tmp_path: Path, question: str) -> None:
+    found = find(tmp_path, question, "I live in Leeds.", "We moved to York!")
+    assert 2 in found.current
+    assert 1 not in found.current
+    assert not found.is_complete
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where did I live before?",
+        "What was my first job?",
+        "Wo habe ich früher gewohnt?",
+        "我以前住在哪里?",
+        "Where is the best beach?",
+        "Do you like me?",
+        "Où est-ce que j'habite ?",
+    ],
+)
+def test_a_question_about_the_past_or_for_no_attribute_is_left_to_recall(tmp_path: Path, question: str) -> None:
+    found = find(tmp_path, question, "I live in Leeds.", "We moved to York!", "I'm a baker.")
+    assert (found.current, found.misleading) == ((), frozenset())
+
+
+def test_a_question_as_of_a_moment_is_answered_by_what_had_been_said(tmp_path: Path) -> None:
+    talk = ["I live in Leeds.", "We moved to York!"]
+    assert find(tmp_path, "Where do I live?", *talk, moment=FIRST + timedelta(days=9), is_past=True).current == (1,)
+
+
+def test_without_anyone_who_asks_nothing_is_found(tmp_path: Path) -> None:
+    assert find(tmp_path, "Who lives in York?", "I live in York.") == NO_LINES
