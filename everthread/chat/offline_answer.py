@@ -124,7 +124,7 @@ def order_by_facts(
     """
     asker = partial(find_asker, memory.store, memory.bank, known, question.speaker)
     found = find_answering_lines(question.text, known, asker, moment, is_past=is_past)
-    shown = replace(found, current=tuple(seq for seq in found.current if seq not in hidden))
+    shown = replace(found, answering=tuple(seq for seq in found.answering if seq not in hidden))
     return order_by_answer(context, shown, memory.get)
 
 

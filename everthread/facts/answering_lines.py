@@ -1,4 +1,4 @@
-"""Finds the lines that answer a question about the present by a fact, and those that seem to. Pure.
+"""Finds the lines that answer a question by a fact, and those that seem to. Pure.
 
 "Where do I live?" asks for one attribute of one person. Words and meaning show neither whether "I live in Leeds" still
 holds, nor whose home "My sister lives in Porto" names; facts do.
@@ -6,9 +6,10 @@ holds, nor whose home "My sister lives in Porto" names; facts do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from everthread.facts.attributes import FAVOURITE, RELATIONS, is_single
 from everthread.facts.cache import FactIndex
@@ -26,12 +27,13 @@ class AnsweringLines:
     """Numbers of lines, by what they state of the attributes that a question asks for.
 
     Attributes:
-        current: the lines that state what holds or, if nothing does, that it has ended, the best first.
-        misleading: those that state only what no longer holds, or what holds of others.
-        is_complete: whether the question asks for nothing else, so that a current line answers it.
+        answering: the lines that state what holds or, if nothing does, that it has ended, the best first. For a
+            question about what held before, those that state that.
+        misleading: those that state only what held or holds at another time, or what holds of others.
+        is_complete: whether the question asks for nothing else, so that such a line answers it.
     """
 
-    current: tuple[int, ...] = ()
+    answering: tuple[int, ...] = ()
     misleading: frozenset[int] = frozenset()
     is_complete: bool = False
 
@@ -39,10 +41,20 @@ class AnsweringLines:
 NO_LINES = AnsweringLines()
 
 
+class _Answer(NamedTuple):
+    """What is known: of an attribute with one value at a time or not, when it was said, and in which lines."""
+
+    is_one: bool
+    said_at: datetime
+    seqs: Sequence[int]
+
+
 def find_answering_lines(
     question: str, known: FactIndex, find_asker: FindAsker, moment: datetime, *, is_past: bool
 ) -> AnsweringLines:
-    """Find the lines that answer a question by a fact; none for a question about the past, or for no attribute.
+    """Find the lines that answer a question by a fact.
+
+    There are none for a question that asks for no attribute, or for a time in the past other than before the present.
 
     Args:
         question: the question.
@@ -52,30 +64,37 @@ def find_answering_lines(
         is_past: whether it is asked as of that moment, so that later statements are left out.
     """
     asked = read_question(expand_chat_spelling(question), known, find_asker)
-    if asked.is_about_past is not False or not (asked.subjects or asked.relatives or asked.is_about_asker):
-        return NO_LINES
-    known_at = moment if is_past else None
     attributes = _list_attributes(asked)
-    if not (attributes or asked.terms & _FAVOURITE_TERMS):
+    if asked.time in (None, "past") or not (attributes or asked.terms & _FAVOURITE_TERMS):
         return NO_LINES
-    subjects = dict.fromkeys(subject for subject, _ in list_subjects(asked))
-    if asked.relatives and attributes == asked.attributes:
-        subjects = dict.fromkeys(asked.subjects)  # "Where is my wife from?" asks nothing about the one who asks
-    stating = [
-        row for subject in subjects for row in _list_stating(subject, attributes, asked, known, moment, known_at)
-    ]
-    seqs = dict.fromkeys(seq for *_, row in sorted(stating, key=lambda row: row[:2], reverse=True) for seq in row)
+    subjects = _list_subjects(asked, attributes)
+    if not (subjects or asked.relatives or asked.is_about_asker):
+        return NO_LINES
     confused = attributes | RELATIONS if "name" in attributes else attributes  # "My dog is called Rex."
-    alike = [fact for fact in known.facts(known_at) if _is_asked(fact.attribute, confused, asked)]
-    others = {seq for fact in alike for seq in fact.seqs}.difference(seqs)
+    alike = [fact for fact in known.facts(moment if is_past else None) if _is_asked(fact.attribute, confused, asked)]
+    own = [fact for fact in alike if fact.subject in subjects and _is_asked(fact.attribute, attributes, asked)]
     left = asked.further_terms.difference(*(_list_terms(fact.attribute) for fact in alike))
-    return AnsweringLines(tuple(seqs), frozenset(others), is_complete=not left)
+    named = [fact for fact in own if left and left <= known.value_terms(fact)]
+    found = _list_former(own, named, moment) if asked.time == "former" else _list_present(own, named, known, moment)
+    answers = sorted(found, key=lambda answer: answer[:2], reverse=True)
+    seqs = dict.fromkeys(seq for answer in answers for seq in answer.seqs)
+    if asked.time == "former" and not seqs:
+        return NO_LINES
+    others = {seq for fact in alike for seq in fact.seqs}.difference(seqs)
+    return AnsweringLines(tuple(seqs), frozenset(others), is_complete=bool(named) or not left)
 
 
 def _list_attributes(asked: Asked) -> frozenset[str]:
     """Return the attributes that are asked for; "What is my sister's name?" asks who she is."""
     attributes = asked.attributes - {"name"} if asked.relatives else asked.attributes
     return attributes or frozenset(attribute for _, attribute in asked.relatives)
+
+
+def _list_subjects(asked: Asked, attributes: Collection[str]) -> Collection[str]:
+    """Return the subjects; "Where is my wife from?" asks for nothing about the one who asks."""
+    if asked.relatives and attributes == asked.attributes:
+        return asked.subjects
+    return [subject for subject, _ in list_subjects(asked)]
 
 
 def _is_asked(attribute: str, attributes: Collection[str], asked: Asked) -> bool:
@@ -91,21 +110,26 @@ def _list_terms(attribute: str) -> frozenset[str]:
     return _FAVOURITE_TERMS.union(terms(attribute)) if attribute.startswith(FAVOURITE) else frozenset()
 
 
-def _list_stating(
-    subject: str,
-    attributes: Collection[str],
-    asked: Asked,
-    known: FactIndex,
-    moment: datetime,
-    known_at: datetime | None,
-) -> Iterator[tuple[bool, datetime, list[int]]]:
-    """Yield what is known of a subject: whether it has one value at a time, when it was said, and its lines."""
-    by_attribute: dict[str, list[Fact]] = {}
-    for fact in known.facts_about(subject, known_at):
-        if _is_asked(fact.attribute, attributes, asked):
-            by_attribute.setdefault(fact.attribute, []).append(fact)
-    for attribute, facts in by_attribute.items():
+def _list_present(own: Sequence[Fact], named: Sequence[Fact], known: FactIndex, moment: datetime) -> Iterator[_Answer]:
+    """Yield what holds of each attribute, or that it has ended; of several values, those that the question names."""
+    for subject, attribute in dict.fromkeys((fact.subject, fact.attribute) for fact in own):
+        facts = [fact for fact in own if (fact.subject, fact.attribute) == (subject, attribute)]
+        if named and not is_single(attribute):
+            facts = [fact for fact in facts if fact in named]
+        holding = [_build_answer(fact) for fact in facts if held_at(fact, moment)]
+        ended = known.list_endings(subject, attribute) if facts else []
         is_one = is_single(attribute)
-        holding = [(is_one, fact.said_at, sorted(fact.seqs, reverse=True)) for fact in facts if held_at(fact, moment)]
-        ended = ((is_one, each.said_at, [*each.seqs]) for each in known.list_endings(subject, attribute, known_at))
-        yield from holding or ended
+        yield from holding or (_Answer(is_one, each.said_at, each.seqs) for each in ended if each.said_at <= moment)
+
+
+def _list_former(own: Sequence[Fact], named: Sequence[Fact], moment: datetime) -> Iterator[_Answer]:
+    """Yield what held before the present or, if the question names a value ("before York"), before that one."""
+    values = {fact.value for fact in named}
+    for fact in own:
+        is_over = fact.until is not None and fact.until <= moment
+        if is_over and is_single(fact.attribute) and (not values or fact.replaced_by in values):
+            yield _build_answer(fact)
+
+
+def _build_answer(fact: Fact) -> _Answer:
+    return _Answer(is_single(fact.attribute), fact.said_at, sorted(fact.seqs, reverse=True))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Literal
 
 from everthread.facts.attributes import is_single
 from everthread.facts.cache import WORD, FactIndex, normalize_name, normalize_word
@@ -26,6 +26,7 @@ MAX_CHARS = 500  # of a question that are read; a longer text names many people 
 MAX_NAME_WORDS = 4
 DEFAULT_LANGUAGE = "en"
 
+AskedTime = Literal["present", "former", "past"]
 FindAsker = Callable[[], str | None]  # None: it is unknown who asks
 
 _POSSESSIVE = re.compile(r"['’]s$")
@@ -46,7 +47,8 @@ class Asked:
         is_exact: whether it only names them.
         is_about_asker: whether it has a word for the one who asks, even if nothing is known of that person.
         further_terms: its terms that neither name anyone nor ask for an attribute.
-        is_about_past: whether it asks for what is over; None if its language has no words for that.
+        time: whether it asks for what holds, for what held before ("former"), or for another time in the past;
+            None if its language has no words for that.
     """
 
     subjects: tuple[str, ...]
@@ -57,7 +59,7 @@ class Asked:
     is_exact: bool
     is_about_asker: bool
     further_terms: frozenset[str]
-    is_about_past: bool | None
+    time: AskedTime | None
 
 
 def select_facts(
@@ -112,8 +114,17 @@ def read_question(question: str, known: FactIndex, find_asker: FindAsker, langua
         is_exact=not attributes and not left,
         is_about_asker=_has_any(lists["owner"] + lists["speaker"], question, words, is_unspaced),
         further_terms=_list_further_terms(rest, left, language),
-        is_about_past=_has_any(lists["past"], question, words, is_unspaced) if "past" in lists else None,
+        time=_find_time(lists, question, words, is_unspaced),
     )
+
+
+def _find_time(lists: Mapping[str, Any], question: str, words: Collection[str], is_unspaced: bool) -> AskedTime | None:
+    """Return the time for which a question asks."""
+    if "past" not in lists:
+        return None
+    if _has_any(lists["former"], question, words, is_unspaced):
+        return "former"
+    return "past" if _has_any(lists["past"], question, words, is_unspaced) else "present"
 
 
 def _has_any(listed: Sequence[str], question: str, words: Collection[str], is_unspaced: bool) -> bool:
@@ -130,7 +141,8 @@ def _list_further_terms(rest: str, left: Collection[str], language: str) -> froz
         language: its language.
     """
     lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
-    asking = [*lists.get("asking", ()), *_list_cues(rest, language)]
+    listed = [word for name in ("asking", "past", "former") for word in lists.get(name, ())]
+    asking = [*listed, *_list_cues(rest, language)]
     if language not in UNSPACED_LANGUAGES:
         return frozenset(left) - _fold_words(asking)
     for word in sorted((*asking, *lists["everything"], *lists["speaker"]), key=len, reverse=True):

@@ -1,8 +1,8 @@
 """Orders the hits of a context by what their lines state of the fact that a question asks for. Pure.
 
-A line that states what holds comes before those that state what no longer holds, or what holds of others. If the
-question asks for nothing else, the line answers it, and the others don't: it is added if it is not among the hits, and
-the relevance of each is set accordingly.
+A line that states what is asked for comes before those that state it of another time or of others. If the question asks
+for nothing else, the line answers it, and the others don't: it is added if it is not among the hits, and the relevance
+of each is set accordingly.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def order_by_answer(context: Context, lines: AnsweringLines, read_line: ReadLine
         read_line: reads a line that may be added; None if it can't be.
     """
     hits = [hit for hit in context.hits if hit.kind == "line"]
-    current = next((hit for seq in lines.current for hit in hits if hit.seq == seq), None)
+    answering = next((hit for seq in lines.answering for hit in hits if hit.seq == seq), None)
     if lines.is_complete:
-        return _answer(context, lines, current or _build_hit(lines, read_line))
+        return _answer(context, lines, answering or _build_hit(lines, read_line))
     first = next((place for place, hit in enumerate(context.hits) if _is_misleading(hit, lines)), len(context.hits))
-    if current is None or context.hits.index(current) < first:
+    if answering is None or context.hits.index(answering) < first:
         return context
-    others = [hit for hit in context.hits if hit is not current]
-    moved = replace(current, relevance=max(current.relevance, context.hits[first].relevance))
+    others = [hit for hit in context.hits if hit is not answering]
+    moved = replace(answering, relevance=max(answering.relevance, context.hits[first].relevance))
     return replace(context, hits=(*others[:first], moved, *others[first:]))
 
 
@@ -69,5 +69,5 @@ def _lower(hit: Hit, lines: AnsweringLines) -> Hit:
 
 def _build_hit(lines: AnsweringLines, read_line: ReadLine) -> Hit | None:
     """Return a hit of the first line that answers; None without one."""
-    found: Sequence[Line] = [line for seq in lines.current[:1] if (line := read_line(seq)) is not None]
+    found: Sequence[Line] = [line for seq in lines.answering[:1] if (line := read_line(seq)) is not None]
     return Hit(found[0], 0.0, ANSWER_RELEVANCE, {}, (found[0],)) if found else None

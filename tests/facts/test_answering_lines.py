@@ -32,7 +32,7 @@ def find(
 
 
 @pytest.mark.parametrize(
-    ("question", "talk", "current", "misleading"),
+    ("question", "talk", "answering", "misleading"),
     [
         ("Where do I live?", ["I live in Leeds.", "We moved to York!"], [2], [1]),
         ("hey, where do i live now", ["I live in Leeds.", "We moved to York!"], [2], [1]),
@@ -48,45 +48,53 @@ def find(
         ("Am I vegetarian?", ["I'm vegetarian.", "I'm no longer vegetarian."], [2], [1]),
         ("What is my favourite colour?", ["My favourite colour is green.", "My favourite colour is teal."], [2], [1]),
         ("Which pets do I have?", ["I have a cat called Miso.", "I have a dog called Rex."], [2, 1], []),
+        ("Do I still live in Leeds?", ["I live in Leeds.", "We moved to York!"], [2], [1]),
+        ("Do I like jazz?", ["I like jazz.", "I like chess."], [1], [2]),
+        ("Where did I live before?", ["I live in Leeds.", "We moved to York!"], [1], [2]),
+        ("Where did I live before York?", ["I live in Leeds.", "We moved to York!", "We moved to Hull."], [1], [2, 3]),
+        ("What was my previous job?", ["I'm a baker.", "I'm a nurse now."], [1], [2]),
+        ("Wo habe ich früher gewohnt?", ["Ich wohne in Bonn.", "Wir sind nach Köln gezogen."], [1], [2]),
+        ("我以前住在哪里?", ["我住在上海。", "我上个月搬到了杭州。"], [1], [2]),
         ("Wo wohne ich?", ["Ich wohne in Bonn.", "Wir sind nach Köln gezogen."], [2], [1]),
         ("¿Dónde vivo?", ["Vivo en Sevilla.", "Me mudé a Cádiz."], [2], [1]),
+        ("¿Dónde vivía antes?", ["Vivo en Sevilla.", "Me mudé a Cádiz."], [1], [2]),
         ("我住在哪里?", ["我住在上海。", "我上个月搬到了杭州。"], [2], [1]),
     ],
 )
 def test_a_question_for_an_attribute_is_answered_by_what_holds_of_those_named(
-    tmp_path: Path, question: str, talk: list[str], current: list[int], misleading: list[int]
+    tmp_path: Path, question: str, talk: list[str], answering: list[int], misleading: list[int]
 ) -> None:
-    assert find(tmp_path, question, *talk) == AnsweringLines(tuple(current), frozenset(misleading), is_complete=True)
+    assert find(tmp_path, question, *talk) == AnsweringLines(tuple(answering), frozenset(misleading), is_complete=True)
 
 
-@pytest.mark.parametrize("question", ["Do I still live in Leeds?", "Where do I live with Tom?", "wo wohne ich mit Tom"])
+@pytest.mark.parametrize("question", ["Do I live near Bolton?", "Where do I live with Tom?", "wo wohne ich mit Tom"])
 def test_a_question_that_asks_for_more_is_not_answered_by_the_fact_alone(tmp_path: Path, question: str) -> None:
     found = find(tmp_path, question, "I live in Leeds.", "We moved to York!")
-    assert 2 in found.current
-    assert 1 not in found.current
+    assert 2 in found.answering
+    assert 1 not in found.answering
     assert not found.is_complete
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        "Where did I live before?",
+        "Where did I live then?",
         "What was my first job?",
-        "Wo habe ich früher gewohnt?",
-        "我以前住在哪里?",
+        "What was my job before?",
+        "Wo habe ich 2019 gewohnt?",
         "Where is the best beach?",
         "Do you like me?",
         "Où est-ce que j'habite ?",
     ],
 )
-def test_a_question_about_the_past_or_for_no_attribute_is_left_to_recall(tmp_path: Path, question: str) -> None:
+def test_a_question_about_another_time_or_for_no_attribute_is_left_to_recall(tmp_path: Path, question: str) -> None:
     found = find(tmp_path, question, "I live in Leeds.", "We moved to York!", "I'm a baker.")
-    assert (found.current, found.misleading) == ((), frozenset())
+    assert (found.answering, found.misleading) == ((), frozenset())
 
 
 def test_a_question_as_of_a_moment_is_answered_by_what_had_been_said(tmp_path: Path) -> None:
     talk = ["I live in Leeds.", "We moved to York!"]
-    assert find(tmp_path, "Where do I live?", *talk, moment=FIRST + timedelta(days=9), is_past=True).current == (1,)
+    assert find(tmp_path, "Where do I live?", *talk, moment=FIRST + timedelta(days=9), is_past=True).answering == (1,)
 
 
 def test_without_anyone_who_asks_nothing_is_found(tmp_path: Path) -> None:
