@@ -42,7 +42,7 @@ NO_LINES = AnsweringLines()
 
 
 class _Answer(NamedTuple):
-    """What is known: of an attribute with one value at a time or not, when it was said, and in which lines."""
+    """The lines of a fact, when it was last stated, and whether its attribute has one value at a time."""
 
     is_one: bool
     said_at: datetime
@@ -54,7 +54,8 @@ def find_answering_lines(
 ) -> AnsweringLines:
     """Find the lines that answer a question by a fact.
 
-    There are none for a question that asks for no attribute, or for a time in the past other than before the present.
+    A question that asks for no attribute, or for another time in the past than that before the present, has no such
+    lines.
 
     Args:
         question: the question.
