@@ -161,7 +161,7 @@ def parse_query(
         mentioned_speakers=mentioned,
         times=named.times,
         asks_for_time=_asks_for_time(folded, language),
-        asks_what_happened=_PAST_VERB.search(folded) is not None,
+        asks_what_happened=_PAST_VERB.search(normalize(asked)) is not None,
         name_terms=tuple(filter(None, (tuple(terms(name)) for name in find_names(dialogue)))),
         speaker_terms=frozenset(term for name in names for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),

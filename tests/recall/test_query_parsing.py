@@ -369,6 +369,13 @@ def test_a_query_is_a_question_up_to_six_terms_and_a_message_from_twenty_on() ->
         ("hi, my sister's name", "my sister's name"),
         ("Oh, where did I hide it", "where did I hide it"),
         ("Oh, I love hiking!", "Oh, I love hiking!"),
+        ("what did i say about Toronto?", "Toronto?"),
+        ("Did I ever tell you about my sister", "my sister"),
+        ("hey, have I mentioned anything about the move?", "the move?"),
+        ("What did you tell me about the visa?", "the visa?"),
+        ("What did I say?", "What did I say?"),
+        ("What did Mia say about Toronto?", "What did Mia say about Toronto?"),
+        ("What did I say about it when I was ill?", "it when I was ill?"),
         ("Do you remember?", "Do you remember?"),
         ("So many books to read", "So many books to read"),
         ("Well-being tips", "Well-being tips"),
@@ -379,6 +386,11 @@ def test_a_query_is_a_question_up_to_six_terms_and_a_message_from_twenty_on() ->
 def test_what_people_say_around_a_question_is_no_part_of_it(question: str, asked: str) -> None:
     assert strip_framing(question) == asked
     assert parse(question, ()).terms == parse(asked, ()).terms
+
+
+def test_a_question_for_what_was_said_does_not_ask_what_happened() -> None:
+    assert parse("What did I do in Toronto?", ()).asks_what_happened
+    assert not parse("What did I say about Toronto?", ()).asks_what_happened
 
 
 def test_words_around_a_question_still_name_who_and_when() -> None:
