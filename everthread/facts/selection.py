@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
+from itertools import zip_longest
 from typing import Any, Literal
 
 from everthread.facts.attributes import is_single
@@ -177,6 +178,7 @@ class _Names:
         self._known, self._find_asker, self._lists = known, find_asker, lists
         grammar = load_grammar(language)
         self._relations: Mapping[str, Relation] = {} if grammar is None else grammar.relations
+        self._language = language
 
     @cached_property
     def _asker(self) -> str | None:
@@ -184,7 +186,7 @@ class _Names:
 
     def find(self, question: str) -> tuple[list[str], list[tuple[str, str]], str]:
         """Return subjects, relatives, and the question without names."""
-        words = [match[0] for match in WORD.finditer(question)]
+        words = self._restore_apostrophes([match[0] for match in WORD.finditer(question)])
         keys = [normalize_word(word) for word in words]
         is_small = question == question.lower()
         subjects: dict[str, None] = {}
@@ -211,6 +213,23 @@ class _Names:
         if own - (set(self._lists["object"]) if subjects else set()) and self._asker is not None:
             subjects[self._asker] = None
         return list(subjects), list(relatives), " ".join(rest)
+
+    def _restore_apostrophes(self, words: Sequence[str]) -> list[str]:
+        """Return the words of a question with the apostrophes that are left out in chats: "whats my sisters job"."""
+        if self._language != DEFAULT_LANGUAGE:
+            return [*words]
+        owned = self._relations.keys() | _cues(self._language).keys()
+        return [
+            f"{word[:-1]}'s" if self._is_owner(normalize(word)) and normalize(after) in owned else word
+            for word, after in zip_longest(words, words[1:], fillvalue="")
+        ]
+
+    def _is_owner(self, word: str) -> bool:
+        """Return whether a word is a name or a relation with an s after it."""
+        known = self._known.names, self._relations
+        return (
+            word.endswith("s") and not any(word in each for each in known) and any(word[:-1] in each for each in known)
+        )
 
     def _find_name(self, words: Sequence[str], keys: Sequence[str], at: int, is_small: bool) -> tuple[list[str], int]:
         """Return the entities of the longest name that begins at a word, and the number of its words; else 1."""
