@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from everthread.text.chat_spelling import expand_chat_spelling
+from everthread.text.english_words import is_listed_name
 from everthread.text.line_features import is_in_question_order
 from everthread.text.sentences import split_sentences
 from everthread.text.word_lists import alternation, load_word_lists
@@ -32,6 +33,8 @@ def _list_forms(lists: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[st
             yield rf"{before}{alternation(words['endings'])}$"
 
 
+# A name in small letters, which no list of subjects has: "did mia call".
+_BEFORE_NAME = re.compile(r"(?:and |so |but )?(?:can|did|does|has|is|should|was|will) ([a-z]{3,}) \S")
 _FORM = re.compile(alternation(_list_forms(_LISTS)))
 _NO_QUESTION = re.compile(rf"{alternation(_LISTS['en']['not_before'])}(?!\w)")
 
@@ -63,6 +66,11 @@ def _has_form(sentence: str) -> bool:
     plain = expand_chat_spelling(sentence.rstrip(".。!！…").lower())
     if len(plain) > MAX_CHARS:
         return False
-    if _CLAUSE_END.search(plain) is None and _FORM.match(plain) is not None:
+    if _CLAUSE_END.search(plain) is None and (_FORM.match(plain) is not None or _asks_about_name(plain)):
         return True
     return is_in_question_order(plain) and _NO_QUESTION.match(plain) is None
+
+
+def _asks_about_name(plain: str) -> bool:
+    match = _BEFORE_NAME.match(plain)
+    return match is not None and is_listed_name(match[1])
