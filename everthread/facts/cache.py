@@ -17,7 +17,7 @@ from itertools import takewhile
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import SETTING_ENTITIES, SETTING_FACTS
 from everthread.errors import NotFound
-from everthread.facts.attributes import FAVOURITE
+from everthread.facts.attributes import FAVOURITE, RELATIONS
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import follow_versions, parse_edits
 from everthread.facts.fact_units import FACT
@@ -127,6 +127,11 @@ class FactIndex:
         if known_at is None:
             return self._facts_by_subject.get(subject, [])
         return sort_facts(build_facts(self._statements_by_subject.get(subject, ()), known_at=known_at))
+
+    def relations_to(self, subject: str, known_at: datetime | None = None) -> list[Fact]:
+        """Return the facts that say what an entity is to others: "Nora's sister is Mia", of Mia."""
+        related = (fact for fact in self.facts(known_at) if fact.attribute in RELATIONS)
+        return [fact for fact in related if self.names.get(normalize_name(fact.value)) == (subject,)]
 
     def value_terms(self, fact: Fact) -> frozenset[str]:
         """Return the terms of a fact's value, and of the kind of a favourite."""

@@ -106,6 +106,8 @@ def _select_about(
             return None
         for subject, attributes in list_subjects(read):
             about = sorted(known.facts_about(subject, known_at), key=lambda fact: topic_order(fact.attribute))
+            if attributes is None:
+                about = [*about, *known.relations_to(subject, known_at)]
             facts |= {fact.id: fact for fact in about if attributes is None or fact.attribute in attributes}
     return list(facts.values())
 

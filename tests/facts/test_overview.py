@@ -134,7 +134,7 @@ def test_what_is_known_of_a_person_is_what_holds_by_topic(memory: Memory) -> Non
     about_nora = ["Nora home York", "Nora sister Mia", "Nora likes jazz"]
     assert ask(memory, "What do you know about me?") == about_nora
     assert ask(memory, "Was weißt du über Nora?") == about_nora
-    assert ask(memory, "What do you know about Mia?") == ["Mia home Porto", "Mia occupation nurse"]
+    assert ask(memory, "What do you know about Mia?") == ["Mia home Porto", "Mia occupation nurse", "Nora sister Mia"]
     assert ask(memory, "What do you know about me and Mia?")[-1] == "Mia occupation nurse"
 
 
