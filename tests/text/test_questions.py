@@ -98,9 +98,15 @@ QUESTIONS = [
     "does sam like tea",
     "what made me cry",
     "wie heisst meine schwester",
+    "was vertrage ich nicht",
+    "habe ich Kinder",
+    "wo arbeitet meine Frau",
+    "was kocht mein Mann",
     "was weisst du über mich",
 ]
 STATEMENTS = [
+    "was gerne ich esse ist Fisch",
+    "wo meine Frau arbeitet ist es schön",
     "what happened to me was awful",
     "what happened with it made me sad",
     "what happened next was funny",
