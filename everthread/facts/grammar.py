@@ -56,6 +56,7 @@ CLAUSES = (
     "about_other",
     "of_other",
     "stranger",
+    "aged",
 )
 BLOCKS = ("heading", "borrowed", "line", "story", "sentence", "clause", "frame", "before", "after")
 
@@ -199,6 +200,7 @@ class Grammar:
         of_other: what a line begins with that goes on about another person, after a line that isn't about the one who
             is spoken to: "is a singer".
         stranger: a mention of someone who isn't known, by a noun: "a girl". Its group `f`, `m` or `child` shows which.
+        aged: a name with an age in a list of relatives, in its groups `name` and `age`: "Tom (5)".
         parties: words for who speaks and who is spoken to: "my", "you". A language without any has them in each line.
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
@@ -226,6 +228,7 @@ class Grammar:
         separators: what is between the values of a list.
         never: what is never a value.
         relations: the words for relations, in small letters.
+        couples: the words for both relatives that one word means: "mother" and "father" for "parents".
         favourites: the English word for each kind of thing that may be a favourite.
         pronouns: the gender of each pronoun and possessive.
         ended_by: the attributes of which every value ends by each status: "partner" by "divorced".
@@ -261,6 +264,7 @@ class Grammar:
     about_other: re.Pattern[str]
     of_other: re.Pattern[str]
     stranger: re.Pattern[str]
+    aged: re.Pattern[str]
     parties: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
@@ -285,6 +289,7 @@ class Grammar:
     separators: re.Pattern[str]
     never: re.Pattern[str]
     relations: Mapping[str, Relation]
+    couples: Mapping[str, tuple[str, str]]
     favourites: Mapping[str, str]
     pronouns: Mapping[str, Gender]
     ended_by: Mapping[str, tuple[str, ...]]
@@ -362,6 +367,7 @@ class _Builder:
             "relative_many": [word for word, each in self.relations.items() if each.is_plural],
             "pet_one": [w for w, each in self.relations.items() if each.attribute == "pet" and not each.is_plural],
             "pet_many": [w for w, each in self.relations.items() if each.attribute == "pet" and each.is_plural],
+            "couple": list(table.get("couples", {})),
             "year": r"(?P<year>(?:19|20)\d\d)(?![\da-z])",
             "month": f"(?P<month>{alternation(self.months)})",
             "day": r"(?P<day>[0-3]?\d)",
@@ -392,6 +398,7 @@ class _Builder:
             **{name: self._compile(self.macros[name]) for name in ("leading", "never")},
             separators=self._compile(["{last_separator}", "{separator}"]),
             relations=self.relations,
+            couples={word: (first, second) for word, (first, second) in table.get("couples", {}).items()},
             favourites=table.get("favourites", {}),
             pronouns=table["pronouns"],
             ended_by={status: tuple(ended) for status, ended in table.get("ended_by", {}).items()},

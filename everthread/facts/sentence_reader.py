@@ -45,6 +45,7 @@ class SentenceReader:
     was_past: bool = False  # whether a clause without a subject is about the past, as the one before was
     pasts: dict[int, int] = field(default_factory=dict)  # where words for the past end, by where a clause begins
     firsts: dict[int, bool] = field(default_factory=dict)  # whether a clause is the first one, by where it begins
+    question: str = ""  # what the line answers, if a pattern reads answers
 
     def __post_init__(self) -> None:
         """Name what the mentions are found with."""
@@ -56,8 +57,8 @@ class SentenceReader:
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if pattern.is_cued(small)]
         if any(pattern.answers for pattern in patterns):
-            question = self.mentions.find_question()
-            patterns = [each for each in patterns if each.answers is None or each.answers.search(question)]
+            self.question = self.mentions.find_question()
+            patterns = [each for each in patterns if each.answers is None or each.answers.search(self.question)]
         self.mentions.carry_subject()
         if patterns or self.grammar.keeps_subject:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
@@ -230,7 +231,7 @@ class SentenceReader:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
         if pattern.answers is not None and self.grammar.keeps_subject:
             return self.mentions.find_answering(start)
-        if not self._may_begin(pattern, heads, start):
+        if self.grammar.dropped.match(self.text, start) or not self._may_begin(pattern, heads, start):
             return None
         return self.mentions.find_spoken_of() if pattern.bare == "fragment" else self.mentions.speaker()
 
@@ -288,7 +289,7 @@ class SentenceReader:
     def _values(self, at: int = 0) -> ValueReader:
         """Return the reader of the values that are stated at a place of the sentence."""
         earlier = "".join(each.text for each in self.mentions.before if each.line is self.line)
-        return ValueReader(self.grammar, self.names, self.line.speaker, earlier + self.text[:at])
+        return ValueReader(self.grammar, self.names, self.line.speaker, earlier + self.text[:at], self.question)
 
     def _find_moment(self, pattern: Pattern, match: re.Match[str], start: int) -> tuple[str | None, bool]:
         """Return the moment that a clause names, and whether it is that of an event."""

@@ -24,18 +24,22 @@ class ValueReader:
         names: the names that were stated so far. It learns those that are found.
         speaker: who says it.
         earlier: the line up to what states the values, for "it" and "there".
+        question: what the line answers, which may name the kind of a favourite.
     """
 
     grammar: Grammar
     names: Names
     speaker: str
     earlier: str = ""
+    question: str = ""
 
     def list_values(
         self, pattern: Pattern, form: Form, match: re.Match[str], subject: Referent
     ) -> Iterator[tuple[str, str, str]]:
         """Yield subjects, attributes and values."""
         groups = match.groupdict()
+        if pattern.answers is not None and (asked := pattern.answers.search(self.question)):
+            groups = asked.groupdict() | groups
         if pattern.attribute:
             yield subject.name, pattern.attribute, pattern.value
         if pattern.is_gone and subject.relation is not None:
@@ -46,6 +50,8 @@ class ValueReader:
         if names := groups.get("names") or groups.get("names_too"):
             yield from self._list_relatives(groups["kin"] or "", names, subject)
             yield from self._list_ages(names, groups.get("ages") or "")
+        if aged := groups.get("aged"):
+            yield from self._list_aged(groups["kin"] or "", aged, subject)
         if (role := groups.get("role")) and not subject.is_speaker and subject.relation is None:
             attribute = self.grammar.relations[" ".join(role.lower().split())].attribute
             yield self.speaker, attribute, subject.name
@@ -64,11 +70,13 @@ class ValueReader:
                 yield subject.name, self._favourite(groups["favourite_kind"]), value
         if groups.get("name") and not subject.is_speaker:
             yield from self.name(subject, groups.pop("name") or "")
+        couple = groups.get("couple")
+        subjects = [subject.name] if couple is None else list(self._name_couple(subject, couple))
         for attribute in sorted(ATTRIBUTES.intersection(groups)):
             if text := groups[attribute]:
                 for value in self._split(text, attribute in form.lists):
                     if not self._is_unfit(subject, attribute, value):
-                        yield subject.name, attribute, pattern.prefix + value
+                        yield from ((name, attribute, pattern.prefix + value) for name in subjects)
 
     @staticmethod
     def _is_unfit(subject: Referent, attribute: str, value: str) -> bool:
@@ -101,6 +109,19 @@ class ValueReader:
                 yield owner.name, relation.attribute, name
                 if relation.attribute == "pet":
                     yield name, relation.described_by, relation.noun
+
+    def _name_couple(self, owner: Referent, couple: str) -> Iterator[str]:
+        """Yield both relatives whom one word means: "my parents"."""
+        for word in self.grammar.couples[" ".join(couple.lower().split())]:
+            relation = self.grammar.relations[word]
+            yield self.names.find_relative(owner.name, relation) or f"{owner.name}{POSSESSIVE}{relation.noun}"
+
+    def _list_aged(self, kin: str, aged: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
+        """Yield relatives with their ages: "Tom, 5, and Ella, 3"."""
+        for match in self.grammar.aged.finditer(aged):
+            yield from self._list_relatives(kin, match["name"], owner)
+            if age := match["age"]:
+                yield match["name"], "age", age
 
     def _replace_known(
         self, subject: str, known: str, instead: str | None, among: Iterable[str]
