@@ -233,6 +233,10 @@ class SentenceReader:
             return self.mentions.find_answering(start)
         if self.grammar.dropped.match(self.text, start) or not self._may_begin(pattern, heads, start):
             return None
+        if pattern.answers is not None and (asked := pattern.answers.search(self.question)):
+            groups = asked.groupdict()
+            if groups.get("relation"):  # "How old is your son?"
+                return self.mentions.identify_relative(asked, groups, self.mentions.speaker())
         return self.mentions.find_spoken_of() if pattern.bare == "fragment" else self.mentions.speaker()
 
     def _space_before(self, start: int) -> int:
