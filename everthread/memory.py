@@ -59,6 +59,7 @@ from everthread.facts.asker import find_asker
 from everthread.facts.bank_facts import MAX_LINES_READ, BankFacts
 from everthread.facts.cache import FactCache
 from everthread.facts.dropped_facts import read_dropped
+from everthread.facts.reread_lines import reread_lines
 from everthread.facts.rules import read_statements
 from everthread.recall.fact_context import FactSource
 from everthread.recall.reader import BankReader
@@ -542,8 +543,9 @@ class Memory(TextSearch, BankUnits, BankFacts):
         """Embed all units and lines without a vector, or without codes of words, of the current model; delete vectors
         of other models.
 
-        The words of lines that an earlier version analysed are analysed before. Lines of roles that the recipe does not
-        embed are skipped. An interrupted call is continued by the next one.
+        Before, the words of lines that an earlier version analysed are analysed, and the lines that it read for facts
+        are read again. Lines of roles that the recipe does not embed are skipped. An interrupted call is continued by
+        the next one.
 
         Args:
             progress: called after each batch with the number of lines embedded so far.
@@ -554,6 +556,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
         Raises:
             ModelError: the embedder failed; finished batches stay stored.
         """
+        reread_lines(self.store, self.bank, self.statement_reader)
         self._encoder.resume()
         roles, token_roles = self.recipe.embedded_roles, self.recipe.token_roles
         return reindex(self.store, self.bank, self._encoder, BATCH_LINES, progress, roles, token_roles)

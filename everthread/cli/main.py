@@ -435,7 +435,8 @@ def correct(ctx: click.Context, /, seq: int, text: str, bank: str, as_json: bool
 def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """Embed all lines with the current embedder, as far as the recipe needs it. May be stopped and resumed.
 
-    The words of lines of earlier versions are analysed first.
+    The words of lines of earlier versions are analysed first, and lines that earlier rules read for facts are read
+    again.
     """
     with open_memory(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:

@@ -45,6 +45,24 @@ class LineBatch:
         after = replace(self.state, last_seq=self.lines[-1].seq, excluded=frozenset(excluded))
         return sorted(found, key=lambda statement: statement.seqs[-1]), after
 
+    def read_again(self, known: Sequence[Statement], stored: Sequence[Statement]) -> list[Statement]:
+        """Return what lines that were read before state by the present rules and isn't stored, in their order.
+
+        Args:
+            known: what the lines before them state.
+            stored: all statements of the bank, and those that the person's corrections took the place of. To an
+                attribute that the person has confirmed, corrected or ended in a line, nothing of the line is added.
+        """
+        excluded = self.state.excluded | self._find_excluded()
+        readable = [line for line in self.lines if line.seq not in excluded and is_readable(line)]
+        contents = {_content(each) for each in stored}
+        decided = {(seq, each.attribute) for each in stored if each.writer == "person" for seq in each.seqs}
+        return [
+            each
+            for each in self._read_lines(readable, known, self._read_context(excluded))
+            if _content(each) not in contents and decided.isdisjoint((seq, each.attribute) for seq in each.seqs)
+        ]
+
     def _find_excluded(self) -> set[int]:
         """Return the lines that are never read, with those that repeat, correct or replace one of them."""
         excluded = set(self.state.excluded)

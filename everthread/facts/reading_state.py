@@ -11,17 +11,24 @@ from everthread.stores.limits import MAX_SEQ
 from everthread.types import JSONValue
 
 
+RULES_VERSION = 2  # of the rules that read lines; raised when they read more, so that `reindex` reads lines again
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingState:
     """How far a bank was read for facts.
 
     Attributes:
         last_seq: the number of the last line that was read.
+        rules: the version of the rules that have read all of these lines.
+        reread_to: the number of the last line that later rules have read again.
         excluded: the numbers of lines that are never read, because the person had facts that they state forgotten.
         last_id: the last id that was given to a unit. None is given twice, as the person's merges and splits name ids.
     """
 
     last_seq: int = 0
+    rules: int = RULES_VERSION
+    reread_to: int = 0
     excluded: frozenset[int] = frozenset()
     last_id: int = 0
 
@@ -30,21 +37,29 @@ class ReadingState:
         """Parse the setting's value; an unset or invalid one is the state in which nothing was read."""
         if not isinstance(value, Mapping):
             return cls()
-        last_seq, excluded, last_id = (value.get(name) for name in ("to", "never", "ids"))
+        excluded = value.get("never")
+        last_seq = _parse_number(value.get("to"))
         return cls(
-            last_seq if type(last_seq) is int and 0 < last_seq < MAX_SEQ else 0,
-            frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
-            last_id if type(last_id) is int and 0 < last_id < MAX_SEQ else 0,
+            last_seq=last_seq,
+            rules=_parse_number(value.get("rules")) or (1 if last_seq else RULES_VERSION),
+            reread_to=_parse_number(value.get("again")),
+            excluded=frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
+            last_id=_parse_number(value.get("ids")),
         )
 
     def to_json(self) -> JSONValue:
         """Return the setting's value."""
         never: dict[str, JSONValue] = {"never": sorted(self.excluded)} if self.excluded else {}
-        return {"to": self.last_seq, "ids": self.last_id, **never}
+        again: dict[str, JSONValue] = {"again": self.reread_to} if self.reread_to else {}
+        return {"to": self.last_seq, "ids": self.last_id, "rules": self.rules, **again, **never}
 
     def with_units(self, first_id: int, count: int) -> ReadingState:
         """Return the state after units were stored, numbered from an id on."""
         return replace(self, last_id=first_id - 1 + count)
+
+
+def _parse_number(value: JSONValue | None) -> int:
+    return value if type(value) is int and 0 < value < MAX_SEQ else 0
 
 
 def read_setting(store: Store, bank: str) -> JSONValue | None:

@@ -26,6 +26,7 @@ from everthread.common.keys import (
 )
 from everthread.facts import rules
 from everthread.facts.cache import FactIndex
+from everthread.facts.reading_state import RULES_VERSION
 from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Fact, Statement, StoredStatement
 from everthread.stores.base import Store
@@ -139,7 +140,7 @@ def test_lines_are_read_once_however_often_facts_are_asked_for(memory: Memory) -
 def test_many_lines_are_read_in_batches(memory: Memory) -> None:
     tell(memory, *(f"I like fruit{number}." for number in range(1100)))
     assert len(memory.facts(include_ended=True)) == 1100
-    assert memory.settings()[SETTING_FACTS] == {"to": 1100, "ids": 1100}
+    assert memory.settings()[SETTING_FACTS] == {"to": 1100, "ids": 1100, "rules": RULES_VERSION}
 
 
 TALK = (

@@ -1,0 +1,40 @@
+"""Reads lines again that earlier rules have read, and adds what the present rules find.
+
+Nothing that is stored is changed, and what the person has confirmed, corrected, ended or forgotten stays so. How far
+the lines were read again is written with the statements, so that an interrupted call is continued by the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from everthread.bank.settings import remember_policy
+from everthread.facts.fact_units import FACT, parse_unit
+from everthread.facts.line_batch import LineBatch, StatementReader
+from everthread.facts.reading_state import RULES_VERSION, ReadingState, read_setting
+from everthread.facts.stored_statements import store_statements
+from everthread.facts.unread_lines import BATCH_LINES
+from everthread.stores.base import Store
+
+
+def reread_lines(store: Store, bank: str, reader: StatementReader) -> int:
+    """Read the lines again that earlier rules have read; return the number of statements added."""
+    added = 0
+    while True:
+        before = read_setting(store, bank)
+        state = ReadingState.parse(before)
+        if state.rules >= RULES_VERSION or remember_policy(store.settings(bank)) is False:
+            return added
+        found = store.lines(bank, after=state.reread_to, limit=BATCH_LINES, include_wordless=True)
+        lines = [line for line in found if line.seq <= state.last_seq]
+        if not lines:
+            after = replace(state, rules=RULES_VERSION, reread_to=0)
+            store_statements(store, bank, [], before, after)
+            continue
+        units = store.units(bank, (FACT,), include_retracted=True)
+        stored = [parse_unit(unit) for unit in units]
+        current = [each for each, unit in zip(stored, units, strict=True) if not (unit.retracted_at or unit.valid_to)]
+        known = [each for each in current if each.seqs and each.seqs[-1] < lines[0].seq]
+        new = LineBatch(store, bank, reader, lines, state).read_again(known, stored)
+        if store_statements(store, bank, new, before, replace(state, reread_to=lines[-1].seq)) is not None:
+            added += len(new)
