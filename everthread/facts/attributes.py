@@ -12,7 +12,9 @@ SINGLE = frozenset(
         "home",
         "origin",
         "employer",
+        "industry",
         "occupation",
+        "religion",
         "school",
         "field",
         "age",
@@ -58,8 +60,8 @@ DESCRIBED = frozenset(  # values in which a thing may be named in more words or 
 )
 ENDABLE = frozenset(  # what people give up, lose, leave or swap, whatever it is
     (
-        *("home", "employer", "occupation", "school", "field", "diet", "pet", "health", "takes", "member"),
-        *("hobby", "plays", "owns", "flatmate"),
+        *("home", "employer", "industry", "occupation", "school", "field", "diet", "pet", "health"),
+        *("takes", "member", "hobby", "plays", "owns", "flatmate"),
     )
 )
 POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
@@ -68,7 +70,7 @@ STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "re
 FAVOURITE = "favourite "  # and the kind of thing
 TOPICS = (  # the attributes in the order in which a list of all facts about someone has them
     *("name", "kind", "breed", "colour", "age", "birthday", "home", "origin"),
-    *("occupation", "employer", "school", "field", "member", "language", "status", "partner"),
+    *("occupation", "employer", "industry", "school", "field", "member", "language", "religion", "status", "partner"),
     *("mother", "father", "sister", "brother", "son", "daughter", "child", "grandmother", "grandfather", "grandson"),
     *("granddaughter", "aunt", "uncle", "cousin", "niece", "nephew", "friend", "flatmate", "neighbour", "colleague"),
     *(

@@ -10,7 +10,6 @@ from everthread.stores.base import Store
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import JSONValue
 
-
 RULES_VERSION = 2  # of the rules that read lines; raised when they read more, so that `reindex` reads lines again
 
 
@@ -37,13 +36,13 @@ class ReadingState:
         """Parse the setting's value; an unset or invalid one is the state in which nothing was read."""
         if not isinstance(value, Mapping):
             return cls()
-        excluded = value.get("never")
+        never = value.get("never")
         last_seq = _parse_number(value.get("to"))
         return cls(
             last_seq=last_seq,
             rules=_parse_number(value.get("rules")) or (1 if last_seq else RULES_VERSION),
             reread_to=_parse_number(value.get("again")),
-            excluded=frozenset(seq for seq in excluded if type(seq) is int) if isinstance(excluded, list) else frozenset(),
+            excluded=frozenset(seq for seq in never if type(seq) is int) if isinstance(never, list) else frozenset(),
             last_id=_parse_number(value.get("ids")),
         )
 

@@ -26,7 +26,7 @@ from everthread.types import Line
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
 # Attributes of a stage of life, which go on in a clause after one about the past.
-STAGES = frozenset(("home", "employer", "occupation", "school", "field"))
+STAGES = frozenset(("home", "employer", "industry", "occupation", "school", "field"))
 
 
 @dataclass(slots=True)

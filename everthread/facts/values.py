@@ -12,7 +12,7 @@ from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
 
 # Attributes of people, not of pets: "he's a German Shepherd" states no occupation.
-HUMAN = frozenset(("employer", "occupation", "school", "field", "status", "language", "member"))
+HUMAN = frozenset(("employer", "industry", "occupation", "school", "field", "status", "language", "religion", "member"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ const LATELY_MS = 45 * 86_400_000;
 const MAX_LATELY = 5;
 const FAVOURITE = "favourite ";
 const UNNAMED = "user"; // the person, before they have a name
-const FIRST = ["name", "kind", "age", "birthday", "home", "origin", "occupation", "employer", "school", "field", "status", "partner"];
+const FIRST = ["name", "kind", "age", "birthday", "home", "origin", "occupation", "employer", "industry", "school", "field", "status", "partner"];
 
 export class FactsPanel {
   constructor() {
