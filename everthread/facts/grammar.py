@@ -398,7 +398,7 @@ class _Builder:
             **{name: self._compile(self.macros[name]) for name in ("leading", "never")},
             separators=self._compile(["{last_separator}", "{separator}"]),
             relations=self.relations,
-            couples={word: (first, second) for word, (first, second) in table.get("couples", {}).items()},
+            couples={word: (both[0], both[1]) for word, both in table.get("couples", {}).items()},  # variants follow
             favourites=table.get("favourites", {}),
             pronouns=table["pronouns"],
             ended_by={status: tuple(ended) for status, ended in table.get("ended_by", {}).items()},

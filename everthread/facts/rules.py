@@ -61,14 +61,15 @@ class _Reader:
         if load_grammar(language) is None:  # not read, or one word of a short line taken for it: Italian "mia"
             language = self.language
         self.names.speakers.add(line.speaker)
+        recent = self.recent.copy()
         found = self._read_in(language, line, text)
         before = self.language
         if language != DEFAULT_LANGUAGE:
             self.language = language
         if line.role == "user" and not found and before != language:  # a short line shows none, or a wrong one: "im 20"
-            recent = self.recent.copy()
+            read, self.recent = self.recent, recent
             found = self._read_in(before, line, text)
-            self.language, self.recent = (before, self.recent) if found else (self.language, recent)
+            self.language, self.recent = (before, self.recent) if found else (self.language, read)
         return found
 
     def _read_in(self, language: str, line: Line, text: str) -> list[Statement]:

@@ -1,0 +1,117 @@
+"""Tests of what people tell of themselves in passing in German, Spanish and Chinese, and of what only sounds like it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from everthread.facts.rules import read_statements
+from everthread.types import Line
+
+GREETINGS = {
+    "de": "Hallo, wie geht es dir denn heute?",
+    "es": "Hola, ¿qué tal estás hoy? Aquí estamos otra vez.",
+    "zh": "你好，今天怎么样？",
+}
+
+# Lines by Kim, and what they state.
+STATED = {
+    "de": {
+        "Meine Kinder sind Lutz (5) und Edda (3)": (
+            "Kim | child | Lutz; Kim | child | Edda; Lutz | age | 5; Edda | age | 3"
+        ),
+        "Meine Eltern wohnen in Kassel": "Kim's mother | home | Kassel; Kim's father | home | Kassel",
+        "Meine Eltern kommen beide aus Polen": "Kim's mother | origin | Polen; Kim's father | origin | Polen",
+        "Ich arbeite im Marketing": "Kim | industry | Marketing",
+        "Meine Frau arbeitet in der Pflege": "Kim's wife | industry | Pflege",
+        "Ich bin katholisch": "Kim | religion | katholisch",
+        "Ich bin Muslim": "Kim | religion | Muslim",
+    },
+    "es": {
+        "Mis padres viven en Sevilla": "Kim's mother | home | Sevilla; Kim's father | home | Sevilla",
+        "Trabajo en marketing": "Kim | industry | marketing",
+        "Mi marido trabaja en finanzas": "Kim's husband | industry | finanzas",
+        "Soy católica": "Kim | religion | católica",
+        "Empecé un nuevo trabajo en Siemens": "Kim | employer | Siemens",
+        "Estoy comprometida con Marcos": "Kim | status | comprometida; Kim | partner | Marcos",
+    },
+    "zh": {
+        "我爸妈住在成都": "Kim's mother | home | 成都; Kim's father | home | 成都",
+        "我有两个孩子，叫小明和小红": "Kim | child | 小明; Kim | child | 小红",
+        "我是天主教徒": "Kim | religion | 天主教徒",
+        "我信佛": "Kim | religion | 佛",
+        "我开一辆斯柯达": "Kim | owns | 斯柯达",
+    },
+}
+
+UNSTATED = {
+    "de": [
+        "Ich arbeite im Garten",
+        "Ich arbeite in der Nacht",
+        "Ich bin katholisch erzogen, glaube aber an nichts",
+        "Ich bin mit dem Job verheiratet",
+        "Meine Eltern wohnen im Gestern",
+        "Übersetze: I live in Madrid",
+    ],
+    "es": [
+        "Trabajo en equipo",
+        "Trabajo en el jardín los domingos",
+        "Soy católica de nombre",
+        "Estoy casada con mi trabajo",
+        "Mis padres viven en el pasado",
+        "Traduce: I live in Madrid",
+    ],
+    "zh": ["我父母活在过去", "我信你", "你是穆斯林吗？"],
+}
+
+# A question by the bot, an answer by Kim, and what it states.
+ANSWERED = [
+    ("de", "Wie heißt du?", "Tobi", "Kim | name | Tobi"),
+    ("de", "Wie alt bist du?", "34", "Kim | age | 34"),
+    ("de", "Wo wohnst du?", "in Leipzig", "Kim | home | Leipzig"),
+    ("es", "¿Cómo te llamas?", "Tobías", "Kim | name | Tobías"),
+    ("es", "¿Cuántos años tienes?", "34", "Kim | age | 34"),
+    ("es", "¿Dónde vives?", "en Bilbao", "Kim | home | Bilbao"),
+    ("zh", "你叫什么名字？", "小陈", "Kim | name | 小陈"),
+]
+
+UNANSWERED = [
+    ("de", "Wie heißt du?", "rate mal"),
+    ("de", "Wo wohnst du?", "warum"),
+    ("es", "¿Cómo te llamas?", "adivina"),
+    ("zh", "你叫什么名字？", "你猜"),
+]
+
+
+def read(language: str, text: str, asked: str = "") -> set[str]:
+    """Read what a line of Kim's states in talk in a language, perhaps in answer to a question by the bot."""
+    at = datetime(2025, 3, 3, 12, tzinfo=UTC)
+    said = [("user", GREETINGS[language]), *([("assistant", asked)] if asked else []), ("user", text)]
+    lines = [
+        Line(seq, "s", "user" if role == "user" else "assistant", "Kim" if role == "user" else "Bot", words, at)
+        for seq, (role, words) in enumerate(said, 1)
+    ]
+    return {f"{each.subject} | {each.attribute} | {each.value}" for each in read_statements(lines)}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "stated"), [(code, *pair) for code, lines in STATED.items() for pair in lines.items()]
+)
+def test_a_line_states_what_people_mean_by_it(language: str, text: str, stated: str) -> None:
+    assert read(language, text) == set(stated.split("; "))
+
+
+@pytest.mark.parametrize(("language", "text"), [(code, text) for code, texts in UNSTATED.items() for text in texts])
+def test_what_only_sounds_like_a_fact_states_nothing(language: str, text: str) -> None:
+    assert read(language, text) == set()
+
+
+@pytest.mark.parametrize(("language", "question", "answer", "stated"), ANSWERED)
+def test_an_answer_states_what_was_asked(language: str, question: str, answer: str, stated: str) -> None:
+    assert read(language, answer, question) == set(stated.split("; "))
+
+
+@pytest.mark.parametrize(("language", "question", "answer"), UNANSWERED)
+def test_an_answer_that_gives_nothing_states_nothing(language: str, question: str, answer: str) -> None:
+    assert read(language, answer, question) == set()
