@@ -306,15 +306,18 @@ class Grammar:
     units: Mapping[str, str]
     days_ago: Mapping[str, int]
 
-    def find_patterns(self, text: str) -> list[Pattern]:
+    def find_patterns(self, text: str, *, is_answer: bool = True) -> list[Pattern]:
         """Return the patterns whose cues a text has, each with the forms that may match.
 
         Args:
             text: the text in small letters.
+            is_answer: whether it may answer a question.
         """
         found = sorted({number for cue, numbers in self.cues.items() if cue in text for number in numbers})
         patterns = []
         for pattern in (self.patterns[number] for number in found):
+            if pattern.answers is not None and not is_answer:
+                continue
             if pattern.context is None or pattern.context.search(text) is not None:
                 forms = tuple(form for form in pattern.forms if form.may_match(text))
                 if forms:

@@ -82,7 +82,8 @@ class _Reader:
             self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, before))
             return []
         own = find_own_part(text, grammar)
-        patterns = grammar.find_patterns(own.lower())
+        asked = Mentions("", line, grammar, self.names, tuple(self.recent)).find_question()
+        patterns = grammar.find_patterns(own.lower(), is_answer=bool(asked))
         is_about_strangers = False
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(own):

@@ -111,7 +111,7 @@ class ValueReader:
                     yield name, relation.described_by, relation.noun
 
     def _name_couple(self, owner: Referent, couple: str) -> Iterator[str]:
-        """Yield both relatives whom one word means: "my parents"."""
+        """Yield both relatives that one word means: "my parents"."""
         for word in self.grammar.couples[" ".join(couple.lower().split())]:
             relation = self.grammar.relations[word]
             yield self.names.find_relative(owner.name, relation) or f"{owner.name}{POSSESSIVE}{relation.noun}"

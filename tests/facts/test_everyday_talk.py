@@ -9,7 +9,7 @@ import pytest
 from everthread.facts.rules import read_statements
 from everthread.types import Line
 
-# Lines by Kim, and what they state. What has ended begins with "-".
+# Lines by Kim, and what they state; "-" marks an end.
 STATED = {
     # several relatives, with their ages
     "My kids are Leo, 7, and Ada, 4": "Kim | child | Leo; Kim | child | Ada; Leo | age | 7; Ada | age | 4",
@@ -23,6 +23,12 @@ STATED = {
     "My twins Zita and Ivo are three": "Kim | child | Zita; Kim | child | Ivo",
     "my lad Connor's just started school": "Kim | son | Connor",
     "We had a baby girl on Friday, Wren": "Kim | daughter | Wren",
+    "my guinea pigs, Fig and Plum, are loud": (
+        "Kim | pet | Fig; Kim | pet | Plum; Fig | kind | guinea pig; Plum | kind | guinea pig"
+    ),
+    "the budgie's name is Keith": "Kim | pet | Keith; Keith | kind | budgie",
+    "Meet our new puppy: Waffles": "Kim | pet | Waffles; Waffles | kind | puppy",
+    "I took my son (Felix, 6) to the dentist": "Kim | son | Felix; Felix | age | 6",
     "we've got a new addition, a whippet called Juno": "Kim | pet | Juno; Juno | breed | whippet",
     # both of a couple
     "My parents live in Graz": "Kim's mother | home | Graz; Kim's father | home | Graz",
@@ -62,6 +68,10 @@ STATED = {
     "My favorite color is teal": "Kim | favourite colour | teal",
     # what people do and have
     "I go to the Tuesday choir": "Kim | member | choir",
+    "I became a member of the RSPB": "Kim | member | RSPB",
+    "we own a flat in Turin": "Kim | owns | flat",
+    "I've just been told I have high blood pressure": "Kim | health | high blood pressure",
+    "I use an inhaler": "Kim | takes | inhaler",
     "I joined the Ramblers last spring": "Kim | member | Ramblers",
     "I grew up bilingual, Greek and English": "Kim | language | Greek; Kim | language | English",
     "We have a little cottage in Donegal": "Kim | owns | cottage",
@@ -89,6 +99,9 @@ UNSTATED = [
     "I have a family photo of my girls, Jade and Shaz, on a hen night",
     "Their kids are Tom and Ella",
     "My kids are Catholic school pupils",
+    "A dog called Rex bit me",
+    "our son was born on Tuesday",
+    "I'm at uni in Groningen",
     # numbers that are no ages
     "Riser is 14,000 in total",
     "Ours is 9.2 per cent",

@@ -1,4 +1,4 @@
-"""Tests of what people tell of themselves in passing in German, Spanish and Chinese, and of what only sounds like it."""
+"""Tests of what people tell of themselves in passing in German, Spanish and Chinese, and what only sounds like it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def read_by_earlier_rules(lines: Sequence[Line], known: Sequence[Statement] = ()
 
 @pytest.fixture
 def memory(any_store: Store, request: pytest.FixtureRequest) -> Memory:
-    """A bank that earlier rules read."""
+    """Return a bank that was read by earlier rules."""
     memory = Memory.open(request.node.name, store=any_store, embedder=HashEmbedder(), recipe="default")
     texts = ("My kids are Tom and Ella.", "I live in Leeds.", "We moved to York!", "I have a cat called Miso.")
     memory.observe_many(
