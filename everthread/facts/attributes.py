@@ -68,6 +68,14 @@ POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
 PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
 STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant"))
 FAVOURITE = "favourite "  # and the kind of thing
+KINDS = frozenset(  # kinds that rules name in English in any language, and in answers to a question
+    (
+        *"actor actress animal anime artist author band book cake city colour composer dessert director dish".split(),
+        *"drink film flower food fruit game genre holiday movie music novel number painter place poet season".split(),
+        *"series show singer snack song sport subject tea team".split(),
+        "ice cream",
+    )
+)
 TOPICS = (  # the attributes in the order in which a list of all facts about someone has them
     *("name", "kind", "breed", "colour", "age", "birthday", "home", "origin"),
     *("occupation", "employer", "industry", "school", "field", "member", "language", "religion", "status", "partner"),

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from everthread.facts.attributes import FAVOURITE, POSSESSIVE, RELATIONS, STATUSES, are_several
+from everthread.facts.attributes import FAVOURITE, KINDS, POSSESSIVE, RELATIONS, STATUSES, are_several
 from everthread.facts.types import Statement
 from everthread.text.analyzer import UNSPACED, terms
 from everthread.types import Line
@@ -47,7 +47,8 @@ def keep_to_lines(statement: Statement, lines: Sequence[Line], known: KnownKinds
     read.
     """
     text = " ".join(f"{line.speaker} {line.text}" for line in lines)
-    if not _contains(text, statement.attribute.removeprefix(FAVOURITE)) and statement.attribute.startswith(FAVOURITE):
+    kind = statement.attribute.removeprefix(FAVOURITE)
+    if kind != statement.attribute and kind not in KINDS and not _contains(text, kind):
         return None
     is_given = statement.attribute == "status" and (statement.writer == "rules" or statement.value in STATUSES)
     if statement.value and not is_given and not _contains(text, statement.value):

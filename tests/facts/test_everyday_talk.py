@@ -37,7 +37,8 @@ STATED = {
     "I don't eat meat anymore": "Kim | diet | no meat",
     "we don't eat pork at home": "Kim | diet | no pork",
     "I haven't eaten fish since 2015": "Kim | diet | no fish",
-    "I can't eat gluten": "Kim | diet | no gluten",
+    "I can't eat gluten": "Kim | allergy | gluten",
+    "I can't eat pork": "Kim | diet | no pork",
     # work, studies, religion
     "I work in marketing": "Kim | industry | marketing",
     "my brother works in finance": "Kim's brother | industry | finance",

@@ -53,3 +53,8 @@ def test_all_words_of_a_value_are_in_its_lines() -> None:
     assert keep_to_lines(statement("Nora", "employer", "bank of Norway", 1), said, KnownKinds([])) is None
     assert keep_to_lines(statement("Nora", "favourite friend", "bank", 1), said, KnownKinds([])) is not None
     assert keep_to_lines(statement("Nora", "favourite enemy", "bank", 1), said, KnownKinds([])) is None
+
+
+def test_the_kind_of_a_favourite_may_be_named_in_other_words() -> None:
+    said = [line(1, "Mi película favorita es Alien.")]
+    assert keep_to_lines(statement("Nora", "favourite film", "Alien", 1), said, KnownKinds([])) is not None
