@@ -24,7 +24,15 @@ from everthread.types import Line, LineTokens, Vectors
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of a bank's contents, and their SHA-256. lines has the retracted and wordless ones, units all of them."""
+    """Counts of a bank's contents, and their SHA-256.
+
+    Attributes:
+        lines: with the retracted and wordless ones.
+        units: all of them.
+        last_seq: the last number that the bank has assigned. It is in no content: a bank that is restored over a later
+            one, or after a later backup, has reserved the later numbers.
+        sha256: of the contents.
+    """
 
     lines: int
     units: int
@@ -55,9 +63,7 @@ def summarize(store: Store, bank: str) -> Summary:
     sessions = sorted(store.sessions(bank), key=lambda session: session.id)
     for value in (*units, *sessions, *store.jobs(bank), canonical_json(settings), sorted(reader.buffers().items())):
         digest.update(repr(value).encode())
-    last_seq = store.corpus_stats(bank).last_seq
-    digest.update(str(last_seq).encode())
-    return Summary(count, len(units), last_seq, digest.hexdigest())
+    return Summary(count, len(units), store.corpus_stats(bank).last_seq, digest.hexdigest())
 
 
 def copy_contents(source: Store, bank: str, target: Store) -> None:

@@ -1,7 +1,6 @@
 """Restores banks of a backup into a store, without what was forgotten since.
 
-A bank appears in the store complete or not at all: a file is prepared beside the banks and moved to its place, and on
-Postgres a bank is written in one transaction.
+A copy is prepared beside the banks, and put in the place of a bank by `replaced_bank`.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, Store
 from everthread.stores.base import Store
 from everthread.stores.placed.store import call_store, main_store
 from everthread.stores.shared_rows import select_missing_receipts
-from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.bank_file import file_name, folder_lock
 from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.transfer.backup import SERVER_FILE, read_manifests
-from everthread.transfer.bank_contents import Summary, copy_contents, summarize
+from everthread.transfer.bank_contents import Summary, summarize
+from everthread.transfer.replaced_bank import check_missing, hold
 from everthread.types import Receipt
 
 MAX_LISTED_BANKS = 20  # in a message
@@ -69,7 +68,7 @@ def restore(
         banks: the ids of the banks; empty for all.
         new_id: the id of the restored bank, if it is not its own; for one bank.
         force: whether to replace banks that exist.
-        progress: called with the id of each bank before it is restored.
+        progress: called with the id of each bank as soon as its writers wait. A line stored before that is replaced.
 
     Raises:
         NotFound: the backup has no such bank.
@@ -84,15 +83,13 @@ def restore(
         raise BadInput(f"{len(files)} banks can't be restored as {new_id!r}; name one bank of the backup")
     targets = {bank: bank if new_id is None else new_id for bank in files}
     for bank, target in targets.items():
-        _check_missing(store, target, force)
+        check_missing(store, target, force)
         _check_remembered(store, folder, bank)
     for file in files.values():
         check_now(folder, file.file)
     restored: list[RestoredBank] = []
     for bank, target in targets.items():
-        if progress is not None:
-            progress(bank)
-        restored.append(call_store(store, target, partial(_restore_bank, store, folder, bank, target, force)))
+        restored.append(call_store(store, target, partial(_restore_bank, store, folder, bank, target, force, progress)))
     return restored
 
 
@@ -114,13 +111,6 @@ def _choose(manifest: Manifest, folder: Path, banks: Sequence[str]) -> Mapping[s
         known = ", ".join(sorted(manifest.banks)[:MAX_LISTED_BANKS])
         raise NotFound(f"the backup {folder} has no bank {missing[0]!r}; it has {known or 'none'}")
     return {bank: file for bank, file in manifest.banks.items() if not banks or bank in banks}
-
-
-def _check_missing(store: Store, bank: str, force: bool) -> None:
-    """Raise BadInput if a bank exists and may not be replaced."""
-    if not force and store.exists(bank):
-        remedy = "restore it under another id, or replace it with {option}"
-        raise BadInput(f"bank {bank!r} exists already in {store.location}", remedy=remedy, option="force")
 
 
 def _check_remembered(store: Store, folder: Path, bank: str) -> None:
@@ -157,43 +147,39 @@ def _copy_private(source: Path, path: Path) -> Path:
     return path
 
 
-def _restore_bank(store: Store, folder: Path, bank: str, target: str, force: bool, place: Store) -> RestoredBank:
+def _restore_bank(
+    store: Store,
+    folder: Path,
+    bank: str,
+    target: str,
+    force: bool,
+    progress: Callable[[str], None] | None,
+    place: Store,
+) -> RestoredBank:
     """Restore a bank into the folder or the database in which it is, or will be."""
     with _stage(place) as staging:
         with folder_lock(folder.parent):
             file, known = read_manifest(folder).banks[bank], read_receipts(folder)
             check_file(folder, file)
-            path = _copy_private(folder / file.file, staging / file_name(target))
-        return _write_bank(store, place, folder, path, bank, target, force, known)
-
-
-def _write_bank(
-    store: Store,
-    place: Store,
-    folder: Path,
-    path: Path,
-    bank: str,
-    target: str,
-    force: bool,
-    known: Collection[Receipt],
-) -> RestoredBank:
-    with closing(SQLiteStore(path.parent)) as staged:
-        _prepare(staged, store, folder, bank, target, known)
-        summary = summarize(staged, target)
-        own = [receipt for receipt in known if receipt.bank == sha256(bank.encode()).hexdigest()]
-        if isinstance(place, SQLiteStore):
-            staged.close()
-            receipts.write(place.folder, select_missing_receipts(own, store.receipts(bank)))
-            if not place.put_file(target, path, force):
-                _check_missing(store, target, force)
-        else:
-            missing = select_missing_receipts(own, store.receipts(bank))
-            _write_to_database(place, staged, target, force, missing, summary)
+            _copy_private(folder / file.file, staging / file_name(target))
+        with hold(place, target, force) as held, closing(SQLiteStore(staging)) as staged:
+            if progress is not None:
+                progress(bank)
+            _prepare(staged, store, held.reader, folder, bank, target, known)
+            summary = summarize(staged, target)
+            own = [receipt for receipt in known if receipt.bank == sha256(bank.encode()).hexdigest()]
+            held.put(staged, select_missing_receipts(own, store.receipts(bank)), summary)
     return RestoredBank(target, summary)
 
 
 def _prepare(
-    staged: SQLiteStore, store: Store, folder: Path, bank: str, target: str, known: Collection[Receipt]
+    staged: SQLiteStore,
+    store: Store,
+    replaced: Store | None,
+    folder: Path,
+    bank: str,
+    target: str,
+    known: Collection[Receipt],
 ) -> None:
     """Prepare a copy: forget in it what was forgotten since, and check it.
 
@@ -211,33 +197,10 @@ def _prepare(
     manifests = {**read_manifests(folder.parent), folder: read_manifest(folder)}
     holding = {each: manifest for each, manifest in manifests.items() if bank in manifest.banks}
     last_seqs = [manifest.banks[bank].last_seq for manifest in holding.values()]
-    staged.reserve_seqs(bank, max(*last_seqs, _read_last_seq(store, bank)))
+    if replaced is not None:
+        with suppress(BankDamaged, BankTooNew):
+            last_seqs.append(replaced.corpus_stats(bank).last_seq)
+    staged.reserve_seqs(bank, max(last_seqs))
     kept_backups.record(
         staged, bank, folder.parent, [KeptBackup(str(each), found.id) for each, found in holding.items()]
     )
-
-
-def _read_last_seq(store: Store, bank: str) -> int:
-    """Return the last number that a bank has assigned; 0 for a bank that is missing or damaged."""
-    with suppress(BankDamaged, BankTooNew):
-        return store.corpus_stats(bank).last_seq if store.exists(bank) else 0
-    return 0
-
-
-def _write_to_database(
-    store: Store, staged: SQLiteStore, bank: str, force: bool, own: list[Receipt], summary: Summary
-) -> None:
-    """Write a bank into a Postgres database in one transaction, and compare them."""
-    from everthread.stores.postgres.pinned_store import rewrite
-    from everthread.stores.postgres.store import PostgresStore
-
-    assert isinstance(store, PostgresStore)
-    with rewrite(store, bank, force, own) as written:
-        if written is None:
-            _check_missing(store, bank, force)
-            return
-        copy_contents(staged, bank, written)
-        if summarize(written, bank) != summary:
-            raise StoreError(
-                f"bank {bank!r} differs from the backup once it is in {store.location}; it is not restored"
-            )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -25,7 +26,7 @@ from everthread.testing import HashEmbedder
 from everthread.transfer.backup import Retention, back_up, find_backup, verify
 from everthread.transfer.bank_contents import summarize
 from everthread.transfer.restoring_backups import restore, restore_server_file
-from everthread.types import NewUnit, ScribeJob
+from everthread.types import Line, NewUnit, ScribeJob
 
 NAMES = (f"bank {number}" for number in count())
 DAY = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -105,6 +106,20 @@ def other_store(postgres_server: str, any_store: Store, tmp_path: Path) -> Itera
         store = PostgresStore(url)
         yield store
         store.close()
+
+
+@pytest.fixture
+def any_store_of_another_process(any_store: Store) -> Iterator[Store]:
+    """Yield a store with connections of its own, as another process has."""
+    if isinstance(any_store, SQLiteStore):
+        store: Store = SQLiteStore(any_store.folder)
+    else:
+        from everthread.stores.postgres.store import PostgresStore
+
+        assert isinstance(any_store, PostgresStore)
+        store = PostgresStore(any_store.database.url)
+    yield store
+    store.close()
 
 
 def test_a_bank_is_restored_line_by_line_into_either_store(bank: Memory, other_store: Store, place: Path) -> None:
@@ -302,6 +317,89 @@ def test_an_existing_bank_is_replaced_only_on_request(bank: Memory, place: Path)
     restore(bank.store, made.folder, force=True)
     assert bank.store.get(bank.bank, [line.seq]) == []
     assert bank.recall("boat")  # of the same memory, which had the bank open
+
+
+def test_a_bank_replaced_by_a_backup_has_the_hash_of_a_new_one(bank: Memory, other_store: Store, place: Path) -> None:
+    made, before = back_up(bank.store, place, [bank.bank]), summarize(bank.store, bank.bank)
+    bank.observe("Said later.")
+    (new,) = restore(other_store, made.folder)
+    (replaced,) = restore(bank.store, made.folder, force=True)
+    (other_name,) = restore(bank.store, made.folder, new_id=next(NAMES))
+    assert {new.summary.sha256, replaced.summary.sha256, other_name.summary.sha256} == {before.sha256}
+    assert replaced.summary.last_seq == before.last_seq + 1
+
+
+def test_a_line_stored_while_a_bank_is_replaced_is_in_the_new_bank(
+    any_store: Store, any_store_of_another_process: Store, place: Path
+) -> None:
+    bank = open_bank(any_store, next(NAMES))
+    writer = open_bank(any_store_of_another_process, bank.bank)
+    bank.observe_many([NewLine(f"Line {number} about the sea.") for number in range(1, 51)])
+    made = back_up(any_store, place, [bank.bank])
+    writer.observe("Said before the restore.")
+    for _ in range(3):
+        held, stop, stored = threading.Event(), threading.Event(), list[Line]()
+
+        def write(held: threading.Event, stop: threading.Event, stored: list[Line]) -> None:
+            held.wait()
+            while not stop.is_set():
+                stored.append(writer.observe(f"Line {len(stored) + 1} of another process."))
+
+        def start(_: str, held: threading.Event = held) -> None:
+            held.set()
+            time.sleep(0.2)  # long enough for the writer to store a line if it does not wait
+
+        thread = threading.Thread(target=write, args=(held, stop, stored))
+        thread.start()
+        try:
+            restore(any_store, made.folder, force=True, progress=start)
+            while len(stored) < 3:
+                time.sleep(0.01)
+        finally:
+            held.set()
+            stop.set()
+            thread.join()
+        assert stored == list(bank.lines(after=50))
+        assert any_store.check(bank.bank) == []
+
+
+def test_a_line_forgotten_while_its_bank_is_replaced_is_not_in_the_new_bank(
+    any_store: Store, any_store_of_another_process: Store, place: Path
+) -> None:
+    bank = open_bank(any_store, next(NAMES))
+    bank.observe_many([NewLine(f"The keeper is {CANARY}."), NewLine("Tea is at four.")])
+    made = back_up(any_store, place, [bank.bank])
+    other = open_bank(any_store_of_another_process, bank.bank)
+    thread = threading.Thread(target=lambda: other.forget(seq=1))
+
+    def start(_: str) -> None:
+        thread.start()
+        thread.join(0.2)
+
+    restore(any_store, made.folder, force=True, progress=start)
+    thread.join()
+    assert [line.seq for line in bank.lines()] == [2]
+
+
+def test_a_bank_created_while_it_is_restored_is_not_replaced(
+    any_store: Store, any_store_of_another_process: Store, place: Path
+) -> None:
+    bank, name = open_bank(any_store, next(NAMES)), next(NAMES)
+    bank.observe("Tea is at four.")
+    made = back_up(any_store, place, [bank.bank])
+    stored = list[Line]()
+    thread = threading.Thread(
+        target=lambda: stored.append(open_bank(any_store_of_another_process, name).observe("The boat leaves at six."))
+    )
+
+    def start(_: str) -> None:
+        thread.start()
+        thread.join(0.5)
+
+    with suppress(BadInput):  # of a file; with Postgres, the writer waits
+        restore(any_store, made.folder, new_id=name, force=True, progress=start)
+    thread.join()
+    assert stored[0] in list(any_store.lines(name))
 
 
 def test_a_damaged_backup_is_named(bank: Memory, place: Path) -> None:

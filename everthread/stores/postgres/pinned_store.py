@@ -1,25 +1,28 @@
 """PinnedStore: a store that runs all its calls in one transaction, to copy a bank consistently.
 
-`read_snapshot` reads a bank as it is at one moment, while others write to it. `rewrite` writes a bank that others see
+`read_snapshot` reads a bank as it is at one moment, while others write to it. `replace` writes a bank that others see
 complete or not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 from uuid import uuid4
 
+from everthread.common.timestamps import to_micros
 from everthread.stores.postgres import line_removal
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.bank_cache import BankCache
 from everthread.stores.postgres.connections import Connection, set_local
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.store import PostgresStore
-from everthread.types import Receipt
+from everthread.types import Receipt, now
 
 Result = TypeVar("Result")
+
+IDLE_TIMEOUT = "600s"  # of a transaction that holds a bank, while another store reads, writes or compares
 
 
 class PinnedStore(PostgresStore):
@@ -63,27 +66,39 @@ def read_snapshot(store: PostgresStore, bank: str) -> Iterator[PinnedStore]:
         yield PinnedStore(store, db)
 
 
-@contextmanager
-def rewrite(store: PostgresStore, bank: str, replace: bool, receipts: list[Receipt]) -> Iterator[PinnedStore | None]:
-    """Yield a store that writes a bank in one transaction, or None if the bank exists.
+class ReplacedRows:
+    """A bank that a transaction replaces, while its writers wait.
 
-    Args:
-        store: the store.
-        bank: the bank.
-        replace: whether the bank may exist; it is then deleted in the same transaction.
-        receipts: of what was forgotten in the bank, which the store lacks.
+    Attributes:
+        reader: reads the bank as it is; None if there is none.
     """
+
+    def __init__(self, store: PostgresStore, db: Connection, bank: str, is_new: bool) -> None:
+        self._pinned = PinnedStore(store, db)
+        self.reader = None if is_new else self._pinned
+        self._db, self._bank = db, bank
+
+    def empty(self, receipts: Iterable[Receipt]) -> PinnedStore:
+        """Delete the bank, and store receipts that the database lacks; return the store that writes the new bank."""
+        line_removal.forget(self._db, self._bank, "bank", None)
+        fix_join_order(self._db)
+        for receipt in receipts:
+            line_removal.put_receipt(self._db, receipt, uuid4())
+        set_local(self._db, "everthread.bank", self._bank)  # row-level security: not the receipts'
+        return self._pinned
+
+
+@contextmanager
+def replace(store: PostgresStore, bank: str, may_exist: bool) -> Iterator[ReplacedRows | None]:
+    """Yield a bank that is replaced when the block ends without an error; None if it exists and may not."""
     store.exists(bank)  # checks the tables
     with store.database.write_transaction(bank) as db:
-        exists = bank_rows.lock_existing(db, bank) is not None
-        if exists and not replace:
-            yield None
-            return
-        if exists:
-            line_removal.forget(db, bank, "bank", None)
-        fix_join_order(db)
-        for receipt in receipts:
-            line_removal.put_receipt(db, receipt, uuid4())
-        db.execute("SELECT set_config('everthread.bank', %s, true)", (bank,))  # row-level security: not the receipts'
-        yield PinnedStore(store, db)
+        set_local(db, "idle_in_transaction_session_timeout", IDLE_TIMEOUT)
+        while not (is_new := bank_rows.create_bank(db, bank, to_micros(now()))):  # a new one is locked as well
+            if not may_exist:
+                yield None
+                return
+            if bank_rows.lock_existing(db, bank) is not None:  # otherwise another client has just forgotten it
+                break
+        yield ReplacedRows(store, db, bank, is_new)
     store.build_indexes(bank)

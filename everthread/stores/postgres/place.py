@@ -14,14 +14,13 @@ from everthread.stores.postgres import line_removal, moved_rows, schema, vector_
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection, set_local
 from everthread.stores.postgres.moved_rows import refer_from, refer_to
-from everthread.stores.postgres.pinned_store import PinnedStore, fix_join_order
+from everthread.stores.postgres.pinned_store import IDLE_TIMEOUT, PinnedStore, fix_join_order
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.shared_rows import select_missing_receipts
 from everthread.types import Receipt, now
 
 log = logging.getLogger("everthread")
 
-IDLE_TIMEOUT = "600s"  # of the transactions of a move, each while the other place reads, writes or compares
 _DEPENDENT = tuple(table for table in reversed(schema.TABLES) if table not in ("bank", "receipt"))
 
 

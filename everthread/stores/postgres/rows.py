@@ -97,13 +97,14 @@ def lock_if_exists(db: Connection, bank: str) -> bool:
     return analyser is not None
 
 
-def create_bank(db: Connection, bank: str, at: int) -> None:
-    """Create the bank unless it exists."""
-    db.execute(
+def create_bank(db: Connection, bank: str, at: int) -> bool:
+    """Create the bank unless it exists; return whether it did not."""
+    cursor = db.execute(
         """INSERT INTO everthread.bank (bank_id, created_at, analyser, revision) VALUES (%s, %s, %s, %s)
            ON CONFLICT DO NOTHING""",
         (bank, at, ANALYZER_VERSION, bank_cache.new_revision()),
     )
+    return cursor.rowcount == 1
 
 
 def read_lines(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Line]:

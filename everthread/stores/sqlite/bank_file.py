@@ -465,7 +465,7 @@ class BankFile:
         return True
 
     @contextmanager
-    def hold(self) -> Iterator[tuple[sqlite3.Connection, Callable[[Path], object]]]:
+    def hold(self) -> Iterator[tuple[sqlite3.Connection, Callable[[Path], bool]]]:
         """Keep others from writing while the block runs, and empty the log.
 
         Yields:

@@ -552,7 +552,7 @@ class SQLiteStore(Store):
         return is_moved
 
     @contextmanager
-    def hold(self, bank: str) -> Iterator[tuple[Store, Callable[[Path], object]]]:
+    def hold(self, bank: str) -> Iterator[tuple[Store, Callable[[Path], bool]]]:
         """Let writers of a bank wait while the block runs.
 
         Yields:
