@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import webbrowser
@@ -25,6 +26,8 @@ from everthread.server.sms.twilio import get_host
 
 DEFAULT_PORT = 7391
 MESSAGE_SETTINGS = [setting.name for setting in fields(Settings) if setting.name.startswith(("sms_", "telegram_"))]
+HOST_NAME = r"\[[0-9a-f:.]+\]|[a-z0-9._-]+"  # without a scheme, a port or a path: the guard compares only names
+ORIGIN = rf"\*|null|[a-z][a-z0-9+.-]*://({HOST_NAME})?(:[0-9]+)?"  # as browsers send it: without a path
 UNENCRYPTED = "Passwords and texts are not encrypted on their way: for https, put a reverse proxy in front of it."
 
 
@@ -113,8 +116,10 @@ def serve(
 
 def _build_settings(host: str, key_required: bool) -> Settings:
     configured = config.load()
-    names = (*configured.server_hosts.split(","), get_host(configured.sms_url) if configured.sms_token else "")
-    hosts = [name.strip().lower() for name in names if name.strip()]
+    hosts = _parse_list("server_hosts", configured.server_hosts, HOST_NAME, "names such as memory.example.org")
+    origins = _parse_list("proxy_origins", configured.proxy_origins, ORIGIN, "origins such as https://chat.example.org")
+    if configured.sms_token:
+        hosts = (*hosts, get_host(configured.sms_url))
     limits = Settings(
         proxies=tuple(filter(None, (proxy.strip() for proxy in configured.server_proxies.split(",")))),
         account_header=configured.account_header.strip(),
@@ -134,11 +139,20 @@ def _build_settings(host: str, key_required: bool) -> Settings:
         proxy_patience_s=configured.proxy_patience / 1000,
         proxy_timeout_s=configured.proxy_timeout,
         proxy_stores_history=_parse_choice("proxy_history", configured.proxy_history, "store", "skip"),
-        proxy_origins=tuple(filter(None, (origin.strip().lower() for origin in configured.proxy_origins.split(",")))),
+        proxy_origins=origins,
         proxy_max_body_bytes=configured.proxy_max_body_bytes,
     )
     texts = {name: getattr(configured, name) for name in MESSAGE_SETTINGS}
-    return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
+    return replace(limits, host=host, allowed_hosts=hosts, key_required=key_required, **texts)
+
+
+def _parse_list(setting: str, value: str, pattern: str, expected: str) -> tuple[str, ...]:
+    """Return the parts of a setting that are separated by commas, in lower case. Raises ConfigError."""
+    parts = tuple(filter(None, (part.strip().lower() for part in value.split(","))))
+    for part in parts:
+        if not re.fullmatch(pattern, part, re.ASCII):
+            raise ConfigError(f"invalid {setting}: got {part!r}, expected {expected}, separated by commas")
+    return parts
 
 
 def _parse_choice(setting: str, value: str, yes: str, no: str) -> bool:
