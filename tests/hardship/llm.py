@@ -113,6 +113,7 @@ class Raw:
     status: int = 200
     unfinished: bool = False
     cut_at: int = 0
+    encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +306,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self._open_stream(kind, status)
                 for part in (data[:at], data[at:], b""):
                     self._part(part)
-            case Raw(data, kind, status):
-                self._whole(data, kind, status)
+            case Raw(data, kind, status, encoding=encoding):
+                self._whole(data, kind, status, {"Content-Encoding": encoding} if encoding else None)
             case Mute():
                 self._wait()
             case Endless():

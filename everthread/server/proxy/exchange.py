@@ -32,6 +32,7 @@ from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.passed_answer import PassedAnswer, StoreReply
 from everthread.server.proxy.place import write_request
 from everthread.server.proxy.reply import Reply
+from everthread.server.proxy.reply_reader import can_decompress
 from everthread.server.proxy.turn import Turn
 from everthread.server.proxy.upstream import RawHeaders, Target, Upstream, find_refusal
 from everthread.types import Metadata
@@ -99,7 +100,7 @@ class Exchange:
                 storing.add_done_callback(self._embed)
         turn = storing.result() if storing.done() else None
         store = None if storing.done() and turn is None else partial(self._finish, storing)
-        return PassedAnswer(answer, self._build_headers(turn, block), request.open_reply(), store)
+        return self._pass_answer(answer, request, turn, block, store)
 
     async def count(
         self, request: ModelRequest, options: BodyOptions, target: Target, raw_headers: RawHeaders, patience_s: float
@@ -128,7 +129,22 @@ class Exchange:
     ) -> PassedAnswer:
         """Pass the request on without memories."""
         answer, block = await self._send(request, NO_BLOCK, 0, target, raw_headers)
-        return PassedAnswer(answer, self._build_headers(None, block), request.open_reply(), store)
+        return self._pass_answer(answer, request, None, block, store)
+
+    def _pass_answer(
+        self,
+        answer: httpx.Response,
+        request: ModelRequest,
+        turn: Turn | None,
+        block: MemoryBlock,
+        store: StoreReply | None,
+    ) -> PassedAnswer:
+        """Build the answer to the client, and note if its reply can't be read."""
+        encoding = answer.headers.get("content-encoding", "")
+        if store is not None and answer.is_success and not can_decompress(encoding):
+            log.warning("the model's server compresses its answers as %r unasked: they are not stored", encoding[:100])
+            self._failures.append("reply-not-read")
+        return PassedAnswer(answer, self._build_headers(turn, block), request.open_reply(), store)
 
     async def _remember(
         self, person_turn: PersonTurn, options: BodyOptions, patience_s: float

@@ -16,6 +16,8 @@ from everthread.server.proxy.upstream import DROPPED_ANSWER_HEADERS, DROPPED_ANS
 
 log = logging.getLogger("everthread.server")
 
+MAX_LOGGED_CHARS = 100  # of a header
+
 StoreReply = Callable[[Reply], Awaitable[None]]  # must not raise
 
 
@@ -38,7 +40,8 @@ class PassedAnswer(Response):
             answer: the upstream's, whose body is not read yet.
             headers: further headers.
             reply: what is read of the answer is added to it.
-            store: called once with the reply, as far as it came, if the upstream has answered with one.
+            store: called once with the reply, as far as it came, if the upstream has answered. A reply that can't be
+                read is empty.
         """
         self.status_code, self.background = answer.status_code, None
         self._answer = answer
@@ -46,12 +49,12 @@ class PassedAnswer(Response):
             *drop_headers(answer.headers.raw, DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES),
             *((name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()),
         ]
-        content_type = answer.headers.get("content-type", "")
+        self._content_type = answer.headers.get("content-type", "")
         self._store = store
+        self._reply = reply if store is not None and answer.is_success else None  # None once it is stored
         self._reader: ReplyReader | None = None  # None once nothing more is read
-        if reply is not None and store is not None and answer.is_success:
-            self._reader = open_reader(content_type, answer.headers.get("content-encoding", ""), reply)
-        self._reply = None if self._reader is None else reply  # None once it is stored
+        if self._reply is not None:
+            self._reader = open_reader(self._content_type, answer.headers.get("content-encoding", ""), self._reply)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -107,7 +110,8 @@ class PassedAnswer(Response):
             self._stop_reading(error)
 
     def _stop_reading(self, error: Exception) -> None:
-        log.warning("a reply could not be read: %s", type(error).__name__)
+        kind = self._content_type[:MAX_LOGGED_CHARS]
+        log.warning("an answer of the type %r could not be read: %s", kind, type(error).__name__)
         self._reader = None
 
     async def _store_reply(self) -> None:

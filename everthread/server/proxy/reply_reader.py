@@ -19,6 +19,7 @@ MAX_CHUNK_BYTES = 16_000_000  # of what a compressed piece expands to
 DONE = b"[DONE]"
 EVENT_BEGINNINGS = b":deir"  # of comments, data, event, id and retry; no JSON begins with one of these letters
 BLANKS = b"\xef\xbb\xbf \t\r\n"  # which may precede an answer; a byte-order mark among them
+COMPRESSIONS = ("gzip", "deflate")
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 
 
@@ -223,9 +224,11 @@ def open_reader(content_type: str, content_encoding: str, reply: Reply) -> Reply
     """
     readers: dict[str, Callable[[Reply], ReplyReader]] = {EVENT_STREAM: StreamReader, LINE_STREAM: LineReader}
     reader = readers.get(parse_type(content_type), SniffingReader)(reply)
-    match content_encoding.strip().lower():
-        case "" | "identity":
-            return reader
-        case "gzip" | "deflate":
-            return DecompressingReader(reader)
-    return None
+    if not can_decompress(content_encoding):
+        return None
+    return DecompressingReader(reader) if content_encoding.strip().lower() in COMPRESSIONS else reader
+
+
+def can_decompress(content_encoding: str) -> bool:
+    """Return whether an answer of this encoding can be read."""
+    return content_encoding.strip().lower() in ("", "identity", *COMPRESSIONS)

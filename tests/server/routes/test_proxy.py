@@ -682,6 +682,29 @@ def test_messages_without_a_reply_are_embedded_and_recalled_as_others(proxy: Pro
     assert "x-everthread-error" not in answer.headers
 
 
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        (Raw(b"<html>\nSign in</html>", "text/html"), None),
+        (Raw(b"\x00\x01\x02", "application/octet-stream"), None),
+        (Raw(b"[1, 2]", "application/json"), None),
+        (Raw(b"not gzip", "application/json", encoding="gzip"), None),
+        (Raw(b"brotli", "application/json", encoding="br"), "reply-not-read"),
+    ],
+)
+def test_a_message_whose_answer_cannot_be_read_is_embedded_without_a_reply(
+    proxy: Proxy, answer: Raw, failure: str | None
+) -> None:
+    proxy.upstream.behaviours[:] = [answer]
+    body = {"model": "m", "messages": [user(FACT)]}
+    url, headers = f"{proxy.url}/v1/chat/completions", {"X-Everthread-Bank": proxy.bank}
+    with httpx.stream("POST", url, json=body, headers=headers) as passed:
+        assert b"".join(passed.iter_raw()) == answer.body
+        assert passed.headers.get("x-everthread-error") == failure
+    assert proxy.texts == [FACT]
+    wait_until(lambda: proxy.memory.stats().pending == 0)
+
+
 def test_messages_to_an_unreachable_server_are_embedded(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
