@@ -432,9 +432,13 @@ class Evidence:
 class Receipt:
     """Proof that lines were forgotten. It contains line numbers, but no text, speakers or sessions.
 
-    bank is the SHA-256 of the bank's id, so that only a reader who knows the id can verify it. backups are the folders
-    of backups that could not be reached when the lines were forgotten: they hold them until `everthread backup` next
-    writes beside them. Stored receipts don't have them.
+    bank is the SHA-256 of the bank's id, so that only a reader who knows the id can verify it. Stored receipts don't
+    know about backups.
+
+    Attributes:
+        backups: the folders of backups that could not be reached when the lines were forgotten. They hold them until
+            `everthread backup` next writes beside them.
+        cleared_backups: the number of backups from which the lines were removed as well.
     """
 
     bank: str
@@ -443,6 +447,7 @@ class Receipt:
     lines: int
     forgotten_at: datetime
     backups: tuple[str, ...] = ()
+    cleared_backups: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime)
     """Delete lines, a session, the lines of a speaker or a bank, also from the backups that hold them.
 
     The arguments and errors are those of `stores.base.LineStore.forget`. The receipt names the backups that could not
-    be reached.
+    be reached, and counts the others.
     """
     of_bank = read(store, bank) if scope == "bank" else []  # afterwards it has no settings
     receipt = store.forget(bank, scope, name, at)
@@ -74,7 +74,8 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime)
         copy.forget(bank, "bank" if scope == "bank" else "line", None if scope == "bank" else seqs, at)
 
     kept = of_bank or read(store, bank)  # after the receipt is stored: a backup that is made meanwhile reads receipts
-    return replace(receipt, backups=_change_all(kept, bank, change))
+    failed = _change_all(kept, bank, change)
+    return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
 
 
 def change_backups(store: Store, bank: str, change: Callable[[SQLiteStore], object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -66,8 +67,8 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
             scope["session"] = find_session(memory, scope["session"])
     unit = scope.pop("unit")
     with open_store(ctx, bank) as store:
-        backups = len(kept_backups.read(store, bank))
         if not yes:
+            backups = len(kept_backups.read(store, bank))
             count = _show_unit(store, bank, *unit) if unit else _show_lines(store, bank, **scope)
             confirm(f"Forget {named} of bank {bank!r}{count} for good{_name_backups(backups)}?")
     if unit:
@@ -81,10 +82,13 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     else:
         with open_memory(ctx, bank) as memory:
             receipt = memory.forget(**scope)
-    also = _name_backups(backups - len(receipt.backups))
-    show_json(receipt) if as_json else click.echo(
-        f"forgotten: {pluralize(receipt.lines, 'line')}{also}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC"
-    )
+    if as_json:
+        show_json(receipt)
+        return
+    also = _name_backups(receipt.cleared_backups)
+    click.echo(f"forgotten: {pluralize(receipt.lines, 'line')}{also}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC")
+    for folder in receipt.backups:
+        click.echo(f"still in {folder}, until the next: everthread backup {Path(folder).parent}")
 
 
 def _name_scope(given: Mapping[str, Any]) -> str:

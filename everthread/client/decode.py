@@ -129,8 +129,9 @@ def stats(data: Json) -> Stats:
 def receipt(data: Json) -> Receipt:
     """Decode a receipt."""
     spans = tuple((first, last) for first, last in data["seqs"])
-    at, backups = datetime.fromisoformat(data["forgotten_at"]), tuple(data.get("backups", ()))  # added after 0.1.0
-    return Receipt(data["bank"], data["scope"], spans, data["lines"], at, backups)
+    at = datetime.fromisoformat(data["forgotten_at"])
+    backups, cleared = tuple(data.get("backups", ())), data.get("cleared_backups", 0)  # added after 0.1.0
+    return Receipt(data["bank"], data["scope"], spans, data["lines"], at, backups, cleared)
 
 
 def file_contents(data: Json) -> FileContents:

@@ -123,6 +123,7 @@ class ReceiptView(BaseModel):
     lines: int
     forgotten_at: str
     backups: list[str] = Field([], description="Backups that could not be reached, and hold it until the next one.")
+    cleared_backups: int = Field(0, description="The number of backups from which it was removed as well.")
 
     @classmethod
     def of(cls, receipt: Receipt) -> ReceiptView:
@@ -134,6 +135,7 @@ class ReceiptView(BaseModel):
             lines=receipt.lines,
             forgotten_at=receipt.forgotten_at.isoformat(),
             backups=[Path(folder).name for folder in receipt.backups],
+            cleared_backups=receipt.cleared_backups,
         )
 
 

@@ -269,7 +269,8 @@ class BankView(View):
 
 class ReceiptView(View):
     """Proof that something was forgotten, in numbers. bank is the SHA-256 of its id; seqs are inclusive ranges; backups
-    are the names of those that could not be reached, and hold it until the next backup is made."""
+    are the names of those that could not be reached, and hold it until the next backup is made; cleared_backups is the
+    number of those from which it was removed as well."""
 
     bank: str
     scope: Literal["line", "session", "speaker", "bank"]
@@ -277,6 +278,7 @@ class ReceiptView(View):
     lines: int
     forgotten_at: datetime
     backups: list[str] = []
+    cleared_backups: int = 0
 
     @field_validator("backups", mode="before")
     @classmethod

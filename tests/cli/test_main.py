@@ -576,7 +576,7 @@ def test_forgetting_asks_for_confirmation(alice: Cli) -> None:
 def test_forgetting_without_a_question_leaves_a_receipt(alice: Cli, scope: list[str], left: list[int]) -> None:
     receipt = parse_output(alice("forget", "-b", "alice", *scope, "-y", "--json"))
     assert receipt["lines"] == 3 - len(left)
-    assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at", "backups"}
+    assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at", "backups", "cleared_backups"}
     assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--json"))] == left
 
 
@@ -630,10 +630,13 @@ def test_forgetting_says_that_backups_lose_the_lines_as_well(alice: Cli, tmp_pat
     assert done.stdout.startswith("forgotten: 3 lines, also in 2 backups, ")
 
 
-def test_a_receipt_counts_no_backup_that_is_gone(alice: Cli, tmp_path: Path) -> None:
+def test_a_receipt_names_a_backup_that_is_gone_and_does_not_count_it(alice: Cli, tmp_path: Path) -> None:
     alice("backup", tmp_path / "backups")
+    made = next((tmp_path / "backups").iterdir())
     (tmp_path / "backups").rename(tmp_path / "elsewhere")
-    assert alice("forget", "-b", "alice", "--seq", 2, "-y").stdout.startswith("forgotten: 1 line, 2")
+    forgotten, left = alice("forget", "-b", "alice", "--seq", 2, "-y").stdout.splitlines()
+    assert forgotten.startswith("forgotten: 1 line, 2")
+    assert left == f"still in {made}, until the next: everthread backup {made.parent}"
 
 
 def test_every_command_that_asks_has_the_same_option_not_to_ask() -> None:

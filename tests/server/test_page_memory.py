@@ -413,10 +413,11 @@ def test_a_receipt_names_the_backups_that_still_hold_what_was_forgotten(page: Pa
     proof = {"seqs": [[1, 1]], "lines": 1, "scope": "line", "bank": "abc", "forgotten_at": "2026-05-06T10:00:00Z"}
     show = "async proof => { (await import('/static/dialogs.js')).showReceipt(proof) }"
     for backups in ([], ["monday", "tuesday"]):
-        page.evaluate(show, proof | {"backups": backups})
+        page.evaluate(show, proof | {"backups": backups, "cleared_backups": len(backups) + 1})
         receipt = page.get_by_role("dialog", name="Forgotten")
         expect(receipt.get_by_text("Still in backups")).to_have_count(len(backups) // 2)
         expect(receipt.get_by_text("monday, tuesday")).to_have_count(len(backups) // 2)
+        expect(receipt).to_contain_text(f"Removed from backups as well{len(backups) + 1}")
         receipt.get_by_role("button", name="Done").click()
 
 

@@ -170,7 +170,7 @@ def test_a_forgotten_line_is_in_no_backup(bank: Memory, place: Path) -> None:
     first, second = back_up(bank.store, place, [bank.bank]), back_up(bank.store, place, [bank.bank])
     assert has_bytes(first.folder, CANARY)
     receipt = bank.forget(seq=2)
-    assert receipt.backups == ()
+    assert (receipt.backups, receipt.cleared_backups) == ((), 2)
     assert not has_bytes(place, CANARY)  # the note of its lines as well
     for made in (first, second):
         assert verify(made.folder) == []
@@ -227,7 +227,8 @@ def test_a_receipt_names_a_backup_that_can_not_be_reached_and_the_next_backup_fo
 ) -> None:
     made = back_up(bank.store, place, [bank.bank])
     place.rename(place.with_name("elsewhere"))
-    assert bank.forget(seq=2).backups == (str(made.folder),)
+    receipt = bank.forget(seq=2)
+    assert (receipt.backups, receipt.cleared_backups) == ((str(made.folder),), 0)
     assert bank.store.receipts(bank.bank)[-1].backups == ()
     place.with_name("elsewhere").rename(place)
     assert has_bytes(place, CANARY)

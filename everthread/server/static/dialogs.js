@@ -89,10 +89,11 @@ export function editText(title, line, hint) {
   });
 }
 
-const lineRows = ({ seqs, lines, scope, bank, backups = [] }) => [
+const lineRows = ({ seqs, lines, scope, bank, backups = [], cleared_backups: cleared = 0 }) => [
   [t("receipt.removed"), [t("count.messages", { count: lines }), SCOPE_LABELS[scope]].filter(Boolean).join(": ")],
   [t("receipt.numbers"), seqs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ") || t("receipt.none")],
   [t("receipt.bank_hash"), bank],
+  ...(cleared ? [[t("receipt.cleared"), cleared]] : []),
   ...(backups.length ? [[t("receipt.backups"), backups.join(", ")]] : []),
 ];
 
