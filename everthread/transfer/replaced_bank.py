@@ -28,7 +28,7 @@ class ReplacedBank(Protocol):
     """A bank to which nothing else is written until it is replaced.
 
     Attributes:
-        reader: reads the bank as it is; None if there is none, or a damaged one.
+        reader: reads the bank as it is; None if it is new or damaged.
     """
 
     @property

@@ -70,7 +70,7 @@ class ReplacedRows:
     """A bank that a transaction replaces, while its writers wait.
 
     Attributes:
-        reader: reads the bank as it is; None if there is none.
+        reader: reads the bank as it is; None if it is new.
     """
 
     def __init__(self, store: PostgresStore, db: Connection, bank: str, is_new: bool) -> None:
