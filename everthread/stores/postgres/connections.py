@@ -42,7 +42,16 @@ RETRY_DELAY_S = 0.1  # between the attempts of one call
 SILENT_RETRIES_S = 2.0  # after which a call that is repeated is logged, because a person may be waiting for it
 NOTHING_STORED = "Nothing was stored. "  # in the error of a failed write
 MAX_CONNECTIONS = 8  # per process; for many processes, put a pooler such as PgBouncer in front of the server
-DEFAULT_PARAMETERS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
+DEFAULT_PARAMETERS: dict[str, str | int | None] = {
+    "application_name": "everthread",
+    "connect_timeout": 5,
+    # A machine that vanished is noticed after a minute. The system's own defaults are 15 minutes, and two hours if no
+    # data is on its way. A server that is suspended on a running machine is not: its system still acknowledges.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
 # Other encodings, from the URL or the environment, can't represent every character.
 FIXED_PARAMETERS = {"client_encoding": "utf8"}
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack, closing
 import psycopg
 import pytest
 from hardship import PATIENCE, SOON, postgres
+from psycopg.pq import PGconn, PollingStatus
 
 from everthread.errors import StoreUnavailable
 from everthread.stores.postgres.connections import Database
@@ -49,6 +50,17 @@ def check_tables(server: Database) -> None:
             pass
 
     server.retry(once)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="not Linux")
+def test_a_connection_to_a_machine_that_vanishes_breaks_after_a_minute(deaf: str) -> None:
+    connection = PGconn.connect_start(Database(deaf).conninfo.encode())
+    while connection.connect_poll() is PollingStatus.WRITING:
+        time.sleep(0.01)
+    with socket.socket(fileno=os.dup(connection.socket)) as opened:
+        assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000  # of what is sent
+        assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+    connection.finish()
 
 
 def test_the_first_call_waits_for_a_starting_server(own: postgres.Own) -> None:
