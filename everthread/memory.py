@@ -53,6 +53,7 @@ from everthread.bank.line_validation import clean_lines
 from everthread.bank.sharing import save_setting
 from everthread.bank.text_search import TextSearch
 from everthread.common.tracing import traced
+from everthread.common.undo import undo_on_error
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
 from everthread.facts.asker import find_asker
@@ -155,7 +156,8 @@ class Memory(TextSearch, BankUnits, BankFacts):
             BankTooNew, BankDamaged, StoreUnavailable: the bank can't be read.
         """
         opened = factory.open_store(store)
-        try:
+        owns_store = opened is not store
+        with undo_on_error(opened.close if owns_store else lambda: None):
             memory = cls(
                 bank,
                 opened,
@@ -165,11 +167,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
             memory.count = factory.open_counter(tokens)
             if (recipe or options) and not opened.corpus_stats(bank).last_seq:
                 memory._writer.before_first_write = memory.save_recipe
-        except BaseException:  # an interrupt, too, must not leave the store open
-            if opened is not store:
-                opened.close()
-            raise
-        memory._owns_store = opened is not store
+        memory._owns_store = owns_store
         return memory
 
     # ------------------------------------------------------------------ observe

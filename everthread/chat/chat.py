@@ -38,6 +38,7 @@ from everthread.common.keys import (
     SETTING_FORGET_ASKED_AT,
     SETTING_REMEMBER,
 )
+from everthread.common.undo import undo_on_error
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, BadQuery
 from everthread.languages.wording import DEFAULT_LANGUAGE, Wording, load_wording
@@ -154,16 +155,13 @@ class Chat:
         """
         model = factory.open_llm(llm)
         memory = Memory.open(bank, store=store, embedder=embedder, recipe=recipe, options=options, tokens=tokens)
-        try:
+        with undo_on_error(memory.close):
             chat = cls(
                 memory, character, model, scribe=scribe, session=session, incognito=incognito, sampling=sampling,
                 banks=banks, language=language,
             )  # fmt: skip
             if (recipe or options) and not chat.incognito:
                 memory.save_recipe()
-        except BaseException:  # an interrupt, too, must not leave the bank open
-            memory.close()
-            raise
         chat._owns_memory = True
         return chat
 

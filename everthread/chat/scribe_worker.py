@@ -27,6 +27,7 @@ from everthread.chat.session_facts import list_session_facts
 from everthread.common.fork_safety import register
 from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO, SETTING_MODEL_FACTS
 from everthread.common.tracing import traced
+from everthread.common.undo import undo_on_error
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.base import FactScribe, Scribe, TitleScribe
@@ -150,14 +151,11 @@ class ScribeWorker:
 
     def _run(self) -> None:
         try:
-            while (task := self._next_task()) is not None:
-                task()
+            with undo_on_error(self._mark_idle):  # otherwise no further thread would ever start
+                while (task := self._next_task()) is not None:
+                    task()
         except EverthreadError as error:  # of the store; the conversation raises it too
             log.warning("notes and summaries are postponed: %s", error)
-            self._mark_idle()
-        except BaseException:  # of any scribe: without this, no further thread would ever start
-            self._mark_idle()
-            raise
 
     def _next_task(self) -> Callable[[], None] | None:
         """Return the next task. Without one, mark the worker as idle under the same lock, so that a job submitted

@@ -1,7 +1,8 @@
 """`everthread hook`: runs as a hook of Claude Code or Codex. It never delays or blocks a prompt.
 
 A running server is asked first, because loading the engine takes longer; `everthread.__main__` runs this module
-without the rest of the command line. If a hook fails or its deadline passes, it prints nothing and exits with 0.
+without the rest of the command line. If a hook fails or its deadline passes, it prints nothing and exits with 0. The
+last failure is in a file.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import os
 import socket
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ import click
 SERVER_URL = "http://127.0.0.1:7391"
 CONNECT_TIMEOUT_S = 0.3
 DEADLINES_S = {"recall": 5.0, "remember": 30.0, "end": 10.0}
+LOG_NAME = "hook.log"  # in the user's folder for logs
 DEADLINE_HELP = "How long it may take. Default: 5 for recall, 30 for remember, 10 for end."
 
 
@@ -59,11 +62,27 @@ def hook(ctx: click.Context, /, action: str, deadline: float | None, **options: 
     logging.disable()  # agents show what is written to standard error
     try:
         output = run(action, options, ctx.obj or {})
-    except Exception:  # noqa: BLE001  a hook must not fail, whatever the reason
+    except Exception:  # noqa: BLE001  a hook must not fail a prompt, whatever the reason
         output = None
+        log_failure()
     timer.cancel()
     if output is not None:
         click.echo(json.dumps(output))
+
+
+def log_failure() -> None:
+    """Write the traceback of the exception that is being handled into a file, instead of the one before."""
+    from traceback import format_exc
+
+    import platformdirs
+
+    from everthread.common.atomic_write import write_atomically
+    from everthread.errors import StoreUnavailable
+
+    folder = Path(platformdirs.user_log_dir("everthread"))
+    with suppress(OSError, StoreUnavailable):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / LOG_NAME, format_exc().encode())
 
 
 def run(action: str, options: dict[str, Any], global_options: dict[str, Any]) -> dict[str, Any] | None:

@@ -12,10 +12,12 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Header, Request
 
+from everthread.common.undo import undo_on_error
 from everthread.server.authentication import find_authorization
 from everthread.server.people.accounts import Account
 from everthread.server.permissions import get_caller
@@ -143,11 +145,8 @@ class IdempotentRequest:
         earlier = self.records.begin(self.name, self.request, safe)
         if earlier is not None:
             return from_outcome(*earlier)
-        try:
+        with undo_on_error(partial(self.records.discard, self.name)):  # a client may repeat it
             result = do()
-        except BaseException:  # however the request ended, a client must be able to repeat it
-            self.records.discard(self.name)
-            raise
         self.records.complete(self.name, to_outcome(result))
         return result
 

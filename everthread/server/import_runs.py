@@ -124,7 +124,7 @@ class ImportRun:
             self._send("error", build_document(problem.status, problem.name, problem.detail))
         except EverthreadError as error:
             self._send("error", build_error_document(error))
-        except Exception:
+        except Exception:  # of any kind: without a last event, the client would wait for it
             log.exception("an import failed")
             self._send("error", build_document(500, "internal", "internal error; see the server's log"))
 

@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, get_args
 
+from everthread.common.undo import undo_on_error
 from everthread.errors import BadInput, ConfigError, NotFound, StoreUnavailable
 from everthread.server.server_db import Location, open_database
 from everthread.stores.limits import check_bank_id
@@ -106,12 +107,8 @@ class KeyStore:
                 f"no key can be created in {path} ({error.strerror}); name another file, or create a key with "
                 "`everthread keys new`"
             ) from None
-        try:
-            with open(descriptor, "w", encoding="ascii") as file:
-                file.write(f"{self.create(name)}\n")
-        except BaseException:  # the next attempt would find the file
-            path.unlink()
-            raise
+        with undo_on_error(path.unlink), open(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{self.create(name)}\n")
 
     def list_keys(self) -> list[ApiKey]:
         """List the valid keys by name."""

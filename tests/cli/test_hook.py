@@ -25,6 +25,15 @@ SAID = "We deploy Heron with the script ship.sh."
 PROMPT = json.dumps({"session_id": "two", "prompt": "How do we deploy Heron, with which script?"})
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let hooks write their log into another folder than that of the user who runs the tests."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))  # Linux
+    monkeypatch.setenv("HOME", str(folder))  # macOS
+    return folder
+
+
 def run(*arguments: str, event: str = PROMPT, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     return run_python("-m", "everthread", *before, "hook", *arguments, input=event, timeout=PATIENCE)
 
@@ -76,6 +85,15 @@ def test_recalling_from_a_bank_that_does_not_exist_creates_nothing(tmp_path: Pat
 def test_a_hook_that_fails_prints_nothing_and_succeeds(tmp_path: Path, action: str, event: str) -> None:
     done = run(action, "--store", str(tmp_path), event=event)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_last_failure_of_a_hook_is_in_its_log(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "banks").write_text("")
+    for event in ("no JSON", PROMPT):
+        run("recall", "--store", str(tmp_path / "banks"), event=event)
+    (log,) = home.rglob("hook.log")
+    assert log.read_text().splitlines()[-1].startswith("everthread.errors.")
+    assert "JSON" not in log.read_text()
 
 
 def test_a_server_that_does_not_answer_is_given_up_at_the_deadline() -> None:

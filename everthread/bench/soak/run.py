@@ -241,7 +241,7 @@ def _talk(soak: _Soak, people: Sequence[Person], number: int) -> None:
         while not soak.over.is_set():
             rng.choice(people).act()
             soak.over.wait(rng.uniform(0, 2 * PAUSE_S))
-    except Exception as error:
+    except Exception as error:  # of any kind: a test that has lost a client must not pass
         soak.problems.append(f"client {number} has ended: {error!r}")
         raise
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -36,17 +37,23 @@ class LangChainEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector per text, in order: (N, D). Raises ModelError."""
-        try:
-            return _to_unit(self.embeddings.embed_documents(list(texts)))
-        except Exception as error:
-            raise ModelError(f"{self.name} could not embed {len(texts)} texts: {error}") from error
+        with self._mapping_errors(f"{len(texts)} texts"):
+            vectors = np.asarray(self.embeddings.embed_documents(list(texts)), np.float32)
+        return _to_unit(vectors)
 
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of a question: (D,). Raises ModelError."""
+        with self._mapping_errors("a question"):
+            vector = np.asarray(self.embeddings.embed_query(text), np.float32)
+        return _to_unit(vector)
+
+    @contextmanager
+    def _mapping_errors(self, texts: str) -> Iterator[None]:
+        """Raise ModelError for any error of the embeddings, each of which has error classes of its own."""
         try:
-            return _to_unit(self.embeddings.embed_query(text))
+            yield
         except Exception as error:
-            raise ModelError(f"{self.name} could not embed a question: {error}") from error
+            raise ModelError(f"{self.name} could not embed {texts}: {error}") from error
 
 
 def _name_of(embeddings: Embeddings) -> str:
@@ -55,8 +62,7 @@ def _name_of(embeddings: Embeddings) -> str:
     return ":".join(filter(None, ("langchain", type(embeddings).__name__, model)))
 
 
-def _to_unit(rows: object) -> npt.NDArray[np.float32]:
+def _to_unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Scale vectors to unit length; a vector of zeros stays as it is."""
-    vectors = np.asarray(rows, np.float32)
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)

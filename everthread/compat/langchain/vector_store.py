@@ -12,6 +12,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from everthread.client.client import Client
+from everthread.common.undo import undo_on_error
 from everthread.compat.conditions import build_condition
 from everthread.compat.document_lines import DocumentLines
 from everthread.compat.langchain.embedder import LangChainEmbedder
@@ -71,12 +72,9 @@ class EverthreadVectorStore(VectorStore):
         """
         _refuse_unknown("from_texts", kwargs)
         memory = Memory.open(bank, store=store, embedder=None if embedding is None else LangChainEmbedder(embedding))
-        try:
+        with undo_on_error(memory.close):
             made = cls(memory)
             made.add_texts(texts, metadatas, ids=ids)
-        except BaseException:
-            memory.close()
-            raise
         made._opened = memory
         return made
 

@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 from everthread.client.client import DEFAULT_URL
 from everthread.client.connection import URN_PREFIX, build_error, build_path
 from everthread.common.tls import tls_context
+from everthread.common.undo import undo_on_error
 from everthread.compat.mem0.ids import KIND_BY_ID
 from everthread.compat.mem0.memory import Record
 from everthread.errors import BadInput, StoreUnavailable
@@ -44,11 +45,8 @@ class MemoryClient:
         self._http = httpx.Client(
             headers={"Authorization": f"Token {key}"}, verify=tls_context(), timeout=httpx.Timeout(TIMEOUT_S)
         )
-        try:
+        with undo_on_error(self.close):
             self._send("GET", "v1/ping/")
-        except BaseException:
-            self.close()
-            raise
 
     def add(self, messages: Any, options: Any = None, **kwargs: Any) -> Record:
         """Store messages, word for word, each as a memory. Raises BadInput."""

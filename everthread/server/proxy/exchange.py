@@ -186,15 +186,17 @@ class Exchange:
 
     def _prepare(self, person_turn: PersonTurn) -> None:
         """Begin to recall: the question is embedded while the message is stored."""
-        with suppress(Exception):  # recall meets the same error, which is noted then
+        try:
             self._memory.prepare(self._destination.bank, person_turn.text)
+        except Exception as error:  # as in `_begin`; recall meets and notes it again
+            log.warning("the proxy can't begin to recall", exc_info=error)
 
     def _begin(self, person_turn: PersonTurn) -> Turn | None:
         """Store the person's message, unless the bank remembers nothing."""
         bank, session = self._destination.bank, self._destination.session
         try:
             return None if self._memory.is_read_only(bank) else self._memory.begin(bank, person_turn, session)
-        except Exception as error:  # noqa: BLE001  # no error of the memory may fail the reply
+        except Exception as error:  # noqa: BLE001  # no error of the memory may fail the reply; the log has its trace
             self._note_failure("not-stored", error)
             return None
 

@@ -9,6 +9,7 @@ from fastapi import Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
+from everthread.common.undo import undo_on_error
 from everthread.memory import Memory
 from everthread.server import kept_uploads
 from everthread.server.import_runs import ImportRun
@@ -79,13 +80,14 @@ async def import_upload(
             kept_uploads.discard(name)
             return memory
 
+    def embed_later() -> None:
+        """Embed what an import stored before it failed."""
+        if lazy_memory.services.store.exists(lazy_memory.bank):
+            lazy_memory.services.vectors.add(lazy_memory.get_existing())
+
     def work(run: ImportRun) -> None:
-        try:
+        with undo_on_error(embed_later):
             memory = store(run)
-        except BaseException:
-            if lazy_memory.services.store.exists(lazy_memory.bank):  # with what was stored until then
-                lazy_memory.services.vectors.add(lazy_memory.get_existing())
-            raise
         if body.embed:
             run.embed(memory)
             lazy_memory.services.vectors.add_facts(memory)

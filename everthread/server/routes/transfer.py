@@ -14,6 +14,7 @@ from fastapi import Depends, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
+from everthread.common.undo import undo_on_error
 from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.server import kept_uploads
@@ -171,11 +172,8 @@ def _export_zip(memory: Memory, format: str, session: str | None, retracted: boo
     if session is not None:
         raise BadQuery("zip has a file for each session; leave out session, or zip")
     file = SpooledTemporaryFile(max_size=MAX_ZIP_IN_MEMORY_BYTES)  # noqa: SIM115 closed when it was sent
-    try:
+    with undo_on_error(file.close):
         exporting.export_zip(memory, format, file, retracted=retracted)
-    except BaseException:
-        file.close()
-        raise
     file.seek(0)
     return StreamingResponse(_read_chunks(file), media_type=ZIP, headers=DOWNLOAD)
 

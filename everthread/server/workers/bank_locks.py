@@ -11,9 +11,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+from everthread.common.undo import undo_on_error
 from everthread.server.problems import Problem
 
 try:
@@ -65,7 +67,7 @@ class BankLocks:
 def _lock(path: Path, deadline: float) -> int:
     """Lock a file, and return its descriptor, which unlocks it when it is closed. Raises Problem at the deadline."""
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
+    with undo_on_error(partial(os.close, descriptor)):
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -74,9 +76,6 @@ def _lock(path: Path, deadline: float) -> int:
                 if time.monotonic() >= deadline:
                     raise bank_busy() from None
                 time.sleep(RETRY_DELAY_S)
-    except BaseException:  # also KeyboardInterrupt: nothing else refers to the descriptor
-        os.close(descriptor)
-        raise
 
 
 def bank_busy() -> Problem:

@@ -164,8 +164,8 @@ class Database:
                     raise
                 except psycopg.Error:
                     raise
-                except Exception:
-                    db.execute("COMMIT")  # after a rollback, the driver drops the connection's prepared statements
+                except Exception:  # of the caller: after a rollback, the driver would drop prepared statements
+                    db.execute("COMMIT")
                     raise
                 db.execute("COMMIT")
             self._run_checks(bank, checks)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
+from everthread.common.undo import undo_on_error
 from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError, StoreUnavailable
 from everthread.stores.limits import check_bank_id
 from everthread.stores.sqlite import moved_file, read_only_file
@@ -176,16 +177,13 @@ class BankFile:
             self._check_not_truncated()
             create_private(self.path)
             db = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-            try:
+            with undo_on_error(db.close):
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA secure_delete = ON")  # deleted bytes are overwritten, in the file and in its log
                 _retry_busy(db, "PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page per word
                 db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
                 status = self.path.stat()
-            except BaseException:  # also KeyboardInterrupt: nothing else refers to the connection
-                db.close()
-                raise
         return _Connection((status.st_dev, status.st_ino), db)
 
     def _connect_read_only(self) -> _Connection:
@@ -195,11 +193,8 @@ class BankFile:
             self._check_not_truncated()
             status = self.path.stat()
             db = read_only_file.connect(self.bank, self.path)
-        try:
+        with undo_on_error(db.close):
             self._check(db)
-        except BaseException:
-            db.close()
-            raise
         return _Connection((status.st_dev, status.st_ino), db)
 
     def _check_not_truncated(self) -> None:
@@ -301,11 +296,9 @@ class BankFile:
                 yield db
                 if db.in_transaction:
                     db.execute("COMMIT")
-            except BaseException:  # any error of the caller's block
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
             finally:
+                if db.in_transaction:  # the caller's block has failed, or the commit
+                    db.execute("ROLLBACK")
                 if self._closed:
                     self._drop_writer()
 
@@ -324,7 +317,7 @@ class BankFile:
 
     def _make_ready(self, writer: _Connection) -> None:
         """Create or migrate the tables in the open transaction, and finish an interrupted erasure."""
-        with self._dropping_writer_on_error():
+        with undo_on_error(self._drop_writer):  # the next use checks tables and erasure again
             self._prepare(writer.db)
             writer.db.execute("COMMIT")
             self._next_erasure_at = math.inf
@@ -342,14 +335,6 @@ class BankFile:
                 _erase(db, OPEN_TIMEOUT_S)
         except sqlite3.OperationalError:
             self._next_erasure_at = time.monotonic() + ERASE_RETRY_S
-
-    @contextmanager
-    def _dropping_writer_on_error(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:  # also KeyboardInterrupt: the next use must check tables and erasure again
-            self._drop_writer()
-            raise
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
@@ -371,7 +356,7 @@ class BankFile:
         """
         with FORK_GUARD, self._writing:
             try:
-                with self._dropping_writer_on_error():
+                with undo_on_error(self._drop_writer):
                     db = self._begin()
                     db.execute("COMMIT")
                     _erase(db)
