@@ -314,11 +314,6 @@ def _measure_fit(
     }
     threshold = _choose_threshold(probabilities["full"], kind)
     weights = dict(zip(kind.names, _round(final.weights), strict=True))
-    at_threshold = {
-        f"parts of {' to '.join(map(str, SMALL_BANK_LINES[:: len(SMALL_BANK_LINES) - 1]))} lines": "small",
-        "the first things people tell a bot": "first",
-        **({"the corpus": "corpus"} if own["corpus"] else {}),
-    }
     return FitResult(
         weights={name: weight for name, weight in weights.items() if not name.startswith(MESSAGE)},
         message_weights={
@@ -339,8 +334,22 @@ def _measure_fit(
             )
             for conversation in conversations
         },
-        small={name: _gate_rates(probabilities[source], threshold) for name, source in at_threshold.items()},
+        small={
+            name: _gate_rates(probabilities[source], threshold)
+            for name, source in _name_small_sources().items()
+            if source != "corpus" or own["corpus"]
+        },
     )
+
+
+def _name_small_sources() -> dict[str, str]:
+    """Return the sources of small banks by what they are, in words."""
+    shortest, longest = SMALL_BANK_LINES[0], SMALL_BANK_LINES[-1]
+    return {
+        f"parts of {shortest} to {longest} lines": "small",
+        "the first things people tell a bot": "first",
+        "the corpus": "corpus",
+    }
 
 
 # ------------------------------------------------------------------------ asking

@@ -146,7 +146,7 @@ def choose_answer(context: Context, message: Line | None, incognito: bool) -> Of
     source = None if kind in ("listening", "command") else find_source(context)
     if source is None:
         return OfflineAnswer(kind)
-    return OfflineAnswer("quote" if kind == "nothing" else kind, source, is_sure(context, source))
+    return OfflineAnswer("quote" if kind == "nothing" else kind, source, is_source_sure(context, source))
 
 
 def answer_known(known: KnownFacts) -> OfflineAnswer:
@@ -183,10 +183,10 @@ def _has_statement(text: str) -> bool:
     return not is_question_only(text) and not is_deletion_request(text)
 
 
-def is_sure(context: Context, source: Line | FoundUnit) -> bool:
+def is_source_sure(context: Context, source: Line | FoundUnit) -> bool:
     """Return whether the hit that holds a memory is relevant enough to be stated."""
     hits = (hit for each in (context, *context.others) for hit in each.hits)
-    return recall_records.is_sure(hit.relevance for hit in hits if source == hit.source or source in hit.passage)
+    return recall_records.is_memory_sure(hit.relevance for hit in hits if source == hit.source or source in hit.passage)
 
 
 def read_answers(memory: Memory, lines: Iterable[Line]) -> dict[int, OfflineAnswer]:

@@ -25,6 +25,9 @@ from everthread.types import Line
 
 MIN_CONFIDENCE = 0.7  # a less certain statement is not made
 
+Heads = Mapping[str, tuple[Referent, int]]  # who a clause is about, and where the words for it end, by kind
+SUBJECTS = ("subject", "unsaid")  # the kinds of heads that say who a clause is about
+
 # Attributes of a stage of life, which go on in a clause after one about the past.
 STAGES = frozenset(("home", "employer", "industry", "occupation", "school", "field"))
 
@@ -123,23 +126,38 @@ class SentenceReader:
                 heads["elided"] = current, start
             for pattern in patterns:
                 for form in pattern.forms:
-                    found = heads.get(form.head)
-                    match = self._match(form, pattern, *found) if found else None
-                    if match is None and form.head in ("subject", "unsaid"):
-                        referent = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, start)
-                        found = (referent, self._space_before(start)) if referent else None
-                        match = self._match(form, pattern, *found) if found else None
-                    if found and match and not self._is_blocked(pattern, start, match.end()):
+                    referent, match = self._match_clause(form, pattern, heads, goes_on, start)
+                    if referent and match and not self._is_blocked(pattern, start, match.end()):
                         if self.grammar.keeps_subject:
-                            self.mentions.current = self.mentions.current or found[0]
-                        if form.head in ("subject", "unsaid"):
-                            self.mentions.last_subject = found[0]
-                        yield from self._state(pattern, form, match, found[0], start)
+                            self.mentions.current = self.mentions.current or referent
+                        if form.head in SUBJECTS:
+                            self.mentions.last_subject = referent
+                        yield from self._state(pattern, form, match, referent, start)
             self.was_past = self.was_past or frames.is_past(
                 self.grammar, self.text, start, clauses.find_clause_end(self.text, start)
             )
             if not was_lost:
                 self._introduce(start, goes_on, *heads.get("subject", (None, start)))
+
+    def _match_clause(
+        self, form: Form, pattern: Pattern, heads: Heads, goes_on: Referent | None, start: int
+    ) -> tuple[Referent | None, re.Match[str] | None]:
+        """Return whom a form is about in a clause, and its match there.
+
+        Args:
+            form: the form.
+            pattern: its pattern.
+            heads: of the clause.
+            goes_on: the subject of the clause before, if this one may go on with it.
+            start: of the clause.
+        """
+        found = heads.get(form.head)
+        match = self._match(form, pattern, *found) if found else None
+        if match is None and form.head in SUBJECTS:
+            referent = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, start)
+            found = (referent, self._space_before(start)) if referent else None
+            match = self._match(form, pattern, *found) if found else None
+        return (found[0] if found else None), match
 
     def _find_heads(self, start: int) -> dict[str, tuple[Referent, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
@@ -153,7 +171,7 @@ class SentenceReader:
                 found[name] = self.mentions.find_named(self.text[start:end], end), end
         return found
 
-    def _follow(self, heads: Mapping[str, tuple[Referent, int]], start: int) -> None:
+    def _follow(self, heads: Heads, start: int) -> None:
         """Keep the subject of a clause for the clauses after it."""
         if "subject" in heads:
             self.mentions.current, self.mentions.is_lost = heads["subject"][0], False
@@ -209,7 +227,7 @@ class SentenceReader:
             self.firsts[start] = clauses.is_first(self.grammar, self.text, start)
         return self.firsts[start]
 
-    def _may_begin(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> bool:
+    def _may_begin(self, pattern: Pattern, heads: Heads, start: int) -> bool:
         """Return whether a clause may have no subject, so that it is about the speaker: "Sold the car"."""
         if pattern.bare == "verb":
             return True
@@ -227,7 +245,7 @@ class SentenceReader:
             return True
         return pattern.bare in ("sentence", "fragment") or self.grammar.subjectless.match(self.text, start) is not None
 
-    def _find_unsaid(self, pattern: Pattern, heads: Mapping[str, tuple[Referent, int]], start: int) -> Referent | None:
+    def _find_unsaid(self, pattern: Pattern, heads: Heads, start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
         if pattern.answers is not None and self.grammar.keeps_subject:
             return self.mentions.find_answering(start)

@@ -112,5 +112,5 @@ def _choose(word: str, candidates: Mapping[str, Set[str]], known: Set[str], *, i
         right = [each for each, found in candidates.items() if not found.isdisjoint(known)]
         if not right:  # the bank may have a related word, or lines of the month
             commonest = min(candidates, key=rank)
-            return commonest if spelling.is_sure(word, commonest) else None
+            return commonest if spelling.is_sure_correction(word, commonest) else None
     return min(right, key=rank, default=None)

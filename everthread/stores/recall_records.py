@@ -73,10 +73,10 @@ def is_answer_sure(metadata: Metadata) -> bool:
     """Return whether the line that answered a user's line without a model is relevant enough to be stated."""
     record, seq = get_record(metadata) or {}, get_answer(metadata)
     holding = (hit for hit in list_hits(record) if hit.get("seq") == seq or seq in list_seqs(hit, "passage"))
-    return is_sure(hit.get("relevance") for hit in holding)
+    return is_memory_sure(hit.get("relevance") for hit in holding)
 
 
-def is_sure(relevances: Iterable[object]) -> bool:
+def is_memory_sure(relevances: Iterable[object]) -> bool:
     """Return whether a memory may be stated without a doubt, by the relevance of each hit that holds it."""
     return any(isinstance(value, int | float) and value >= SURE_RELEVANCE for value in relevances)
 

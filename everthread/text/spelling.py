@@ -85,7 +85,7 @@ def list_candidates(word: str) -> list[str]:
     return sorted(dates | select_words(edited)) if STOP_WORDS.isdisjoint(edited) else []
 
 
-def is_sure(word: str, candidate: str) -> bool:
+def is_sure_correction(word: str, candidate: str) -> bool:
     """Return whether a candidate is meant even if a bank lacks it.
 
     It is if it is a month or a weekday, or if letters of a longer word are swapped or doubled: "dimond" may be a name.

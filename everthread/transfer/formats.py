@@ -100,13 +100,9 @@ def open_reader(
         ConfigError: the format is unknown, or doesn't have a given option.
     """
     paths = [each for each in ([path] if isinstance(path, Path) else path) if each not in left_out]
+    _check_names(format, date_order)
     services = [format] if format in SERVICES else [] if format else _find_services(paths, left_out)
     name = services[0] if services else format or _recognize(paths[0])
-    if date_order and date_order not in DATE_ORDERS:
-        what = f"unknown order of dates {date_order!r}; expected one of {', '.join(DATE_ORDERS)}"
-        raise ConfigError(what, remedy="correct {option}", option="date_order")
-    if name not in FORMATS:
-        raise ConfigError(f"unknown format {name!r}; expected one of {', '.join(FORMATS)}")
     options: dict[str, Any] = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
     options |= {"attachments": attachments, "disappearing": disappearing, "date_order": date_order}
     given = {option: value for option, value in options.items() if value}
@@ -115,13 +111,36 @@ def open_reader(
     if services:
         given |= {"only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
         return _open_services(paths, services, chats, given, findings, left_out)
+    outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
+    return _open_format(paths, name, given, {**outputs, "findings": findings, "left_out": left_out})
+
+
+def _check_names(format: str | None, date_order: str | None) -> None:
+    """Raise ConfigError for an unknown format or order of dates."""
+    if date_order and date_order not in DATE_ORDERS:
+        what = f"unknown order of dates {date_order!r}; expected one of {', '.join(DATE_ORDERS)}"
+        raise ConfigError(what, remedy="correct {option}", option="date_order")
+    if format and format not in FORMATS:
+        raise ConfigError(f"unknown format {format!r}; expected one of {', '.join(FORMATS)}")
+
+
+def _open_format(paths: Sequence[Path], name: str, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> Reader:
+    """Open a file in a format of its own, or several of WhatsApp.
+
+    Args:
+        paths: the files.
+        name: the format.
+        given: its options.
+        outputs: arguments of which the format may have some.
+
+    Raises:
+        ConfigError: the format is read from one file.
+    """
     if len(paths) > 1 and name != "whatsapp":
         raise ConfigError(f"format {name} is read from one file, got {len(paths)}; import them one after the other")
-    filled: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
-    filled |= {"findings": findings, "left_out": left_out}
-    given |= {option: value for option, value in filled.items() if option in FORMATS[name]}
+    known = {option: value for option, value in outputs.items() if option in FORMATS[name]}
     source = paths if len(paths) > 1 else paths[0]
-    return partial(import_module(f"everthread.transfer.{name}").read, source, **given)
+    return partial(import_module(f"everthread.transfer.{name}").read, source, **given, **known)
 
 
 def _check_options(path: Path, format: str, names: Sequence[str], given: Collection[str]) -> None:

@@ -119,10 +119,7 @@ def _check_files(
             progress(BATCH_LINES)
     first = path if isinstance(path, Path) else next(each for each in path if each not in left_out)
     head = find_head(first) if first.is_file() and not findings.services else None
-    for file, error in left_out.items():
-        findings.broken[number_name(file.name, findings.broken)] = "; ".join(
-            filter(None, (error.where, error.message, error.remedy))
-        )
+    _note_broken(findings, left_out)
     contents = counter.summarize(sessions, findings)
     if findings.services:
         _check_names(contents, findings, first, options)
@@ -139,6 +136,13 @@ def _check_files(
         head=head,
         units=tuple(findings.units),
     )
+
+
+def _note_broken(findings: Findings, left_out: Mapping[Path, BadFile]) -> None:
+    """Note the files that were left out, and why."""
+    for file, error in left_out.items():
+        reasons = filter(None, (error.where, error.message, error.remedy))
+        findings.broken[number_name(file.name, findings.broken)] = "; ".join(reasons)
 
 
 def _check_names(contents: FileContents, findings: Findings, path: Path, options: Mapping[str, Any]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from hardship import PATIENCE, llm, web
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from everthread.server.page_languages import COOKIE
 from server.page_helpers import PHONE, check_accessibility, say, say_and_wait, visit
@@ -164,13 +166,24 @@ def test_the_first_steps_are_taken_by_keyboard_alone_and_each_is_offered_once(
     expect(card.get_by_role("heading", name="earlier chats")).to_have_count(0)
 
 
-def test_a_sentence_is_not_taken_for_a_name(page: Page, url_without_model: str) -> None:
-    visit(page, url_without_model, "sentence")
+def type_name(page: Page, name: str) -> tuple[Locator, Locator]:
+    """Type a name into the first of the first steps, and return the steps and the field."""
     card = page.get_by_label("First steps")
     field = card.get_by_label("What should I call you?")
+    field.fill(name)
+    field.press("Enter")
+    return card, field
+
+
+def read_person(url: str, bank: str) -> str:
+    """Return the name of the person who talks in a bank."""
+    return str(web.get(f"{url}/api/v1/banks/{quote(bank)}/character").json()["person"])
+
+
+def test_a_sentence_is_not_taken_for_a_name(page: Page, url_without_model: str) -> None:
+    visit(page, url_without_model, "sentence")
     for name in ("Hello, Nora", "N" * 41):
-        field.fill(name)
-        field.press("Enter")
+        card, field = type_name(page, name)
         expect(card).to_contain_text("1 of 3")
         expect(field).to_be_focused()
         expect(field).to_have_js_property("validationMessage", ONLY_NAME)
@@ -178,32 +191,23 @@ def test_a_sentence_is_not_taken_for_a_name(page: Page, url_without_model: str) 
     expect(field).to_have_js_property("validationMessage", "")
     field.press("Enter")
     expect(card).to_contain_text("2 of 3")
-    character = web.get(f"{url_without_model}/api/v1/banks/sentence/character").json()
-    assert character["person"] == "María del Carmen López"
+    assert read_person(url_without_model, "sentence") == "María del Carmen López"
 
 
-def test_what_is_typed_again_after_a_sentence_is_the_name(page: Page, url_without_model: str) -> None:
+def test_a_name_that_looks_like_a_sentence_is_taken_at_the_second_try(page: Page, url_without_model: str) -> None:
     visit(page, url_without_model, "again a sentence")
-    card = page.get_by_label("First steps")
-    field = card.get_by_label("What should I call you?")
-    field.fill("Soy Sauce")
-    field.press("Enter")
+    card, field = type_name(page, "Soy Sauce")
     expect(field).to_have_js_property("validationMessage", ONLY_NAME)
     field.press("Enter")
     expect(card).to_contain_text("2 of 3")
-    character = web.get(f"{url_without_model}/api/v1/banks/again%20a%20sentence/character").json()
-    assert character["person"] == "Soy Sauce"
+    assert read_person(url_without_model, "again a sentence") == "Soy Sauce"
 
 
 def test_the_name_is_taken_from_the_sentence_that_says_it(page: Page, url_without_model: str) -> None:
     visit(page, url_without_model, "told name")
-    card = page.get_by_label("First steps")
-    field = card.get_by_label("What should I call you?")
-    field.fill("hi, im nora")
-    field.press("Enter")
+    card, _ = type_name(page, "hi, im nora")
     expect(card).to_contain_text("2 of 3")
-    character = web.get(f"{url_without_model}/api/v1/banks/told%20name/character").json()
-    assert character["person"] == "nora"
+    assert read_person(url_without_model, "told name") == "nora"
 
 
 def test_a_name_that_is_the_characters_is_refused_in_the_pages_language(tab: Page, url_without_model: str) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.text.english_words import is_word
-from everthread.text.spelling import find_unknown_words, is_sure, list_candidates, replace_words
+from everthread.text.spelling import find_unknown_words, is_sure_correction, list_candidates, replace_words
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_double_letters_months_and_weekdays_are_meant(misspelt: str, meant: list
 def test_double_or_swapped_letters_of_longer_words_months_and_weekdays_are_sure(
     misspelt: str, meant: str, *, sure: bool
 ) -> None:
-    assert is_sure(misspelt, meant) == sure
+    assert is_sure_correction(misspelt, meant) == sure
 
 
 def test_no_name_is_meant() -> None:
