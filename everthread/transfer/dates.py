@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from everthread.errors import ConfigError
 
+MAX_DATE_CHARS = 200  # of the longest date with blanks; in a long message, no date is searched for
+
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -60,6 +62,8 @@ def parse_moment(text: str, tz: tzinfo = UTC) -> datetime:
     Raises:
         ValueError: the text has none of the accepted forms.
     """
+    if len(text) > MAX_DATE_CHARS:
+        raise ValueError("more than a date")
     try:
         parsed = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -82,6 +86,8 @@ def parse_clock(text: str, day: datetime) -> datetime:
 
 def looks_like_date(text: str) -> bool:
     """Return whether the whole text has the form of a date, even an impossible (31 June) or ambiguous one (05/06)."""
+    if len(text) > MAX_DATE_CHARS:
+        return False
     date = next((match for pattern in (*_DATES, _AMBIGUOUS) if (match := pattern.search(text))), None)
     if date is None:
         return False

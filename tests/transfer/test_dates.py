@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.transfer.dates import parse_clock, parse_moment
+from everthread.transfer.dates import looks_like_date, parse_clock, parse_moment
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -63,3 +64,13 @@ def test_noon_and_midnight_are_distinguished() -> None:
 def test_an_invalid_time_of_day_is_rejected(text: str) -> None:
     with pytest.raises(ValueError):
         parse_clock(text, datetime(2024, 5, 1))
+
+
+def test_a_long_message_is_no_date_and_is_not_searched_for_one() -> None:
+    message = "word " * 2_000_000
+    began = time.process_time()
+    for text in (message, f"8 May 2023 {message}", " " * 3_000_000):
+        assert not looks_like_date(text)
+        with pytest.raises(ValueError, match="more than a date"):
+            parse_moment(text)
+    assert time.process_time() - began < 1

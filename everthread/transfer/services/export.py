@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
 from stat import S_ISDIR
 from tempfile import SpooledTemporaryFile
@@ -175,7 +176,9 @@ class ExportFile:
             BadFile: the file can't be read, or a row is too large.
         """
         with self.open() as file:
-            for number, raw in enumerate(iter(partial(self._read_value, file.readline), b""), 1):
+            for number in count(1):
+                if not (raw := self._read_value(file.readline, f"line {number}")):
+                    return
                 if raw.strip():
                     yield f"line {number}", self._parse_row(raw, number)
 
@@ -196,11 +199,13 @@ class ExportFile:
         with self.open() as file:
             return self._read_value(file.read).decode()
 
-    def _read_value(self, read: Callable[[int], bytes]) -> bytes:
+    def _read_value(self, read: Callable[[int], bytes], row: str = "") -> bytes:
         """Return what is read of a file, a row or all of it. Raises BadFile if it is too large for the memory."""
         raw = read(MAX_VALUE_BYTES + 1)
         if len(raw) > MAX_VALUE_BYTES:
-            raise self._error(f"more than {MAX_VALUE_BYTES:,} bytes in one value", "divide or remove it")
+            where = ", ".join(filter(None, (self._place, row)))
+            what = f"more than {MAX_VALUE_BYTES:,} bytes in one value"
+            raise file_error(self.path, where, what, "divide or remove it")
         return raw
 
     def _parse_row(self, raw: bytes, number: int) -> object:

@@ -69,7 +69,7 @@ def test_a_row_or_a_file_that_would_fill_the_memory_is_rejected(
     monkeypatch.setattr("everthread.transfer.services.export.MAX_VALUE_BYTES", 100)
     with open_export([tmp_path / "a.jsonl"]) as export:
         (file,) = export.files
-        with pytest.raises(BadFile, match=r"a\.jsonl: more than 100 bytes in one value; divide or remove it"):
+        with pytest.raises(BadFile, match=r"a\.jsonl, line 2: more than 100 bytes in one value; divide or remove"):
             list(file.rows())
         with pytest.raises(BadFile, match=r"a\.jsonl: more than 100 bytes in one value"):
             file.load()
