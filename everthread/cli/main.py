@@ -198,7 +198,10 @@ def recall(
         if as_json:
             show_json(hits)
             return
-        memories = (Memory(name, memory.store, memory.embedder, memory.recipe) for name in banks or [bank])
+        memories = (
+            memory if name == memory.bank else Memory(name, memory.store, memory.embedder, memory.recipe)
+            for name in banks or [bank]
+        )
         relevant = any(searched.context(query, where=where, as_of=time, facts=facts) for searched in memories)
         shown = (relevant and [hit for hit in hits if hit.relevance >= MIN_SHOWN_RELEVANCE]) or hits
         rows = [render_hit(hit, why, query) for hit in shown] or [

@@ -26,7 +26,9 @@ UPLOAD_TIMEOUT_S = 600.0  # until a file is stored: 100 MB holds about 690,000 l
 CONNECT_TIMEOUT_S = 5.0
 RETRY_DELAYS_S = (0.2, 0.5, 1.0, 2.0)  # about four seconds in all, as long as a restart takes
 MAX_RETRY_AFTER_S = 30.0
-RETRYABLE_STATUSES = {429, 502, 503, 504}
+MAX_SILENCES = 1  # after which a request is sent once more: each takes READ_TIMEOUT_S
+GATEWAY_STATUSES = {502, 503, 504}
+RETRYABLE_STATUSES = {429, *GATEWAY_STATUSES}
 URN_PREFIX = "urn:everthread:"
 PAGE_ITEMS = 500
 JSON_TYPE, OCTET_STREAM = "application/json", "application/octet-stream"
@@ -165,7 +167,7 @@ class Connection:
         """Return a successful response; retry if the connection breaks or the server is busy."""
         import httpx
 
-        retries = Retries(RETRY_DELAYS_S)
+        retries, silences = Retries(RETRY_DELAYS_S), 0
         for attempt in count():
             try:
                 response = self._http.send(request, stream=stream)
@@ -174,8 +176,10 @@ class Connection:
                 response.read()
                 response.close()
             except httpx.TransportError as error:
-                if (isinstance(error, httpx.ConnectError) and not attempt) or not retries.wait():
-                    raise self._unreachable_error(error) from error
+                silences += isinstance(error, httpx.ReadTimeout)
+                is_final = silences > MAX_SILENCES or (isinstance(error, httpx.ConnectError) and not attempt)
+                if is_final or not retries.wait():
+                    raise unreachable_error(self.url, error) from error
                 continue
             document = _parse_document(response)
             is_temporary = (
@@ -186,9 +190,19 @@ class Connection:
                 raise build_error(response.status_code, document, self.url)
         raise AssertionError("the last attempt returns or raises")
 
-    def _unreachable_error(self, error: httpx.TransportError) -> StoreUnavailable:
-        remedy = "start one with `everthread serve`, or give the URL of a running one"
-        return StoreUnavailable(f"no server answers at {self.url} ({_describe(error)}); {remedy}")
+
+def unreachable_error(url: str, error: httpx.TransportError) -> StoreUnavailable:
+    """Build the error of a server that doesn't answer."""
+    import httpx
+
+    if isinstance(error, httpx.ReadTimeout):
+        silent_s = error.request.extensions["timeout"]["read"]
+        return StoreUnavailable(
+            f"{url} accepted a request and sent nothing for {silent_s:g} s. It may have stored what it was sent. Check "
+            "the server's log, and whether the machine is suspended or overloaded; then read the bank, and try again"
+        )
+    remedy = "start one with `everthread serve`, or give the URL of a running one"
+    return StoreUnavailable(f"no server answers at {url} ({_describe(error)}); {remedy}")
 
 
 def iter_rows(response: httpx.Response) -> Iterator[str]:
@@ -223,6 +237,9 @@ def build_error(status: int, document: Mapping[str, Any], url: str) -> Everthrea
     """Build the error that the library itself would raise from a server's problem document."""
     detail = document.get("detail")
     if not isinstance(detail, str) or not str(document.get("type")).startswith(URN_PREFIX):
+        if status in GATEWAY_STATUSES:
+            what = f"{url} responded with {status}, as a reverse proxy does whose server is down"
+            return StoreUnavailable(f"{what}; start the server with `everthread serve`, or check the URL")
         return ConfigError(f"{url} responded with {status} and is not an Everthread server; check the URL")
     kind_by_name = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
     default = BadInput if status < 500 else StoreError

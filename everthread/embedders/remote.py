@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_TIMEOUT_S = 2.0  # a server that is up accepts at once
+MAX_SHOWN_BYTES = 200  # of an error's body
 PER_TEXT_S = 1.0  # how long a slow CPU takes for a long text
 
 
@@ -112,13 +113,14 @@ class RemoteEmbedder:
             try:
                 status, headers, body = self._send(texts, deadline)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                problem = f"can't be reached ({type(error).__name__}: {error})"
+                what = "didn't answer in time" if isinstance(error, httpx.ReadTimeout) else "can't be reached"
+                problem = f"{what} ({type(error).__name__}: {error})"
                 is_broken = isinstance(error, httpx.NetworkError | httpx.ProtocolError)
                 is_retryable = is_broken and not isinstance(error, httpx.ConnectError)
             else:
                 if status == 200:
                     return body
-                problem = f"answered {status} {self._redact_key(body[:200].decode(errors='replace'))}"
+                problem = f"answered {status} {self._excerpt(body)}".rstrip()
                 is_retryable = status == 429 or status >= 500
                 requested_s = parse_retry_after(headers.get("retry-after", ""))
             if not is_retryable or not retries.wait(requested_s):
@@ -150,6 +152,11 @@ class RemoteEmbedder:
                 self._client = httpx.Client(headers=headers)
                 weakref.finalize(self, self._client.close)
             return self._client
+
+    def _excerpt(self, body: bytes) -> str:
+        """Return the beginning of an error's body for a message; "" of a page of HTML, such as a reverse proxy's."""
+        text = body[:MAX_SHOWN_BYTES].decode(errors="replace").strip()
+        return "" if text.startswith("<") else self._redact_key(text)
 
     def _redact_key(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text

@@ -622,6 +622,16 @@ def test_a_unit_is_shown_before_it_is_forgotten(cli: Cli, tmp_path: Path) -> Non
     assert "  Ferns have no seeds.\nForget general 1 of bank 'default' for good? [y/N]" in refused.stderr
 
 
+def test_a_recall_asks_an_embedder_that_is_down_once(tmp_path: Path, no_ollama: str) -> None:
+    url = f"http://{no_ollama}/v1#m"
+    for arguments in (["observe", "My sister Mia lives in Lisbon."], ["recall", "Where does Mia live?"]):
+        command = ["--store", str(tmp_path), "--embedder", url, *arguments]
+        done = run_python("-m", "everthread", *command, timeout=PATIENCE)
+        assert (done.returncode, done.stderr.count("embedder failed")) == (0, 1)
+        assert f"http://{no_ollama}/v1/embeddings" in done.stderr
+    assert "Lisbon" in done.stdout
+
+
 def test_forgetting_says_that_backups_lose_the_lines_as_well(alice: Cli, tmp_path: Path) -> None:
     for _ in range(2):
         assert alice("backup", tmp_path / "backups").exit_code == 0

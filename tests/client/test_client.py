@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -688,6 +689,43 @@ def test_the_error_without_a_server_names_the_remedy() -> None:
         pytest.raises(StoreUnavailable, match=remedy),
     ):
         client.stats()
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_a_page_of_a_reverse_proxy_is_taken_for_a_server_that_is_down(quick: None, status: int) -> None:
+    class Gateway(Quiet):
+        def do_POST(self) -> None:
+            requests.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(status)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<html><h1>Bad Gateway</h1></html>")
+
+    requests = list[bytes]()
+    with serve_handler(Gateway) as url, Client(url) as client:
+        with pytest.raises(
+            StoreUnavailable, match=f"^{url} responded with {status}, as a reverse proxy does"
+        ) as caught:
+            client.observe("Hello.")
+        assert str(caught.value).endswith("start the server with `everthread serve`, or check the URL")
+    assert len(requests) == 4
+
+
+def test_a_silent_server_is_asked_once_more_and_named(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(Quiet):
+        def do_POST(self) -> None:
+            requests.append(self.rfile.read(int(self.headers["Content-Length"])))
+            over.wait(PATIENCE)
+            self.close_connection = True
+
+    requests, over = list[bytes](), threading.Event()
+    monkeypatch.setattr(connection, "READ_TIMEOUT_S", 0.2)
+    with serve_handler(Silent) as url, Client(url) as client:
+        message = f"^{url} accepted a request and sent nothing for 0.2 s. It may have stored what it was sent"
+        with pytest.raises(StoreUnavailable, match=message):
+            client.observe("Hello.")
+        over.set()
+    assert len(requests) == 2
 
 
 def test_a_server_that_is_not_everthread_is_reported() -> None:

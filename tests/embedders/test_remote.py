@@ -241,6 +241,13 @@ def test_an_unreachable_url_is_an_error_that_names_it(url: str) -> None:
         RemoteEmbedder(url, "m", sleep=lambda seconds: None).embed_query("abc")
 
 
+def test_a_page_of_a_reverse_proxy_is_not_quoted() -> None:
+    page = failing(502, b"<html><h1>502 Bad Gateway</h1></html>")
+    with serving(page) as server, pytest.raises(EmbedderUnavailable, match="answered 502; check") as caught:
+        remote(server, retries=0).embed_query("a")
+    assert server.url in str(caught.value)
+
+
 def measure_timeout(embedder: RemoteEmbedder, texts: list[str]) -> float:
     """Return the seconds until the embedder gave up."""
     start = time.monotonic()

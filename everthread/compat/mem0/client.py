@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 from everthread.client.client import DEFAULT_URL
-from everthread.client.connection import URN_PREFIX, build_error, build_path
+from everthread.client.connection import URN_PREFIX, build_error, build_path, unreachable_error
 from everthread.common.tls import tls_context
 from everthread.common.undo import undo_on_error
 from everthread.compat.mem0.ids import KIND_BY_ID
 from everthread.compat.mem0.memory import Record
-from everthread.errors import BadInput, StoreUnavailable
+from everthread.errors import BadInput
 
 KEY_VARIABLE = "MEM0_API_KEY"
 NO_KEY = "none"  # sent without a key; a server that needs none ignores it
@@ -133,7 +133,7 @@ class MemoryClient:
         try:
             answer = self._http.request(method, f"{self.host}/{path}", json=body, params=query or None)
         except httpx.TransportError as error:
-            raise StoreUnavailable(f"no server answers at {self.host}; start one with `everthread serve`") from error
+            raise unreachable_error(self.host, error) from error
         try:
             document: Record = answer.json()
         except ValueError:  # not a server of Everthread
