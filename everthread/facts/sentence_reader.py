@@ -142,7 +142,7 @@ class SentenceReader:
     def _match_clause(
         self, form: Form, pattern: Pattern, heads: Heads, goes_on: Referent | None, start: int
     ) -> tuple[Referent | None, re.Match[str] | None]:
-        """Return whom a form is about in a clause, and its match there.
+        """Return the person that a form is about in a clause, and its match there.
 
         Args:
             form: the form.
