@@ -16,7 +16,7 @@ from everthread.bench.fact_sets import PARTS
 from everthread.bench.fact_updates import Update
 from everthread.bench.quotes import recall_for_quote
 from everthread.bench.report import to_percent
-from everthread.chat.offline_answer import find_source, is_sure
+from everthread.chat.offline_answer import find_source, is_source_sure
 from everthread.embedders.base import Embedder
 from everthread.facts.cache import FactIndex
 from everthread.memory import Memory
@@ -61,7 +61,7 @@ def measure_update_quotes(
 def _ask(memory: Memory, update: Update, known: FactIndex) -> int:
     context = recall_for_quote(memory, update.question, known, update.lines[0].speaker)
     source = find_source(context)
-    return source.seq if isinstance(source, Line) and is_sure(context, source) else 0
+    return source.seq if isinstance(source, Line) and is_source_sure(context, source) else 0
 
 
 def as_json(quotes: Sequence[UpdateQuote]) -> list[dict[str, Any]]:

@@ -22,9 +22,8 @@ _Tasks = dict[tuple[str, str], Callable[[], None]]  # by bank and kind
 class VectorWorker:
     """One thread, which embeds what one bank after another lacks. Thread-safe.
 
-    Until then the lines are found by their words. If a store can't be reached, its
-    tasks are tried again. If the
-    server stops first, `everthread reindex` or the next import into the bank embeds them.
+    Until then the lines are found by their words. If a store can't be reached, its tasks are tried again. If the server
+    stops first, `everthread reindex` or the next import into the bank embeds them.
     """
 
     def __init__(self, retry_delay_s: float = RETRY_DELAY_S) -> None:
