@@ -164,6 +164,19 @@ class Own:
                 process.kill()
         psutil.wait_procs(processes, PATIENCE)
 
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Suspend the server and all its processes while the block runs."""
+        postmaster = psutil.Process(self.server.get_pid())
+        processes = [postmaster, *postmaster.children(recursive=True)]
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in reversed(processes):
+                process.resume()
+
     def start(self) -> None:
         """Start the server again in the same folder."""
         retry_start(self.server.ensure_postgres_running)

@@ -24,6 +24,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from everthread.common.retry import Retries
 from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnavailable
+from everthread.stores.postgres.answer_watch import AnswerWatch
 from everthread.stores.postgres.dsn import EXAMPLE, check_url, redact_password
 from everthread.stores.postgres.lazy import Lazy
 
@@ -46,7 +47,7 @@ DEFAULT_PARAMETERS: dict[str, str | int | None] = {
     "application_name": "everthread",
     "connect_timeout": 5,
     # A machine that vanished is noticed after a minute. The system's own defaults are 15 minutes, and two hours if no
-    # data is on its way. A server that is suspended on a running machine is not: its system still acknowledges.
+    # data is on its way. The system of a suspended server still acknowledges: see `answer_watch`.
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
@@ -141,6 +142,7 @@ class Database:
         self._check, self._bank_check = check, bank_check
         self._has_citus = False  # known from the first connection on
         self._pool = Lazy(self._open_pool)
+        self._watch = AnswerWatch(self.conninfo)
 
     @contextmanager
     def read_transaction(self, bank: str | None = None, **settings: str) -> Iterator[Connection]:
@@ -204,7 +206,8 @@ class Database:
         """Yield a connection of the pool, which rolls back when the block raises. Takes the same as `map_errors`."""
         with self.map_errors(outcome), self._get_pool().connection(timeout=self._timeout_s) as db:
             try:
-                yield db
+                with self._watch.watch(db):
+                    yield db
             except psycopg.Error as error:
                 if db.closed:  # independently of the driver's error class
                     raise self._lost(error, outcome) from error
