@@ -23,13 +23,14 @@ Connection = psycopg.Connection[Any]
 
 PATIENCE_S = 60.0  # a call that takes longer is rare
 CHECK_EVERY_S = 10.0
+JOIN_TIMEOUT_S = 1.0  # for a thread that ends, unless another call has begun
 CONNECT_TIMEOUT_S = 5  # a server that is up answers at once, if only to refuse
 
 
 class AnswerWatch:
     """Watches the connections of one database while calls use them. Thread-safe.
 
-    Its thread runs while there are calls, and for some seconds after them.
+    Its thread runs while there are calls, and for some seconds after them, or until `close`.
     """
 
     def __init__(self, conninfo: str) -> None:
@@ -46,7 +47,8 @@ class AnswerWatch:
         """Watch nothing. Called in a forked process, whose parent has the calls and the thread."""
         self._lock = threading.Lock()
         self._begun: dict[Connection, float] = {}  # the connections in use, and since when
-        self._is_running = False
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
 
     @contextmanager
     def watch(self, db: Connection) -> Iterator[None]:
@@ -54,21 +56,36 @@ class AnswerWatch:
         begun, lock = self._begun, self._lock  # those of the process that begins the call
         with lock:
             begun[db] = time.monotonic()
-            starts, self._is_running = not self._is_running, True
-        if starts:
-            threading.Thread(target=self._run, name="everthread-answer-watch", daemon=True).start()
+            if self._thread is None:
+                self._start()
         try:
             yield
         finally:
             with lock:
                 begun.pop(db, None)
 
+    def close(self) -> None:
+        """End the thread, unless there are calls."""
+        with self._lock:
+            thread = None if self._begun else self._thread
+            self._closing.set()
+        if thread is not None:
+            thread.join(JOIN_TIMEOUT_S)
+
+    def _start(self) -> None:
+        self._closing.clear()
+        thread = threading.Thread(target=self._run, name="everthread-answer-watch", daemon=True)
+        with suppress(RuntimeError):  # Python is shutting down, and starts no thread any more
+            thread.start()
+            self._thread = thread
+
     def _run(self) -> None:
         while True:
-            time.sleep(CHECK_EVERY_S)
+            self._closing.wait(CHECK_EVERY_S)
             with self._lock:
+                self._closing.clear()
                 if not self._begun:
-                    self._is_running = False
+                    self._thread = None
                     return
                 late = self._list_late()
             if late and self._is_suspended():

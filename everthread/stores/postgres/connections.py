@@ -328,6 +328,7 @@ class Database:
         """Close all connections; the next call opens a new pool."""
         if (pool := self._pool.take()) is not None:
             pool.close()
+        self._watch.close()
 
     def _configure_transaction(self, db: Connection, bank: str | None, extra_settings: dict[str, str]) -> list[Cursor]:
         """Send the settings of this transaction, and the queries of the checks, whose last columns are the answers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,15 @@ def test_a_call_to_a_suspended_server_ends_and_stores_nothing(own: postgres.Own)
                 begun.result(PATIENCE)
         assert memory.observe("Supper is at eight.").seq == 2
         assert [line.text for line in memory.lines()] == ["Tea is at four.", "Supper is at eight."]
+
+
+def test_a_closed_store_leaves_no_thread(own: postgres.Own) -> None:
+    before = set(threading.enumerate())
+    with closing(PostgresStore(own.url)) as store:
+        for _ in range(3):
+            assert not store.exists("closed")
+            store.close()
+            assert set(threading.enumerate()) <= before
 
 
 def test_a_call_that_takes_long_is_not_ended(own: postgres.Own) -> None:
