@@ -16,6 +16,7 @@ from everthread.errors import BadInput, BankDamaged, BankTooNew, StoreError
 from everthread.stores.base import Store
 from everthread.stores.sqlite import receipts as receipts_file
 from everthread.stores.sqlite.bank_file import file_name
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.transfer.bank_contents import Summary, copy_contents, summarize
 from everthread.types import Receipt
@@ -77,8 +78,11 @@ class _FileToReplace:
 
     def put(self, staged: SQLiteStore, receipts: Iterable[Receipt], summary: Summary) -> None:
         staged.close()
-        receipts_file.write(self._store.folder, receipts)
-        if not self._put(staged.folder / file_name(self._bank)):
+        path = self._store.folder / file_name(self._bank)
+        with map_errors(self._bank, path, "Nothing was restored. "):
+            receipts_file.write(self._store.folder, receipts)
+            is_put = self._put(staged.folder / path.name)
+        if not is_put:
             raise _bank_exists_error(self._store, self._bank)
 
 
