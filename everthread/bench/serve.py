@@ -306,11 +306,16 @@ async def _measure_page_files(port: int) -> dict[str, int]:
         while paths:
             path = paths.pop()
             response = await http.get(path)
-            if path in sizes or response.status_code != 200:
+            if _without_version(path) in sizes or response.status_code != 200:
                 continue
-            sizes[path] = int(response.headers.get("content-length", len(response.content)))
+            sizes[_without_version(path)] = int(response.headers.get("content-length", len(response.content)))
             paths += _find_files(str(response.url.join(".")), response.text) if _names_files(response.headers) else []
     return sizes
+
+
+def _without_version(path: str) -> str:
+    """Return the path of a file of the page that is the same in each of its versions."""
+    return re.sub(r"^/static/[0-9a-f]{12}/", "/static/", path)
 
 
 def _names_files(headers: Mapping[str, str]) -> bool:

@@ -3,6 +3,9 @@
 Files are looked up by name in a table, so no path of a request reaches the file system. `StaticFiles` of the framework
 would need a worker thread for every request, compress each response again, ignore `gzip;q=0`, and derive ETags from
 modification times, which installers may set to a constant.
+
+The index names scripts and style sheets below a folder for the version of all files, such as `/static/0123456789ab/`.
+Browsers keep these without asking again. Without the version they ask each time.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from everthread.server.problems import Problem
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
+PERMANENT = "max-age=31536000, immutable"  # a year
 SERVICE_WORKER = "serviceworker.js"
 WORDS = "languages/chosen.js"  # the words of the page, in the language of the request
 CONTENT_TYPES = {  # by suffix; the table of the operating system may be incomplete or wrong
@@ -50,6 +54,8 @@ LEFT_OUT = {
     ".css": re.compile(rf"^[ \t]*(?:{_BLOCK_COMMENT})?\n|^[ \t]+", re.MULTILINE),
     ".js": re.compile(rf"^[ \t]*(?://.*|{_BLOCK_COMMENT})?\n|^[ \t]+|(?<=[;,{{}}()\[\]]) // [^\"'`\n]*$", re.MULTILINE),
 }
+VERSIONED = re.compile(r'"/static/(?=[^"]+\.(?:css|js)")')  # in the index; modules name others relative to themselves
+VERSION = re.compile(r"^[0-9a-f]{12}/")
 COMPRESSIBLE = {".css", ".html", ".js", ".json", ".mjs", ".svg", ".webmanifest"}
 
 
@@ -92,14 +98,17 @@ class StaticFile:
         file = cls.from_bytes(content_type, text.encode(), compress=True)
         return replace(file, vary="Accept-Encoding, Accept-Language, Cookie")
 
-    def response(self, request: Request) -> Response:
+    def response(self, request: Request, *, is_permanent: bool = False) -> Response:
         """Return the file, compressed if the client accepts gzip, or 304 if the client has it already.
 
         `no-cache` lets browsers store it, but they must revalidate it each time.
+
+        Args:
+            is_permanent: whether the address is that of this content for good.
         """
         is_gzipped = self.is_compressible and accepts_gzip(request)
         etag = f'{self.etag[:-1]}-gzip"' if is_gzipped else self.etag
-        headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": self.vary}
+        headers = {"ETag": etag, "Cache-Control": PERMANENT if is_permanent else "no-cache", "Vary": self.vary}
         known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
         if etag in known or "*" in known:
             return Response(status_code=304, headers=headers)
@@ -126,13 +135,21 @@ def load_files(folder: Path) -> dict[str, StaticFile]:
     return {path.relative_to(folder).as_posix(): StaticFile.read(path, whole=path.parent != folder) for path in paths}
 
 
+def name_version(files: dict[str, StaticFile]) -> str:
+    """Return a name for the content of all files: 12 hexadecimal digits."""
+    return sha256("".join(f"{name}{files[name].etag}" for name in sorted(files)).encode()).hexdigest()[:12]
+
+
 def localize(files: dict[str, StaticFile], *, is_shared: bool = False) -> dict[tuple[str, str], StaticFile]:
     """Build the files that depend on the language, by its code and their names. is_shared: as for `build_router`."""
     languages, localized = read_languages(), dict[tuple[str, str], StaticFile]()
+    folder = f'"/static/{name_version(files)}/'
     for code, each in languages.items():
         language = each.on_server() if is_shared else each
         for name in LOCALIZED.keys() & files.keys():
             text = language.fill(files[name].body.decode(), LOCALIZED[name])
+            if name == INDEX:
+                text = VERSIONED.sub(folder, text)
             localized[code, name] = StaticFile.localized(files[name].content_type, text)
         localized[code, WORDS] = StaticFile.localized(CONTENT_TYPES[".js"], language.module(languages))
     return localized
@@ -146,6 +163,7 @@ def build_router(folder: Path = FOLDER, *, is_shared: bool = False) -> APIRouter
         is_shared: whether the page names the server wherever it is opened, not only on another machine.
     """
     files, router = load_files(folder), APIRouter(include_in_schema=False)
+    version = f"{name_version(files)}/"
 
     @cache
     def localize_once() -> dict[tuple[str, str], StaticFile]:
@@ -164,14 +182,15 @@ def build_router(folder: Path = FOLDER, *, is_shared: bool = False) -> APIRouter
     async def static(request: Request, name: str) -> Response:
         return respond(name, request)
 
-    def respond(name: str, request: Request) -> Response:
-        file = files.get(name)
+    def respond(path: str, request: Request) -> Response:
+        name = VERSION.sub("", path)  # of any version: a page may be older than the server
+        file, is_permanent = files.get(name), path.startswith(version)
         if name == WORDS or name in LOCALIZED:
             localized = localize_once()
             code = choose_language(request, {code: None for code, _ in localized})
-            file = localized.get((code, name))
+            file, is_permanent = localized.get((code, name)), False
         if file is None:
             raise Problem(404, "not-found", "there is no such file")
-        return file.response(request)
+        return file.response(request, is_permanent=is_permanent)
 
     return router

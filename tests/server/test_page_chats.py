@@ -26,7 +26,8 @@ AT_END = """text => { const box = document.getElementById('lines');
 ROWS = """nodes => nodes.map(node => { const range = document.createRange();
     range.selectNodeContents(node.matches('.tag') ? node : node.firstChild);
     return new Set([...range.getClientRects()].map(rect => rect.top)).size })"""
-SHOW_NOTICE = "import('/static/notices.js').then(({ showNotice }) => showNotice('It is done.'))"
+SHOW_NOTICE = """import(new URL("notices.js", document.querySelector("[type=module]").src))
+    .then(({ showNotice }) => showNotice("It is done."))"""
 TOP_LINE = """() => { const box = document.getElementById('lines'), top = box.getBoundingClientRect().top;
     const isShown = line => line.getBoundingClientRect().bottom > top + 1;
     return [...box.querySelectorAll('.line')].find(isShown).dataset.seq }"""

@@ -243,7 +243,7 @@ def test_incognito_saves_nothing(page: Page, url: str) -> None:
     expect(page.locator(".unsaved")).to_have_count(2)
     page.get_by_text("Instructions").click()
     expect(page.locator(".prompt")).to_contain_text("Nothing said in incognito is saved, so only the size is known.")
-    columns = HeldRoute(page, "**/static/columns.js")
+    columns = HeldRoute(page, "**/static/*/columns.js")
     page.reload()
     page.locator(".from-character").get_by_role("button", name="What this reply was given").click()
     columns.release()

@@ -37,7 +37,7 @@ def test_a_message_sent_at_once_is_answered_however_slow_the_server(page: Page, 
 
 
 def test_a_message_sent_before_the_columns_are_loaded_is_answered_and_appears_in_them(page: Page, url: str) -> None:
-    held = HeldRoute(page, "**/static/columns.js")
+    held = HeldRoute(page, "**/static/*/columns.js")
     page.goto(f"{url}/#/alone")
     page.wait_for_function(INTERACTIVE)
     say(page, MIA)
@@ -67,7 +67,7 @@ def test_a_message_that_could_not_be_sent_returns_to_its_box(tab: Page, url: str
 
 
 def test_text_typed_before_the_page_is_interactive_is_preserved(page: Page, url: str) -> None:
-    held = HeldRoute(page, "**/static/app.js")
+    held = HeldRoute(page, "**/static/*/app.js")
     page.goto(f"{url}/#/typed", wait_until="commit")
     page.fill("#message", "half a thought")
     held.release()
@@ -79,7 +79,7 @@ def test_text_typed_before_the_page_is_interactive_is_preserved(page: Page, url:
 
 @pytest.mark.parametrize("sent", ["Enter", "Send"])
 def test_a_message_sent_before_the_scripts_are_loaded_is_sent_once_they_are(page: Page, url: str, sent: str) -> None:
-    held = HeldRoute(page, "**/static/app.js")
+    held = HeldRoute(page, "**/static/*/app.js")
     page.goto(f"{url}/#/unread-{sent}", wait_until="commit")
     page.fill("#message", MIA)
     if sent == "Enter":

@@ -144,7 +144,8 @@ def test_a_growing_reply_keeps_its_finished_blocks_and_ends_like_a_whole_one(pag
     visit(page, url, "growing")
     grown = page.evaluate(
         """async (text) => {
-            const { MarkdownStream, renderMarkdown } = await import("/static/markdown.js");
+            const module = new URL("markdown.js", document.querySelector("[type=module]").src);
+            const { MarkdownStream, renderMarkdown } = await import(module);
             renderMarkdown("**load** `it`\\n```python\\n1\\n```\\n$x$");
             while (!globalThis.katex) await new Promise((done) => setTimeout(done, 20));
             const stream = new MarkdownStream(), firsts = new Set(), unsettled = [];

@@ -152,7 +152,8 @@ def test_a_question_about_a_time_alone_is_explained_as_one(page: Page, url: str)
 def test_reasons_agree_with_the_weights_of_the_default_recipe(page: Page, url: str) -> None:
     visit(page, url, "weights")
     neutral = dict.fromkeys((*SIGNALS, "standing"), 0.0) | {"cosine": 0.2, "person": 1.0}
-    script = "async signals => (await import('/static/relevance.js')).reasonsOf(signals)"
+    module = "new URL('relevance.js', document.querySelector('[type=module]').src)"
+    script = f"async signals => (await import({module})).reasonsOf(signals)"
     assert page.evaluate(script, neutral) == {"raised": [], "lowered": []}
     profiles = (Default().friends, Default().assistant, Default().words, Default().characters)
     for signal in ("cosine", "bm25_window", "day", "month", "standing", "asks", "empty", "person"):
@@ -411,7 +412,8 @@ def test_a_bank_that_was_deleted_elsewhere_is_created_again(tab: Page, url: str)
 def test_a_receipt_names_the_backups_that_still_hold_what_was_forgotten(page: Page, url: str) -> None:
     visit(page, url, "receipts")
     proof = {"seqs": [[1, 1]], "lines": 1, "scope": "line", "bank": "abc", "forgotten_at": "2026-05-06T10:00:00Z"}
-    show = "async proof => { (await import('/static/dialogs.js')).showReceipt(proof) }"
+    module = "new URL('dialogs.js', document.querySelector('[type=module]').src)"
+    show = f"async proof => {{ (await import({module})).showReceipt(proof) }}"
     for backups in ([], ["monday", "tuesday"]):
         page.evaluate(show, proof | {"backups": backups, "cleared_backups": len(backups) + 1})
         receipt = page.get_by_role("dialog", name="Forgotten")

@@ -52,7 +52,9 @@ def test_only_modules_that_the_chat_needs_are_preloaded(page: Page, url: str) ->
     assert set(preloaded) == needed - {"app.js"} | {WORDS}
     visit(page, url, "asked")
     expected = set(MODULES) - WITH_MARKDOWN - ON_DEMAND - {"serviceworker.js"} | {WORDS}
-    loaded = "performance.getEntriesByType('resource').map(each => each.name.split('/static/').pop())"
+    loaded = (
+        r"performance.getEntriesByType('resource').map(each => each.name.replace(/.*\/static\/[0-9a-f]{12}\//, ''))"
+    )
     page.wait_for_function(f"expected => expected.every(name => {loaded}.includes(name))", arg=sorted(expected))
     assert {name for name in page.evaluate(loaded) if name.endswith("js")} == expected
 

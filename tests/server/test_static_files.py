@@ -1,6 +1,7 @@
 """The page's files: compression, ETags, and which names are served."""
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,27 @@ def test_a_file_that_the_client_has_is_not_sent_again(page: TestClient) -> None:
             assert (again.status_code, again.content) == (304, b"")
             assert again.headers["etag"] == etag
         assert page.get("/", headers={**headers, "If-None-Match": '"other"'}).status_code == 200
+
+
+def test_the_page_names_its_scripts_at_an_address_for_their_version_which_browsers_keep(tmp_path: Path) -> None:
+    static, folders = tmp_path / "static", list[str]()
+    static.mkdir()
+    (static / "index.html").write_text('<link href="/static/p.css"><script src="/static/a.js"></script>')
+    (static / "p.css").write_text("p { color: red; }")
+    for script in ("one();", "other();"):
+        (static / "a.js").write_text(script)
+        app = FastAPI()
+        app.include_router(static_files.build_router(static))
+        page = TestClient(app)
+        index = page.get("/")
+        folders += re.findall(r"/static/\w+/(?=p\.css|a\.js)", index.text)
+        found = [page.get(f"{folder}a.js") for folder in (folders[0], folders[-1], "/static/")]
+        assert [each.text for each in found] == [script] * 3  # of a page that is older than the server, too
+        kept = [each.headers["cache-control"] != "no-cache" for each in found]
+        assert kept == [folders[0] == folders[-1], True, False]
+        assert index.headers["cache-control"] == "no-cache"
+        assert page.get(f"{folders[-1]}{static_files.WORDS}").headers["cache-control"] == "no-cache"
+    assert (len(folders), len(set(folders))) == (4, 2)
 
 
 def test_a_file_that_the_client_has_is_not_compressed(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

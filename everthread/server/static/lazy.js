@@ -2,8 +2,8 @@
 
 import { loadOnce } from "./loadonce.js";
 
-export const loadColumns = loadOnce(() => import("./columns.js"), "/static/memory.css");
-export const loadOverlays = loadOnce(() => import("./overlays.js"), "/static/overlays.css");
-export const loadGroup = loadOnce(() => import("./group.js"), "/static/group.css");
-export const loadDemo = loadOnce(() => import("./demo.js"), "/static/demo.css");
-export const loadImport = loadOnce(() => import("./importdialog.js"), "/static/import.css");
+export const loadColumns = loadOnce(() => import("./columns.js"), "./memory.css");
+export const loadOverlays = loadOnce(() => import("./overlays.js"), "./overlays.css");
+export const loadGroup = loadOnce(() => import("./group.js"), "./group.css");
+export const loadDemo = loadOnce(() => import("./demo.js"), "./demo.css");
+export const loadImport = loadOnce(() => import("./importdialog.js"), "./import.css");

@@ -4,11 +4,11 @@ import { Problem } from "./api.js";
 import { h } from "./dom.js";
 import { t } from "./words.js";
 
-/** A function that loads a module and its style sheet once, or throws Problem; after a failure it tries again. */
+/** A function that loads a module and the style sheet beside this one once, or throws Problem; after a failure it tries again. */
 export function loadOnce(load, href) {
   let loading = null;
   return () => {
-    loading ??= Promise.all([load(), loadStylesheet(href)]).then(
+    loading ??= Promise.all([load(), loadStylesheet(new URL(href, import.meta.url))]).then(
       ([module]) => module,
       () => {
         loading = null;

@@ -8,7 +8,7 @@ const MAX_MARKDOWN_CHARS = 100_000; // longer texts are shown as they are
 const IDLE_PER_DRAW = 3; // times as long as drawing took, until a growing text is drawn again
 const MIN_WAIT_MS = 16;
 
-const loadRichText = loadOnce(() => import("./richtext.js"), "/static/markdown.css");
+const loadRichText = loadOnce(() => import("./richtext.js"), "./markdown.css");
 let rich = null; // the module, once it is loaded
 
 const needsRichText = (text) => text.length <= MAX_MARKDOWN_CHARS && MARKUP.test(text);

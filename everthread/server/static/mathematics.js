@@ -10,7 +10,7 @@ const MAX_FORMULA_CHARS = 5_000;
 const MAX_FORMULAS = 1_000; // of a reply; further ones stay as they were written
 const OPTIONS = { throwOnError: true, trust: false, strict: "ignore", maxSize: 20, maxExpand: 500 };
 
-const loadKatex = loadOnce(() => import("./vendor/katex/katex.min.js"), "/static/vendor/katex/katex.min.css");
+const loadKatex = loadOnce(() => import("./vendor/katex/katex.min.js"), "./vendor/katex/katex.min.css");
 
 /** Add the rules for formulas to a markdown-it. */
 export function addMathRules(markdown) {
