@@ -143,8 +143,10 @@ def test_the_archive_of_a_folder_has_its_texts_but_no_pictures_and_too_large_a_f
     archive = page.evaluate(
         """async () => {
           const { zipFolder } = await import(new URL("importfolder.js", document.querySelector("[type=module]").src));
-          const file = (path, text) => ({ fullPath: `/F/${path}`, file: (done) => done(new File([text], path, {
-            type: path.endsWith(".png") ? "image/png" : "" })) });
+          const file = (path, text) => {
+            const made = new File([text], path, { type: path.endsWith(".png") ? "image/png" : "" });
+            return { fullPath: `/F/${path}`, file: (done) => done(made) };
+          };
           const folder = (entries, step = 2) => ({ name: "F", isDirectory: true, createReader: () => ({
             readEntries: (done) => done(entries.splice(0, step)) }) });
           const inner = folder([file("Größe/c.txt", "c".repeat(2e5))]);
