@@ -91,6 +91,11 @@ class Model:
         for seq in fact.seqs:
             self.said[seq].append(Said(fact.attribute, fact.value, ends=True, at=PRESENT))
 
+    def resume(self, fact: Fact) -> None:
+        """Note in each line of a fact that ended and is true after all that it is said once more."""
+        for seq in fact.seqs:
+            self.said[seq].append(Said(fact.attribute, fact.value))
+
     def forget(self, fact: Fact, current: Iterable[Line]) -> None:
         """Remove a value from the lines that state it and from their versions, which are never read again."""
         pair = fact.attribute, fact.value
@@ -201,6 +206,7 @@ class FactMachine(RuleBasedStateMachine):
             self.memory.end_fact(fact.id)
             assert self.memory.end_fact(fact.id, "2024-01-01").until_stated == "2024-01-01"
             assert self.memory.resume_fact(fact.id).holds
+            self.model.resume(fact)
 
     @rule(number=PICKS, with_lines=st.booleans())
     def forget_fact(self, number: int, with_lines: bool) -> None:
