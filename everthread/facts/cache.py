@@ -89,6 +89,15 @@ class FactIndex:
         return by_seq
 
     @cached_property
+    def _confirmed_by_seq(self) -> Mapping[int, list[Fact]]:
+        """The facts that hold and that the person has confirmed or corrected, by the numbers of their lines."""
+        by_seq: dict[int, list[Fact]] = defaultdict(list)
+        for fact in self._facts:
+            for seq in fact.seqs if fact.holds and fact.is_confirmed else ():
+                by_seq[seq].append(fact)
+        return by_seq
+
+    @cached_property
     def _current_seqs(self) -> frozenset[int]:
         """The numbers of the lines that state what still holds."""
         return frozenset(seq for fact in self._facts if fact.holds for seq in fact.seqs)
@@ -149,6 +158,11 @@ class FactIndex:
         subjects = dict.fromkeys(fact.subject for fact in ended)
         then = [fact for subject in subjects for fact in self.facts_about(subject, known_at) if not fact.holds]
         return [fact for fact in then if seq in fact.seqs and not ids.isdisjoint(fact.statements)]
+
+    def corrected_facts(self, seq: int, text: str) -> list[Fact]:
+        """Return the facts of a line to which the person has given a value that its text doesn't have."""
+        plain = text.casefold()
+        return [fact for fact in self._confirmed_by_seq.get(seq, ()) if fact.value.casefold() not in plain]
 
     def has_current(self, seq: int) -> bool:
         """Return whether a line states something that still holds."""

@@ -2,9 +2,10 @@
 
 Facts come before the passages, in the room that these leave, so that no line is left out for a fact. A fact that a
 passage states is left out. A line that stated what has ended or was replaced since gets a note: "[until March 2026;
-then: Berlin]". The least relevant lines make room for notes: without one, what is no longer true would be taken for
-the present. The relevance gate decides as without facts: a context without hits gets none. Only a question for all that
-is known of someone, or for what has changed (`facts.overview`), is answered by facts alone if need be.
+then: Berlin]", and one whose fact the person has corrected gets the sentence of the fact. The least relevant lines make
+room for notes: without one, what is no longer true would be taken for the present. The relevance gate decides as
+without facts: a context without hits gets none. Only a question for all that is known of someone, or for what has
+changed (`facts.overview`), is answered by facts alone if need be.
 """
 
 from __future__ import annotations
@@ -117,11 +118,10 @@ def _add_notes(context: Context, query: Query, known: FactIndex, limits: Context
 
     If that is too long as well, the least relevant lines are left out, those without a note first.
     """
-    ended = [(line, facts) for line in context.lines if (facts := _find_ended(line, query.as_of, known))]
-    if not ended or format_lines(context.sources) != context.text:  # the text is of another form
+    full = {line.seq: note for line in context.lines if (note := describe_outdated(line, known, query.as_of))}
+    if not full or format_lines(context.sources) != context.text:  # the text is of another form
         return context
-    full = {line.seq: _describe_ended(line, facts, known) for line, facts in ended}
-    short = {line.seq: _describe_last_end(line, facts) for line, facts in ended}
+    short = {line.seq: _describe_shortly(line, known, query.as_of) for line in context.lines if line.seq in full}
     for left in _leave_out(context, full):
         for notes in (full, short):
             sources = tuple(_add_note(source, notes) for source in left)
@@ -153,9 +153,11 @@ def _is_among(source: Source, others: Sequence[Source]) -> bool:
 
 
 def describe_outdated(line: Line, known: FactIndex, as_of: datetime | None = None) -> str:
-    """Describe what a line states that is no longer true, such as "until August 2024; then: York"; else ""."""
-    ended = _find_ended(line, as_of, known)
-    return _describe_ended(line, ended, known) if ended else ""
+    """Describe what a line states that is no longer true, such as "until August 2024; then: York"; else "".
+
+    A fact of the line that the person has corrected is a sentence with the right value.
+    """
+    return "; ".join((*_describe_ended(line, _find_ended(line, as_of, known), known), *_state_corrected(line, known)))
 
 
 def _find_ended(line: Line, as_of: datetime | None, known: FactIndex) -> list[Fact]:
@@ -164,17 +166,23 @@ def _find_ended(line: Line, as_of: datetime | None, known: FactIndex) -> list[Fa
     return [fact for fact in known.ended_facts(line.seq, as_of) if fact.until and fact.until <= moment]
 
 
-def _describe_ended(line: Line, ended: Sequence[Fact], known: FactIndex) -> str:
-    """Describe what a line states that is no longer true; with the values, if it states something else as well."""
+def _describe_ended(line: Line, ended: Sequence[Fact], known: FactIndex) -> list[str]:
+    """Describe what a line states that has ended; with the values, if it states something else as well."""
     is_all = len(ended) == 1 and not known.has_current(line.seq)
     notes = ((fact.value, describe_end(fact, detect_language(line.text))) for fact in ended)
-    return "; ".join(note if is_all else f"{value}: {note}" for value, note in notes)
+    return [note if is_all else f"{value}: {note}" for value, note in notes]
 
 
-def _describe_last_end(line: Line, ended: Sequence[Fact]) -> str:
-    """Describe only until when it held what a line states."""
-    last = max(ended, key=lambda fact: fact.until or fact.said_at)
-    return describe_end(replace(last, replaced_by=None), detect_language(line.text))
+def _state_corrected(line: Line, known: FactIndex) -> list[str]:
+    """Return the sentences of the facts of a line that the person has corrected."""
+    return [describe_fact(fact, detect_language(line.text)) for fact in known.corrected_facts(line.seq, line.text)]
+
+
+def _describe_shortly(line: Line, known: FactIndex, as_of: datetime | None) -> str:
+    """Describe only until when it held what a line states, and what the person has corrected."""
+    ended = sorted(_find_ended(line, as_of, known), key=lambda fact: fact.until or fact.said_at)[-1:]
+    ends = (describe_end(replace(fact, replaced_by=None), detect_language(line.text)) for fact in ended)
+    return "; ".join((*ends, *_state_corrected(line, known)))
 
 
 def _add_note(source: Source, notes: Mapping[int, str]) -> Source:

@@ -201,6 +201,15 @@ def test_a_quote_says_what_of_it_is_no_longer_true(tmp_path: Path) -> None:
             assert (first.outdated, second.outdated) == ("until August 2024; then: York", "")
 
 
+def test_a_quote_says_which_of_its_facts_was_corrected(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory:
+        memory.observe("I live in Leeds.", speaker="user", session="other")
+        (home,) = memory.facts(attribute="home")
+        memory.correct_fact(home.id, "York")
+        with Chat(memory, llm=None) as chat:
+            assert "“I live in Leeds.” [The user lives in York.]" in "".join(chat.reply("where do i live"))
+
+
 def test_a_question_is_answered_with_what_is_known_of_the_one_it_names(tmp_path: Path) -> None:
     talk = (
         "I live in Leeds.",

@@ -42,6 +42,15 @@ def test_a_line_that_is_no_longer_true_says_so(memory: Memory) -> None:
     assert "Nora: I live in Porto. [until March 2024; then: Berlin]" in text
 
 
+def test_a_line_whose_fact_the_person_has_corrected_says_what_is_right(memory: Memory) -> None:
+    (work,) = memory.facts("Mia", "employer")
+    memory.confirm_fact(work.id)
+    assert "works at Acme. [" not in memory.context("Where does my sister work?", facts=True).text
+    memory.correct_fact(work.id, "Bosch")
+    text = memory.context("Where does my sister work?", facts=True).text
+    assert "Nora: My sister Mia works at Acme. [Mia works at Bosch.]" in text
+
+
 def test_what_a_passage_says_is_not_repeated_as_a_fact(memory: Memory) -> None:
     assert facts_of(memory.context("Where does my sister work?", facts=True)) == []
 
