@@ -104,6 +104,8 @@ QUESTIONS = [
     "was kocht mein Mann",
     "was weisst du über mich",
     "wie heiß ich",
+    "wo studiert mia",
+    "hab ich nen freund",
     "wogegen bin ich allergisch",
     "als was arbeitet jonas",
     "wo is balu",
