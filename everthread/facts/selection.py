@@ -286,7 +286,11 @@ def _list_cues(text: str, language: str) -> Mapping[str, Collection[str]]:
     grammar = load_grammar(language)
     relations = {} if grammar is None else grammar.relations
     found: dict[str, Collection[str]] = {}
-    for word in dict.fromkeys(map(normalize, WORD.findall(text))):
+    rest = f" {' '.join(map(normalize, WORD.findall(text)))} "
+    for phrase in (cue for cue in by_word if f" {cue} " in rest and " " in cue):
+        found[phrase] = by_word[phrase]
+        rest = rest.replace(f" {phrase} ", " ")
+    for word in dict.fromkeys(rest.split()):
         own = {relations[word].attribute} if word in relations else set()
         if attributes := own | by_word.get(word, frozenset()):
             found[word] = attributes

@@ -36,6 +36,9 @@ def find(
     [
         ("Where do I live?", ["I live in Leeds.", "We moved to York!"], [2], [1]),
         ("hey, where do i live now", ["I live in Leeds.", "We moved to York!"], [2], [1]),
+        ("where am i living", ["I live in Leeds.", "I'm a nurse.", "My mum lives in Hull."], [1], [3]),
+        ("what do i do for a living", ["I live in Leeds.", "I'm a nurse.", "Mia is a baker."], [2], [3]),
+        ("what do i do in my free time", ["I live in Leeds.", "My hobby is knitting."], [2], []),
         ("Where does Mia live?", ["My sister Mia lives in Porto.", "I live in Leeds."], [1], [2]),
         ("Where does my sister live?", ["My sister Mia lives in Porto.", "I live in Leeds."], [1], [2]),
         ("Where is my wife from?", ["I'm from Ghana.", "My wife is from Peru."], [2], [1]),

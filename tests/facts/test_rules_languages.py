@@ -144,6 +144,7 @@ STATED = {
     "Ich bin mit Jonas verheiratet.": "Nora | partner | Jonas",
     "Cuidado, que soy alergica al marisco": "Nora | allergy | marisco",
     "tengo un perro q se llama coco": "Nora | pet | coco; coco | kind | perro",
+    "mi madre se llama carmen y vive en cádiz": "Nora | mother | carmen; carmen | home | cádiz",
     "mi hermana esta casada": "Nora's sister | status | casada",
     "Vivo en Sevilla.": "Nora | home | Sevilla",
     "Vivimos en Bogotá desde 2019.": "Nora | home | Bogotá | 2019",
