@@ -27,6 +27,9 @@ def find_consequences(
     stated = {(each.subject, each.attribute) for each in statements}
     for each in statements:
         if each.ends:
+            boss = each.subject, "boss"
+            if each.attribute == "employer" and names.values[boss] and boss not in stated:
+                yield replace(each, attribute="boss", value="")
             continue
         opposite = OPPOSITES.get(each.attribute)
         if opposite and value_key(each.value) in names.values[each.subject, opposite]:

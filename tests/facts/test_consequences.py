@@ -43,7 +43,14 @@ def test_a_status_keeps_what_the_same_line_states() -> None:
     assert list_ends(*stated, known=(state("partner", "Ann"),)) == []
 
 
-def test_what_has_ended_has_no_consequences() -> None:
+def test_who_leaves_an_employer_leaves_the_boss() -> None:
+    left, boss = state("employer", "Greggs", ends=True), state("boss", "Sharon")
+    assert list_ends(left, known=(boss,)) == [("boss", "")]
+    assert list_ends(left, known=()) == []
+    assert list_ends(left, state("boss", "Ben"), known=(boss,)) == []
+
+
+def test_a_taste_that_has_ended_has_no_consequences() -> None:
     assert list_ends(state("dislikes", "olives", ends=True), known=(state("likes", "olives"),)) == []
 
 
