@@ -14,7 +14,7 @@ from typing import NamedTuple
 from everthread.facts.attributes import FAVOURITE, RELATIONS, is_single
 from everthread.facts.cache import FactIndex
 from everthread.facts.history import held_at
-from everthread.facts.selection import Asked, FindAsker, list_subjects, read_question
+from everthread.facts.selection import Asked, FindAsker, read_question
 from everthread.facts.types import Fact
 from everthread.text.analyzer import terms
 from everthread.text.chat_spelling import expand_chat_spelling
@@ -68,34 +68,48 @@ def find_answering_lines(
     attributes = _list_attributes(asked)
     if asked.time in (None, "past") or not (attributes or asked.terms & _FAVOURITE_TERMS):
         return NO_LINES
-    subjects = _list_subjects(asked, attributes)
-    if not (subjects or asked.relatives or asked.is_about_asker):
+    if not (asked.subjects or asked.relatives or asked.is_about_asker):
         return NO_LINES
     confused = attributes | RELATIONS if "name" in attributes else attributes  # "My dog is called Rex."
     alike = [fact for fact in known.facts(moment if is_past else None) if _is_asked(fact.attribute, confused, asked)]
-    own = [fact for fact in alike if fact.subject in subjects and _is_asked(fact.attribute, attributes, asked)]
+    own = [fact for fact in alike if _is_asked(fact.attribute, attributes, asked) and _is_about(fact, asked, known)]
     left = asked.further_terms.difference(*(_list_terms(fact.attribute) for fact in alike))
-    named = [fact for fact in own if left and left <= known.value_terms(fact)]
+    named = [fact for fact in own if left and left <= _list_value_terms(fact, known)]
     found = _list_former(own, named, moment) if asked.time == "former" else _list_present(own, named, known, moment)
     answers = sorted(found, key=lambda answer: answer[:2], reverse=True)
     seqs = dict.fromkeys(seq for answer in answers for seq in answer.seqs)
     if asked.time == "former" and not seqs:
         return NO_LINES
     others = {seq for fact in alike for seq in fact.seqs}.difference(seqs)
-    return AnsweringLines(tuple(seqs), frozenset(others), is_complete=bool(named) or not left)
+    return AnsweringLines(tuple(seqs), frozenset(others), is_complete=not asked.is_open and (bool(named) or not left))
 
 
 def _list_attributes(asked: Asked) -> frozenset[str]:
     """Return the attributes that are asked for; "What is my sister's name?" asks who she is."""
-    attributes = asked.attributes - {"name"} if asked.relatives else asked.attributes
-    return attributes or frozenset(attribute for _, attribute in asked.relatives)
+    if _asks_who(asked):
+        return frozenset(attribute for _, attribute in asked.relatives)
+    return asked.attributes - {"name"} if asked.relatives else asked.attributes
 
 
-def _list_subjects(asked: Asked, attributes: Collection[str]) -> Collection[str]:
-    """Return the subjects; "Where is my wife from?" asks for nothing about the one who asks."""
-    if asked.relatives and attributes == asked.attributes:
-        return asked.subjects
-    return [subject for subject, _ in list_subjects(asked)]
+def _asks_who(asked: Asked) -> bool:
+    """Return whether a question asks only who someone's relative is."""
+    return bool(asked.relatives) and asked.attributes <= {"name"} and asked.terms.isdisjoint(_FAVOURITE_TERMS)
+
+
+def _is_about(fact: Fact, asked: Asked, known: FactIndex) -> bool:
+    """Return whether a fact is about those that a question names; of "my cat", not that one has a dog."""
+    if not _asks_who(asked):
+        return fact.subject in asked.subjects
+    is_other = fact.attribute == "pet" and fact.value not in asked.subjects and known.facts_about(fact.value)
+    return (fact.subject, fact.attribute) in asked.relatives and not is_other
+
+
+def _list_value_terms(fact: Fact, known: FactIndex) -> frozenset[str]:
+    """Return the terms of a fact's value; of a pet, also what it is."""
+    if fact.attribute != "pet":
+        return known.value_terms(fact)
+    kinds = (each for each in known.facts_about(fact.value) if each.attribute in ("kind", "breed"))
+    return known.value_terms(fact).union(*map(known.value_terms, kinds))
 
 
 def _is_asked(attribute: str, attributes: Collection[str], asked: Asked) -> bool:

@@ -8,17 +8,18 @@ nothing else. The words are data, in `selection.toml`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from everthread.facts.attributes import is_single
 from everthread.facts.cache import WORD, FactIndex, normalize_name, normalize_word
 from everthread.facts.grammar import Relation, load_grammar
 from everthread.facts.history import held_at
+from everthread.facts.open_questions import is_open, list_hints
 from everthread.facts.types import Fact
 from everthread.text.analyzer import STOP_WORDS, UNSPACED_LANGUAGES, detect_language, normalize, terms
 from everthread.text.word_lists import load_word_lists
@@ -47,7 +48,10 @@ class Asked:
         is_broad: whether it asks for all that is known of them.
         is_exact: whether it only names them.
         is_about_asker: whether it has a word for the one who asks, even if nothing is known of that person.
-        further_terms: its terms that neither name anyone nor ask for an attribute.
+        further_terms: its terms that neither name anyone nor ask for an attribute. Words that only have to do with one
+            ("dinner") and kinds of pets are among them.
+        is_open: whether no fact alone can answer it, as it asks for advice, for a way, for a time or a place that facts
+            don't have, for several attributes, or for something between two people.
         time: whether it asks for what holds, for what held before ("former"), or for another time in the past;
             None if its language has no words for that.
     """
@@ -60,6 +64,7 @@ class Asked:
     is_exact: bool
     is_about_asker: bool
     further_terms: frozenset[str]
+    is_open: bool
     time: AskedTime | None
 
 
@@ -102,19 +107,21 @@ def read_question(question: str, known: FactIndex, find_asker: FindAsker, langua
     lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
     is_unspaced = language in UNSPACED_LANGUAGES
     names = _Names(known, find_asker, language, lists)
-    subjects, relatives, rest = (names.find_unspaced if is_unspaced else names.find)(question)
+    found = (names.find_unspaced if is_unspaced else names.find)(question)
+    relatives, rest = found.relatives, found.rest
     attributes = _find_attributes(rest, language)
     left = frozenset(terms(rest)) - _fold_words(lists["everything"]) - _fold_words(lists["speaker"])
     words = {normalize(word) for word in WORD.findall(question)}
     return Asked(
-        tuple(subjects),
-        tuple(relatives),
+        found.subjects,
+        relatives,
         attributes,
         frozenset(terms(rest)),
         is_broad=not attributes and (is_unspaced or not left),
         is_exact=not attributes and not left,
         is_about_asker=_has_any(lists["owner"] + lists["speaker"], question, words, is_unspaced),
         further_terms=_list_further_terms(rest, left, language),
+        is_open=found.mentions > 1 or is_open(question, _list_cues(rest, language), bool(relatives), language),
         time=_find_time(lists, question, words, is_unspaced),
     )
 
@@ -143,12 +150,22 @@ def _list_further_terms(rest: str, left: Collection[str], language: str) -> froz
     """
     lists = _LISTS.get(language, _LISTS[DEFAULT_LANGUAGE])
     listed = [word for name in ("asking", "past", "former") for word in lists.get(name, ())]
-    asking = [*listed, *_list_cues(rest, language)]
+    cues = _list_cues(rest, language).keys() - list_hints(language) - _list_pet_kinds(language)
+    asking = [*listed, *cues]
     if language not in UNSPACED_LANGUAGES:
         return frozenset(left) - _fold_words(asking)
     for word in sorted((*asking, *lists["everything"], *lists["speaker"]), key=len, reverse=True):
         rest = rest.replace(normalize(word), " ")
     return frozenset(rest.split())
+
+
+@cache
+def _list_pet_kinds(language: str) -> frozenset[str]:
+    """Return the words for kinds of pets: "cat"."""
+    grammar = load_grammar(language)
+    relations = {} if grammar is None else grammar.relations
+    pets = (word for word, relation in relations.items() if relation.attribute == "pet")
+    return frozenset(word for word in pets if relations[word].noun != "pet")
 
 
 def list_subjects(asked: Asked) -> Iterator[tuple[str, Collection[str] | None]]:
@@ -171,6 +188,15 @@ def _rank(fact: Fact, known: FactIndex, asked: Asked, attributes: Collection[str
     return int(asked.is_broad)
 
 
+class _Found(NamedTuple):
+    """The entities that a question names, the relatives, the question without names, and how many it names."""
+
+    subjects: tuple[str, ...]
+    relatives: tuple[tuple[str, str], ...]
+    rest: str
+    mentions: int
+
+
 class _Names:
     """Finds the entities that a question names."""
 
@@ -184,15 +210,16 @@ class _Names:
     def _asker(self) -> str | None:
         return self._find_asker()
 
-    def find(self, question: str) -> tuple[list[str], list[tuple[str, str]], str]:
-        """Return subjects, relatives, and the question without names."""
+    def find(self, question: str) -> _Found:
+        """Find the entities that a question names. A name beside a relation ("my son Tom") is not another one."""
         words = self._restore_apostrophes([match[0] for match in WORD.finditer(question)])
         keys = [normalize_word(word) for word in words]
         is_small = question == question.lower()
         subjects: dict[str, None] = {}
         relatives: dict[tuple[str, str], None] = {}
         rest: list[str] = []
-        at = 0
+        mentions: set[Hashable] = set()
+        at, named_to = 0, 0
         while at < len(words):
             owners, length = self._find_name(words, keys, at, is_small)
             is_owner = at + length < len(words) and keys[at + length] in self._relations
@@ -206,13 +233,18 @@ class _Names:
                     relatives[owner, relation.attribute] = None
                     subjects |= dict.fromkeys(self._find_relatives(owner, relation))
                 length += 1
+                named_to = at + length
+                mentions.add((*owners, relation.attribute))
             else:
                 subjects |= dict.fromkeys(owners)
+                if at != named_to:
+                    mentions.add(tuple(owners))
             at += length
         own = {normalize(word) for word in rest} & set(self._lists["speaker"])
         if own - (set(self._lists["object"]) if subjects else set()) and self._asker is not None:
             subjects[self._asker] = None
-        return list(subjects), list(relatives), " ".join(rest)
+            mentions.add((self._asker,))
+        return _Found(tuple(subjects), tuple(relatives), " ".join(rest), len(mentions))
 
     def _restore_apostrophes(self, words: Sequence[str]) -> list[str]:
         """Return the words of a question with the apostrophes that are left out in chats: "whats my sisters job"."""
@@ -241,24 +273,28 @@ class _Names:
                 return list(found), length
         return [], 1
 
-    def find_unspaced(self, question: str) -> tuple[list[str], list[tuple[str, str]], str]:
+    def find_unspaced(self, question: str) -> _Found:
         """Return the same as `find` in a script without spaces, where names stand anywhere."""
         text = normalize(question)
+        mentions: set[Hashable] = set()
         subjects: dict[str, None] = {}
         relatives: dict[tuple[str, str], None] = {}
         for key, names in self._known.names.items():
             if key in text:
                 subjects |= dict.fromkeys(names)
+                mentions.add(names)
                 text = text.replace(key, " ")
         for word, relation in self._relations.items():
             for owner in self._lists["owner"]:
                 if self._asker is not None and f"{owner}{word}" in text:
                     relatives[self._asker, relation.attribute] = None
                     subjects |= dict.fromkeys(self._find_relatives(self._asker, relation))
+                    mentions.add((self._asker, relation.attribute))
                     text = text.replace(f"{owner}{word}", " ")
         if self._asker is not None and any(word in text for word in self._lists["speaker"]):
             subjects[self._asker] = None
-        return list(subjects), list(relatives), text
+            mentions.add((self._asker,))
+        return _Found(tuple(subjects), tuple(relatives), text, len(mentions))
 
     def _find_relatives(self, owner: str, relation: Relation) -> Iterator[str]:
         """Yield the entities that are something to another one: "my sister", "Mia's cat"."""

@@ -81,6 +81,86 @@ def test_a_question_that_asks_for_more_is_not_answered_by_the_fact_alone(tmp_pat
     assert not found.is_complete
 
 
+LIFE = (
+    "I'm vegetarian.",
+    "I live in Leeds.",
+    "I work at Siemens.",
+    "My sister Mia lives in Porto.",
+    "Mia likes sushi.",
+    "I have a cat called Miso.",
+    "My dog Rex is a beagle.",
+    "I play the guitar.",
+    "I like jazz.",
+    "My car is a Volvo.",
+    "Ich wohne in Leeds.",
+    "Vivo en Leeds.",
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What should I eat tonight?",
+        "What can I eat?",
+        "What do I have for dinner?",
+        "Should I get a dog?",
+        "What city should I move to?",
+        "Where can I buy a cat?",
+        "Who do I live with?",
+        "When do I work?",
+        "How do I get to work?",
+        "Do I have to work?",
+        "Where do I play?",
+        "Is my sister right?",
+        "How is my sister?",
+        "What does my sister do with my cat?",
+        "Does Mia know my sister?",
+        "What do I like about Mia?",
+        "Does Mia like me?",
+        "Do I like my job?",
+        "How old is my car?",
+        "Do I have a bike?",
+        "Do I have a parrot?",
+        "what kind of food does Mia like",
+        "What does my sister think about my job?",
+        "Was soll ich essen?",
+        "Mit wem wohne ich?",
+        "¿Con quién vivo?",
+        "¿Dónde toco la guitarra?",
+        "我应该住在哪里?",
+    ],
+)
+def test_the_words_of_a_fact_do_not_make_a_question_that_it_answers(tmp_path: Path, question: str) -> None:
+    assert not find(tmp_path, question, *LIFE).is_complete
+
+
+@pytest.mark.parametrize(
+    ("question", "answering"),
+    [
+        ("Can you tell me where I live?", 2),
+        ("Do you know where my sister lives?", 4),
+        ("Who is my sister?", 4),
+        ("What is my cat's name?", 6),
+        ("How many cats do I have?", 6),
+        ("Does Mia like sushi?", 5),
+        ("Where does my sister Mia live?", 4),
+        ("What car do I have?", 10),
+    ],
+)
+def test_a_question_for_one_fact_in_other_words_is_answered_by_it(
+    tmp_path: Path, question: str, answering: int
+) -> None:
+    found = find(tmp_path, question, *LIFE[:-2])
+    assert (found.answering, found.is_complete) == ((answering,), True)
+
+
+def test_a_relative_of_a_relative_is_no_relative_of_the_one_who_asks(tmp_path: Path) -> None:
+    found = find(
+        tmp_path, "What is my sister's dog called?", "My sister Mia lives in Porto.", "My dog Rex is a beagle."
+    )
+    assert found.answering == ()
+
+
 @pytest.mark.parametrize(
     "question",
     [
