@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from everthread.errors import EverthreadError, StoreUnavailable
@@ -35,6 +36,7 @@ class VectorWorker:
         self._retry_delay_s = retry_delay_s
         self._tasks: _Tasks = {}
         self._interrupted: _Tasks = {}
+        self._retry_at = 0.0  # when interrupted tasks are tried again, by time.monotonic
         self._changed = threading.Condition()
         self._is_running = self._is_closed = False
 
@@ -59,6 +61,8 @@ class VectorWorker:
     def _submit(self, bank: str, kind: str, task: Callable[[], None]) -> None:
         with self._changed:
             self._tasks[bank, kind] = task
+            self._interrupted.pop((bank, kind), None)
+            self._changed.notify_all()
             if self._is_running or self._is_closed:
                 return
             self._is_running = True
@@ -85,23 +89,37 @@ class VectorWorker:
                 pass
             except StoreUnavailable as error:
                 log.info("lines have no vectors or were not read for facts yet, which is tried again: %s", error)
-                self._interrupted[key] = task
+                self._postpone(key, task)
             except EverthreadError as error:
                 log.warning("lines have no vectors or were not read for facts yet; run reindex: %s", error)
+
+    def _postpone(self, key: tuple[str, str], task: Callable[[], None]) -> None:
+        with self._changed:
+            if not self._interrupted:
+                self._retry_at = time.monotonic() + self._retry_delay_s
+            if key not in self._tasks:
+                self._interrupted[key] = task
 
     def _next(self) -> tuple[tuple[str, str], Callable[[], None]] | None:
         """Return the next task; without one, end the thread under the same lock in which tasks are added."""
         with self._changed:
-            if not self._tasks and self._interrupted:
-                self._changed.wait_for(lambda: self._tasks or self._is_closed, self._retry_delay_s)
-                self._tasks = {**self._interrupted, **self._tasks}
-                self._interrupted = {}
+            self._resume_interrupted()
             if self._tasks and not self._is_closed:
                 key = next(iter(self._tasks))
                 return key, self._tasks.pop(key)
             self._is_running = False
             self._changed.notify_all()
             return None
+
+    def _resume_interrupted(self) -> None:
+        """Add the interrupted tasks if it is time; without other tasks, wait until then."""
+        if not self._interrupted:
+            return
+        if not self._tasks:
+            self._changed.wait_for(lambda: self._tasks or self._is_closed, self._retry_at - time.monotonic())
+        if not self._tasks or time.monotonic() >= self._retry_at:
+            self._tasks |= self._interrupted
+            self._interrupted = {}
 
     def _check_open(self, _: int = 0) -> None:
         if self._is_closed:

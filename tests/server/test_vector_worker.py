@@ -111,6 +111,23 @@ def test_a_bank_that_cannot_be_written_now_is_embedded_later(
     assert pending(memories) == [0, 0]
 
 
+def test_other_banks_do_not_wait_for_a_store_that_is_down(
+    tmp_path: Path, memories: list[Memory], embedder: SlowEmbedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    worker = VectorWorker(retry_delay_s=2 * PATIENCE)
+    embedder.go.set()
+    with closing(sqlite3.connect(tmp_path / "a" / "a.bank", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        worker.add(memories[0])
+        wait_until(lambda: "which is tried again" in caplog.text)
+        assert not worker.join(0.5)  # meanwhile it begins to wait
+        worker.add(memories[1])
+        wait_until(lambda: pending(memories) == [2, 0])
+    assert caplog.text.count("which is tried again") == 1
+    worker.close(PATIENCE)
+
+
 def test_a_bank_that_an_earlier_version_wrote_is_coded_as_soon_as_the_server_opens_it(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path)) as store:
         earlier = Memory("alice", store, OnnxEmbedder(), Default(late_interaction=False))
