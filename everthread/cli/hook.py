@@ -2,7 +2,7 @@
 
 A running server is asked first, because loading the engine takes longer; `everthread.__main__` runs this module
 without the rest of the command line. If a hook fails or its deadline passes, it prints nothing and exits with 0. The
-last failure is in a file.
+last error is in a file; a deadline that passes leaves nothing there.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ def log_failure() -> None:
     folder = Path(platformdirs.user_log_dir("everthread"))
     with suppress(OSError, StoreUnavailable):
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / LOG_NAME).touch(mode=0o600)  # an error may quote what it was given
         write_atomically(folder / LOG_NAME, format_exc().encode())
 
 

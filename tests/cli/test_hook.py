@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 from hardship import PATIENCE
@@ -94,6 +95,7 @@ def test_the_last_failure_of_a_hook_is_in_its_log(tmp_path: Path, home: Path) ->
     (log,) = home.rglob("hook.log")
     assert log.read_text().splitlines()[-1].startswith("everthread.errors.")
     assert "JSON" not in log.read_text()
+    assert S_IMODE(log.stat().st_mode) == 0o600
 
 
 def test_a_server_that_does_not_answer_is_given_up_at_the_deadline() -> None:
