@@ -13,8 +13,9 @@ from everthread.facts.fact_units import FACT, parse_unit
 from everthread.facts.line_batch import LineBatch, StatementReader
 from everthread.facts.reading_state import RULES_VERSION, ReadingState, read_setting
 from everthread.facts.stored_statements import store_statements
-from everthread.facts.unread_lines import BATCH_LINES
 from everthread.stores.base import Store
+
+BATCH_LINES = 4096  # all facts of the bank are read for each batch
 
 
 def reread_lines(store: Store, bank: str, reader: StatementReader) -> int:

@@ -24,7 +24,7 @@ Connection = psycopg.Connection[Any]
 PATIENCE_S = 60.0  # a call that takes longer is rare
 CHECK_EVERY_S = 10.0
 JOIN_TIMEOUT_S = 1.0  # for a thread that ends, unless another call has begun
-CONNECT_TIMEOUT_S = 5  # a server that is up answers at once, if only to refuse
+CONNECT_TIMEOUT_S = 30  # a server that is up answers, if only to refuse, but a busy one may take seconds
 
 
 class AnswerWatch:
