@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -62,18 +63,16 @@ def hook(ctx: click.Context, /, action: str, deadline: float | None, **options: 
     logging.disable()  # agents show what is written to standard error
     try:
         output = run(action, options, ctx.obj or {})
-    except Exception:  # noqa: BLE001  a hook must not fail a prompt, whatever the reason
+    except Exception as error:  # noqa: BLE001  a hook must not fail a prompt, whatever the reason
         output = None
-        log_failure()
+        log_failure(error)
     timer.cancel()
     if output is not None:
         click.echo(json.dumps(output))
 
 
-def log_failure() -> None:
-    """Write the traceback of the exception that is being handled into a file, instead of the one before."""
-    from traceback import format_exc
-
+def log_failure(error: Exception) -> None:
+    """Write where and of what a hook failed into a file, instead of the failure before."""
     import platformdirs
 
     from everthread.common.atomic_write import write_atomically
@@ -82,8 +81,25 @@ def log_failure() -> None:
     folder = Path(platformdirs.user_log_dir("everthread"))
     with suppress(OSError, StoreUnavailable):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / LOG_NAME).touch(mode=0o600)  # an error may quote what it was given
-        write_atomically(folder / LOG_NAME, format_exc().encode())
+        (folder / LOG_NAME).touch(mode=0o600)
+        write_atomically(folder / LOG_NAME, "".join(describe_failure(error)).encode())
+
+
+def describe_failure(error: BaseException) -> Iterator[str]:
+    """Yield the frames and the kinds of an error and of those that led to it.
+
+    Messages may quote what was said, which a later `forget` must find nowhere. So only those that say what can't be
+    used are written.
+    """
+    from traceback import format_tb
+
+    from everthread.errors import ConfigError, StoreUnavailable
+
+    if (cause := error.__cause__ or error.__context__) is not None:
+        yield from describe_failure(cause)
+    yield from format_tb(error.__traceback__)
+    message = f": {error}" if isinstance(error, ConfigError | StoreUnavailable) else ""
+    yield f"{type(error).__module__}.{type(error).__qualname__}{message}\n"
 
 
 def run(action: str, options: dict[str, Any], global_options: dict[str, Any]) -> dict[str, Any] | None:

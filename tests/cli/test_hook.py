@@ -98,6 +98,13 @@ def test_the_last_failure_of_a_hook_is_in_its_log(tmp_path: Path, home: Path) ->
     assert S_IMODE(log.stat().st_mode) == 0o600
 
 
+def test_the_log_has_no_text_that_an_error_quotes(tmp_path: Path, home: Path) -> None:
+    run("recall", "--store", str(tmp_path), "--bank", "Mia\nmoved", event=PROMPT)
+    (log,) = home.rglob("hook.log")
+    assert log.read_text().splitlines()[-1] == "everthread.errors.BadBankId"
+    assert "moved" not in log.read_text()
+
+
 def test_a_server_that_does_not_answer_is_given_up_at_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started_at = time.monotonic()
