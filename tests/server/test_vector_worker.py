@@ -98,7 +98,7 @@ def test_a_store_that_fails_is_reported_and_the_other_banks_are_embedded(
 def test_a_bank_that_cannot_be_written_now_is_embedded_later(
     tmp_path: Path, memories: list[Memory], embedder: SlowEmbedder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="everthread.server")
     worker = VectorWorker(retry_delay_s=0.01)
     embedder.go.set()
     with closing(sqlite3.connect(tmp_path / "a" / "a.bank", isolation_level=None)) as other:
@@ -114,7 +114,7 @@ def test_a_bank_that_cannot_be_written_now_is_embedded_later(
 def test_other_banks_do_not_wait_for_a_store_that_is_down(
     tmp_path: Path, memories: list[Memory], embedder: SlowEmbedder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="everthread.server")
     worker = VectorWorker(retry_delay_s=2 * PATIENCE)
     embedder.go.set()
     with closing(sqlite3.connect(tmp_path / "a" / "a.bank", isolation_level=None)) as other:
