@@ -7,7 +7,7 @@ of each is set accordingly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from everthread.facts.answering_lines import AnsweringLines
@@ -69,5 +69,5 @@ def _lower(hit: Hit, lines: AnsweringLines) -> Hit:
 
 def _build_hit(lines: AnsweringLines, read_line: ReadLine) -> Hit | None:
     """Return a hit of the first line that answers; None without one."""
-    found: Sequence[Line] = [line for seq in lines.answering[:1] if (line := read_line(seq)) is not None]
-    return Hit(found[0], 0.0, ANSWER_RELEVANCE, {}, (found[0],)) if found else None
+    line = read_line(lines.answering[0]) if lines.answering else None
+    return None if line is None else Hit(line, 0.0, ANSWER_RELEVANCE, {}, (line,))
