@@ -30,7 +30,8 @@ def order_by_answer(context: Context, lines: AnsweringLines, read_line: ReadLine
     hits = [hit for hit in context.hits if hit.kind == "line"]
     answering = next((hit for seq in lines.answering for hit in hits if hit.seq == seq), None)
     if lines.is_complete:
-        return _answer(context, lines, answering or _build_hit(lines, read_line))
+        is_best = answering is not None and answering.seq == lines.answering[0]
+        return _answer(context, lines, (answering if is_best else _build_hit(lines, read_line)) or answering)
     first = next((place for place, hit in enumerate(context.hits) if _is_misleading(hit, lines)), len(context.hits))
     if answering is None or context.hits.index(answering) < first:
         return context

@@ -37,6 +37,12 @@ def test_a_line_that_answers_is_added_with_its_place_among_the_sources() -> None
     assert ordered.relevance == ANSWER_RELEVANCE
 
 
+def test_the_best_line_that_answers_is_added_even_if_a_worse_one_was_found() -> None:
+    found = AnsweringLines((4, 2), is_complete=True)
+    assert [seq for seq, _ in order(build(0.4, 0.3), found)] == [4, 1, 2]
+    assert [seq for seq, _ in order(build(0.4, 0.3), AnsweringLines((9, 2), is_complete=True))] == [2, 1]
+
+
 def test_a_line_that_is_gone_is_not_added() -> None:
     assert order(build(0.4), AnsweringLines((9,), is_complete=True)) == [(1, 0.4)]
 
