@@ -261,5 +261,5 @@ def _remove_previous(file: Path, previous: Path | None) -> Path:
 def _not_found(name: str, folder: Path | None) -> NotFound:
     names = list_names(folder)
     more = " …" if len(names) > MAX_LISTED else ""
-    known = f"there are {', '.join(names[:MAX_LISTED])}{more}" if names else "there are no characters yet"
+    known = f"known characters: {', '.join(names[:MAX_LISTED])}{more}" if names else "there are no characters yet"
     return NotFound(f"there is no character {name!r}; {known}. A card's file is named with its ending, .json or .png")

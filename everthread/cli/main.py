@@ -90,7 +90,7 @@ def open_store(ctx: click.Context, /, bank: str, create: bool = False) -> Iterat
         if not create and not store.exists(bank):
             names = store.banks()
             more = " …" if len(names) > MAX_LISTED_BANKS else ""
-            known = f"there are {', '.join(names[:MAX_LISTED_BANKS])}{more}" if names else NO_BANKS
+            known = f"known banks: {', '.join(names[:MAX_LISTED_BANKS])}{more}" if names else NO_BANKS
             raise NotFound(f"there is no bank {bank!r}; {known}")
         yield store
     finally:

@@ -52,7 +52,7 @@ def explain_no_lines(memory: Memory, where: Filter) -> str:
         return EMPTY_BANK
     names = [where.speaker] if isinstance(where.speaker, str) else where.speaker or ()
     if unknown := [name for name in names if name not in speakers]:
-        known = _format_nearest(unknown[0], speakers) or f"; there are {', '.join(speakers[:MAX_NEAREST])}"
+        known = _format_nearest(unknown[0], speakers) or f"; known speakers: {', '.join(speakers[:MAX_NEAREST])}"
         return f"no lines: no speaker is called {unknown[0]!r}{known}"
     return "no lines match"
 

@@ -91,7 +91,7 @@ def test_the_error_for_a_missing_character_lists_the_others() -> None:
     with pytest.raises(NotFound, match="there is no character 'Nor'; there are no characters yet"):
         character_library.load("Nor")
     character_library.save(NORA)
-    with pytest.raises(NotFound, match=r"there is no character 'Nor'; there are Nora\. "):
+    with pytest.raises(NotFound, match=r"there is no character 'Nor'; known characters: Nora\. "):
         character_library.load("Nor")
     with pytest.raises(NotFound, match="there is no character 'Nor'"):
         character_library.remove("Nor")

@@ -86,7 +86,7 @@ def test_invalid_arguments_are_refused(arguments: list[str], words: str) -> None
 )
 def test_an_unknown_name_is_reported_with_the_known_ones(arguments: list[str]) -> None:
     character_library.save(NORA)
-    assert "there are Nora" in error(arguments[0], "Nemo", *arguments[1:], status=1)
+    assert "known characters: Nora" in error(arguments[0], "Nemo", *arguments[1:], status=1)
 
 
 def test_cards_are_imported_and_exported(tmp_path: Path) -> None:

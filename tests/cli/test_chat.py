@@ -146,7 +146,7 @@ def test_an_unknown_character_is_reported_with_the_known_ones_and_creates_no_ban
     character_library.save(Character("Nora"))
     named = ["-c", "Nora", "-c", "Nroa"] if scene else ["-c", "Nroa"]
     said = complaint(run(*named, "-m", "none", stdin="Hello.\n"), code=1)
-    assert said.startswith("there is no character 'Nroa'; there are Nora.")
+    assert said.startswith("there is no character 'Nroa'; known characters: Nora.")
     assert not (tmp_path / "store").exists()
 
 

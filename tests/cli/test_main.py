@@ -181,7 +181,7 @@ def test_a_file_is_refused_as_a_store(tmp_path: Path) -> None:
 def test_an_unknown_bank_is_reported_with_the_known_ones(alice: Cli, command: str) -> None:
     cli = alice
     more = {"recall": ["Mia"], "context": ["Mia"], "forget": ["--everything", "-y"]}.get(command, [])
-    assert "there is no bank 'alcie'; there are alice" in complaint(cli(command, *more, "-b", "alcie"), code=1)
+    assert "there is no bank 'alcie'; known banks: alice" in complaint(cli(command, *more, "-b", "alcie"), code=1)
     assert parse_output(cli("banks", "--json")) == ["alice"]
 
 
@@ -215,8 +215,8 @@ def test_reading_commands_report_a_missing_folder_and_do_not_create_it(
 def test_with_json_an_error_is_printed_as_json_too(alice: Cli) -> None:
     failed = alice("recall", "Mia", "-b", "alcie", "--json")
     assert failed.exit_code == 1
-    assert json.loads(failed.stdout) == {"error": "there is no bank 'alcie'; there are alice"}
-    assert failed.stderr == "everthread: there is no bank 'alcie'; there are alice\n"
+    assert json.loads(failed.stdout) == {"error": "there is no bank 'alcie'; known banks: alice"}
+    assert failed.stderr == "everthread: there is no bank 'alcie'; known banks: alice\n"
 
 
 @pytest.mark.parametrize(
@@ -1256,7 +1256,7 @@ def test_the_program_recalls_what_another_process_observed(
     assert "Lisbon" in done.stdout
     failed = program("--store", "store", "--embedder", "hash", "recall", "Mia", "-b", "nobody")
     assert failed.returncode == 1
-    assert failed.stderr == "everthread: there is no bank 'nobody'; there are alice\n"
+    assert failed.stderr == "everthread: there is no bank 'nobody'; known banks: alice\n"
 
 
 def test_unencodable_characters_are_escaped_on_a_terminal(

@@ -75,7 +75,7 @@ def test_an_empty_list_of_lines_says_why_it_is_empty(store: Path) -> None:
     unknown = run(store, "lines", "--speaker", "usr")
     assert (unknown.exit_code, unknown.stdout) == (0, "")
     assert unknown.stderr == "(no lines: no speaker is called 'usr'; similar names: 'user')\n"
-    assert run(store, "lines", "--speaker", "Zoe").stderr.endswith("is called 'Zoe'; there are user)\n")
+    assert run(store, "lines", "--speaker", "Zoe").stderr.endswith("is called 'Zoe'; known speakers: user)\n")
     assert run(store, "lines", "--after", "7").stderr == "(no lines match)\n"
     assert run(store, "recall", "sink", "--speaker", "usr").stdout == unknown.stderr.strip("()\n") + "\n"
     assert run(store, "recall", "sink", "--until", "2001-01-01").stdout == "no lines match\n"
