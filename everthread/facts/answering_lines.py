@@ -55,7 +55,7 @@ def find_answering_lines(
     """Find the lines that answer a question by a fact.
 
     A question that asks for no attribute, or for another time in the past than that before the present, has no such
-    lines.
+    lines. Without any facts, which may be because the lines are in a language that isn't read, no question has.
 
     Args:
         question: the question.
@@ -64,6 +64,8 @@ def find_answering_lines(
         moment: when it is asked.
         is_past: whether it is asked as of that moment, so that later statements are left out.
     """
+    if not known.stored:
+        return NO_LINES
     asked = read_question(expand_chat_spelling(question), known, find_asker)
     attributes = _list_attributes(asked)
     if asked.time in (None, "past") or not (attributes or asked.terms & _FAVOURITE_TERMS):

@@ -2,7 +2,7 @@
 
 A line that states what is asked for comes before those that state it of another time or of others. If the question asks
 for nothing else, the line answers it, and the others don't: it is added if it is not among the hits, and the relevance
-of each is set accordingly.
+of each is set accordingly. Without such a line, the others are in doubt.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from everthread.types import Context, Hit, Line
 
 ANSWER_RELEVANCE = 0.9  # of a line by whose fact the question is answered: nine in ten facts of the rules are right
 MISLEADING_SHARE = 0.25  # of its relevance, of a line that states the same of another one, or what no longer holds
+UNKNOWN_RELEVANCE = 0.25  # at most, if no fact answers a question that one could: a quarter of the lines do
 
 ReadLine = Callable[[int], Line | None]
 
@@ -45,7 +46,7 @@ def _answer(context: Context, lines: AnsweringLines, answer: Hit | None) -> Cont
     hits = [_lower(hit, lines) for hit in context.hits if answer is None or hit.source != answer.source]
     hits.sort(key=lambda hit: _is_misleading(hit, lines))
     if answer is None:
-        return replace(context, hits=tuple(hits))
+        return replace(context, hits=tuple(hits if lines.answering else map(_doubt, hits)))
     relevance = max(answer.relevance, ANSWER_RELEVANCE)
     sources = context.sources if answer.source in context.sources else (*context.sources, answer.source)
     return replace(
@@ -66,6 +67,10 @@ def _is_misleading(hit: Hit, lines: AnsweringLines) -> bool:
 
 def _lower(hit: Hit, lines: AnsweringLines) -> Hit:
     return replace(hit, relevance=MISLEADING_SHARE * hit.relevance) if _is_misleading(hit, lines) else hit
+
+
+def _doubt(hit: Hit) -> Hit:
+    return replace(hit, relevance=min(hit.relevance, UNKNOWN_RELEVANCE))
 
 
 def _build_hit(lines: AnsweringLines, read_line: ReadLine) -> Hit | None:

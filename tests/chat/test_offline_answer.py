@@ -228,6 +228,22 @@ def test_a_question_is_answered_with_what_is_known_of_the_one_it_names(tmp_path:
             assert [answer.is_sure and answer.kind == "quote" for answer in answers] == [True, True, False]
 
 
+def test_what_is_found_for_a_fact_that_is_not_known_is_in_doubt(tmp_path: Path) -> None:
+    with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
+        for text in (
+            "My wife is called Elin.",
+            "I have a cat.",
+            "What is my brother's name?",
+            "What is my wife's name?",
+        ):
+            "".join(chat.reply(text))
+        answers = [answer for answer in chat.offline_answers().values() if answer.kind == "quote"]
+        assert [(answer.source.text, answer.is_sure) for answer in answers if answer.source] == [
+            ("My wife is called Elin.", False),
+            ("My wife is called Elin.", True),
+        ]
+
+
 def test_a_line_that_is_hidden_from_the_chat_answers_nothing(tmp_path: Path) -> None:
     with Memory.open("new", store=tmp_path, embedder=OnnxEmbedder()) as memory, Chat(memory, llm=None) as chat:
         for text in ("I live in Leeds.", "Where do I live?"):

@@ -185,3 +185,8 @@ def test_a_question_as_of_a_moment_is_answered_by_what_had_been_said(tmp_path: P
 
 def test_without_anyone_who_asks_nothing_is_found(tmp_path: Path) -> None:
     assert find(tmp_path, "Who lives in York?", "I live in York.") == NO_LINES
+
+
+def test_where_no_facts_are_read_no_question_is_one_for_a_fact(tmp_path: Path) -> None:
+    assert find(tmp_path, "Where do I live?", "Asun Helsingissä.") == NO_LINES
+    assert find(tmp_path, "Where do I live?", "I'm a nurse.").is_complete

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from everthread.facts.answering_lines import NO_LINES, AnsweringLines
-from everthread.recall.answer_order import ANSWER_RELEVANCE, MISLEADING_SHARE, order_by_answer
+from everthread.recall.answer_order import ANSWER_RELEVANCE, MISLEADING_SHARE, UNKNOWN_RELEVANCE, order_by_answer
+from everthread.stores.recall_records import SURE_RELEVANCE
 from everthread.types import Context, Hit, Line
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -53,7 +54,12 @@ def test_a_line_that_is_more_relevant_keeps_its_relevance() -> None:
 
 def test_without_a_line_that_answers_those_that_mislead_are_less_relevant() -> None:
     found = AnsweringLines((), frozenset({1}), is_complete=True)
-    assert order(build(0.8, 0.4), found) == [(2, 0.4), (1, 0.8 * MISLEADING_SHARE)]
+    assert order(build(0.8, 0.2), found) == [(2, 0.2), (1, 0.8 * MISLEADING_SHARE)]
+
+
+def test_without_a_fact_that_answers_what_is_found_is_in_doubt() -> None:
+    assert order(build(0.8, 0.1), AnsweringLines(is_complete=True)) == [(1, UNKNOWN_RELEVANCE), (2, 0.1)]
+    assert UNKNOWN_RELEVANCE < SURE_RELEVANCE
 
 
 def test_if_the_question_asks_for_more_the_present_only_comes_before_the_past() -> None:
