@@ -99,7 +99,7 @@ wheel: $(TOOLS)/installed
 # The tests, except the longest ones, with the lowest versions of all libraries that pyproject.toml allows. The usage texts
 # of an older click differ from those in docs/cli.md.
 lowest: $(LOWEST)/installed
-	$(LOWEST)/bin/pytest -m 'not (browser or fuzzing or hardship or litellm or process or slow)' \
+	$(LOWEST)/bin/pytest -m 'not (browser or fuzzing or hardship or litellm or process or slow)' -p no:schemathesis \
 	  --hypothesis-profile unit --dist worksteal --numprocesses 2 \
 	  --deselect tests/test_docs.py::test_the_reference_of_the_command_line_is_up_to_date
 
