@@ -28,7 +28,7 @@ from everthread.cli.names import find_session
 from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound
 from everthread.stores.base import Scope, ScopeName, Store
 from everthread.stores.errors import nothing_to_forget_error
-from everthread.types import Filter, Line
+from everthread.types import Filter, Line, Receipt
 
 _SCOPES = {  # what is forgotten, in words, by option
     "seq": "line {}",
@@ -70,7 +70,7 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
         if not yes:
             backups = len(kept_backups.read(store, bank))
             count = _show_unit(store, bank, *unit) if unit else _show_lines(store, bank, **scope)
-            confirm(f"Forget {named} of bank {bank!r}{count} for good{_name_backups(backups)}?")
+            confirm(f"Forget {named} of bank {bank!r}{count} for good{name_backups(backups)}?")
     if unit:
         with open_memory(ctx, bank) as memory:
             deleted_ids = memory.forget_unit(*unit)
@@ -82,10 +82,15 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     else:
         with open_memory(ctx, bank) as memory:
             receipt = memory.forget(**scope)
+    show_receipt(receipt, as_json)
+
+
+def show_receipt(receipt: Receipt, as_json: bool) -> None:
+    """Print a receipt."""
     if as_json:
         show_json(receipt)
         return
-    also = _name_backups(receipt.cleared_backups)
+    also = name_backups(receipt.cleared_backups)
     click.echo(f"forgotten: {pluralize(receipt.lines, 'line')}{also}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC")
     for folder in receipt.backups:
         click.echo(f"still in {folder}, until the next: everthread backup {Path(folder).parent}")
@@ -102,7 +107,7 @@ def _name_scope(given: Mapping[str, Any]) -> str:
     return _SCOPES[name].format(value)
 
 
-def _name_backups(number: int) -> str:
+def name_backups(number: int) -> str:
     """Return in words in how many backups something is forgotten as well; "" for none."""
     return f", also in {pluralize(number, 'backup')}" if number else ""
 

@@ -1,4 +1,4 @@
-"""`everthread import`: stores a file of conversations, or lists what is in it."""
+"""`everthread import`: stores a file of conversations, lists what is in it, or forgets its lines again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 
 import click
 
-from everthread.cli.common import bank_option, json_option, pluralize, show_json
+from everthread.bank import kept_backups
+from everthread.cli.common import bank_option, confirm, json_option, pluralize, show_json, yes_option
+from everthread.cli.forget import name_backups, show_receipt
 from everthread.cli.main import open_memory, open_store
 from everthread.cli.sanitize import escape_control_chars
-from everthread.errors import BadInput
+from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.transfer import importing, many_banks
 from everthread.transfer.dates import parse_zone
@@ -28,6 +30,7 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @bank_option
 @click.option("--list", "only_list", is_flag=True, help="Show what is in the file; import nothing.")
+@click.option("--forget", "forgets", is_flag=True, help="Undo an import: forget the lines in the file for good.")
 @click.option("--me", metavar="NAME", help="Your name, for the export of a service.")
 @click.option("--assistant", multiple=True, metavar="NAME", help="A speaker who is the assistant. Repeatable.")
 @click.option("--only", multiple=True, metavar="TITLE", help="Only the conversation with this title or id. Repeatable.")
@@ -50,6 +53,7 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 )
 @click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
 @click.option("--tz", help="The time zone of times without one. Default: UTC.")
+@yes_option
 @json_option
 @click.pass_context
 def import_(
@@ -58,9 +62,11 @@ def import_(
     files: tuple[Path, ...],
     bank: str,
     only_list: bool,
+    forgets: bool,
     form: str | None,
     tz: str | None,
     facts_as: str,
+    yes: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -71,7 +77,12 @@ def import_(
 
     The export of another service may be a zip archive, a folder, or several files. A --bank such as 'nora/{title}'
     imports each of its conversations into a bank of its own.
+
+    With --forget, and the options of the import, it is undone: the lines of the bank that are in the file are removed
+    permanently, as by `everthread forget`, also those that the bank had before.
     """
+    if forgets and as_json and not yes:
+        raise BadInput("with --json there is no confirmation; pass --yes as well, to forget the lines for good")
     zone = None if tz is None else parse_zone(tz)
     with ExitStack() as stack:
         paths = [stack.enter_context(spool_input(file)) for file in files]
@@ -80,6 +91,9 @@ def import_(
         source = importing.check_file(paths, form, tz=zone, facts_as_lines=facts_as == "lines", **options)
         if only_list:
             show_json(source.contents) if as_json else _show_contents(source.contents)
+            return
+        if forgets:
+            _forget(ctx, source, bank, yes, as_json)
             return
         is_pattern = many_banks.TITLE in bank
         results = _import_into_banks(ctx, source, bank) if is_pattern else {bank: _import(ctx, source, bank)}
@@ -106,6 +120,19 @@ def _import(ctx: click.Context, source: importing.CheckedFile, bank: str) -> dic
             counts["pending"] = memory.stats().pending
         _read_facts(memory)
     return counts
+
+
+def _forget(ctx: click.Context, source: importing.CheckedFile, bank: str, yes: bool, as_json: bool) -> None:
+    """Forget the lines of a bank that are in a file, and print the receipt."""
+    with open_memory(ctx, bank) as memory:
+        seqs = importing.find_stored(memory, source)
+        if not seqs:
+            raise NotFound(f"no line of {source.path.name} is in bank {bank!r}; nothing was forgotten")
+        if not yes:
+            backups = name_backups(len(kept_backups.read(memory.store, bank)))
+            count = f"{pluralize(len(seqs), 'line')} of {source.path.name}"
+            confirm(f"Forget {count} in bank {bank!r} for good{backups}?")
+        show_receipt(memory.forget(seq=seqs), as_json)
 
 
 def _import_into_banks(ctx: click.Context, source: importing.CheckedFile, pattern: str) -> dict[str, dict[str, Any]]:
@@ -153,7 +180,7 @@ def _describe_kept(ctx: click.Context, source: importing.CheckedFile, bank: str)
         names, times = importing.count_kept(memory, source)
     known = [f"{pluralize(number, 'line')} under the name {name!r}" for name, number in names.most_common()]
     known += [f"{pluralize(times, 'line')} with other times"] * bool(times)
-    remedy = "an import does not change them: import into a new bank, or forget these lines first, and import again"
+    remedy = "an import does not change them: import into a new bank, or undo the import with --forget before"
     return f"here already: {', '.join(known)}; {remedy}" if known else ""
 
 

@@ -229,6 +229,11 @@ def count_kept(memory: Memory, source: CheckedFile) -> tuple[Counter[str], int]:
     return +names, times
 
 
+def find_stored(memory: Memory, source: CheckedFile) -> list[int]:
+    """Return the numbers of the bank's lines that an import of a file has stored, or would have, had they been new."""
+    return [line.seq for batch in _batch_lines(source.read()) for line in _find_by_key(memory, batch).values()]
+
+
 class BankWriter:
     """Writes lines of a file into a bank, beside those that it has."""
 

@@ -74,6 +74,25 @@ def test_a_name_or_a_time_zone_that_changes_nothing_of_lines_that_are_here_is_po
     assert [hint(talk), hint(talk, "--tz", "Asia/Tokyo")] == ["", "1 line with other times"]
 
 
+def test_an_import_is_undone_after_a_question_and_other_lines_stay(tmp_path: Path, export: Path) -> None:
+    with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        memory.observe("I have a parrot.")
+    run(tmp_path, export)
+    asked = run(tmp_path, export, "--forget")
+    assert asked.exit_code == 2  # there is no terminal
+    assert "Forget 4 lines of export.zip in bank 'default' for good? [y/N]" in asked.stderr
+    assert "with --json there is no confirmation" in run(tmp_path, export, "--forget", "--json").stderr
+    assert run(tmp_path, export, "--forget", "--only", "Cats", "-y").stdout.startswith("forgotten: 3 lines, ")
+    assert json.loads(run(tmp_path, export, "--forget", "-y", "--json").stdout)["lines"] == 1
+    again = run(tmp_path, export, "--forget", "-y")
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert "no line of export.zip is in bank 'default'; nothing was forgotten" in again.stderr
+    with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        assert [line.text for line in memory.lines(include_retracted=True)] == ["I have a parrot."]
+        assert len(memory.sessions()) == 1
+    assert run(tmp_path, export).stdout.startswith("4 of 4 lines were new")
+
+
 def test_each_conversation_is_imported_into_a_bank_of_its_title(tmp_path: Path, export: Path) -> None:
     said = run(tmp_path, export, "-b", "nora/{title}")
     assert said.stdout.splitlines() == [
