@@ -17,10 +17,11 @@ of a text from elsewhere that was pasted into a message, unless a quarter of the
 
 Two kinds of entries are skipped and counted: messages "without words", such as deleted messages and media left out of
 the export, and the "notices" of WhatsApp itself, which name no speaker. A notice looks like a message if it quotes a
-group's title that contains a colon. In exports from iPhones, notices have a mark and the group as their speaker, from
-the first line of the file on. `whatsapp_phrases` recognises messages without words, and the names of files in the
-others. The lines of a single chat get no session, because the bank starts a new one after an hour of silence; each has
-the title of the chat, which is the name of the other person or of the group, from the name of the exported file.
+group's title that contains a colon. In exports from iPhones, notices have a mark, and as their speaker the group, from
+the first line of the file on, or the person with whose name they begin. `whatsapp_phrases` recognises messages without
+words, and the names of files in the others. The lines of a single chat get no session, because the bank starts a new
+one after an hour of silence; each has the title of the chat, which is the name of the other person or of the group,
+from the name of the exported file.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 MAX_NAME_CHARS = 200  # the limit of a bank
 # Controls of direction that surround names: embeddings, overrides and isolates.
 DIRECTIONS = MARKS + "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+NAME_PREFIXES = f" ~\u202f\xa0{DIRECTIONS}"  # before the names of people who are not in the phone's contacts
 IPHONE_NAME = "_chat.txt"  # of the file in an iPhone's archive
 NAME_MARK = "WhatsApp"  # in the names of the other files, in all languages
 ATTACHED = "file-"  # begins the names of attachments in ChatGPT's exports
@@ -170,7 +172,7 @@ def _read_chat(
         name, text = _split_name(content)
         if name not in speakers.names:
             skipped["notices"] += 1
-        elif is_system_message(text) or (name == speakers.group and text.startswith(LTR_MARK)):
+        elif is_system_message(text) or _is_marked_notice(name, text, speakers.group):
             skipped["without words"] += 1
         else:
             current = (said_at.isoformat(), name, text)
@@ -301,7 +303,12 @@ def _split_name(content: str) -> tuple[str, str]:
     parts = _NAME_AND_TEXT.fullmatch(content)
     if parts is None:
         return "", ""
-    return parts["name"].strip(f" ~\u202f\xa0{DIRECTIONS}"), strip_edit_mark(parts["text"].strip(" \n"))
+    return parts["name"].strip(NAME_PREFIXES), strip_edit_mark(parts["text"].strip(" \n"))
+
+
+def _is_marked_notice(name: str, text: str, group: str | None) -> bool:
+    """Return whether a message is an iPhone's notice, under the name of the group, or of the person it is about."""
+    return text.startswith(LTR_MARK) and (name == group or text.lstrip(NAME_PREFIXES).startswith(f"{name} "))
 
 
 class _Speakers:

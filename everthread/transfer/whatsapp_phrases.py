@@ -37,9 +37,7 @@ _WORDLESS = re.compile(
     re.IGNORECASE,
 )
 _MARKED = re.compile(  # only after the mark, because a person may write the same
-    rf"{MARK}(?:messages and calls are end-to-end encrypted.*|(?:missed |silenced )?(?:voice|video|group) call.*|"
-    rf"[^\n]{{1,200}}{MARK}(?:document omitted|{_FILE})|your security code with .* changed.*|"
-    r"waiting for this message.*)",
+    rf"{MARK}(?:(?:{_join_phrases('notices')}).*|[^\n]{{1,200}}{MARK}(?:{_join_phrases('left_out')}|{_FILE}))",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -38,8 +38,9 @@ _DATE = (
     rf"(?P<date>(?P<first>\d{{1,4}}){MARK}?(?P<mark>[./-]|년|年)\s?(?P<second>\d{{1,2}}){MARK}?(?:(?P=mark)|월|月)\s?"
     rf"(?P<third>\d{{4}}|\d{{1,2}})(?:\.|일|日|\s?{AFTER_DATE})?)"
 )
+_CLOCK = r"\d{1,2}(?:[:.]|\sh\s)\d{2}(?P<seconds>(?:[:.]|\smin\s)\d{2}(?:\ss)?)?"  # in Canadian French 21 h 05 min 12 s
 _TIME = (
-    rf"(?P<time>(?:(?P<before>{DAY_PERIOD})\s?)?(?P<clock>\d{{1,2}}[:.]\d{{2}}(?P<seconds>[:.]\d{{2}})?)"
+    rf"(?P<time>(?:(?P<before>{DAY_PERIOD})\s?)?(?P<clock>{_CLOCK})"
     rf"(?:\s?(?:(?P<after>{DAY_PERIOD})|{AFTER_TIME}))?)"
 )
 _END = rf"{MARK}?(?P<end>\]|\s-)\s(?P<content>.*)"
@@ -75,7 +76,8 @@ def match_stamp(line: str) -> Stamp | None:
         return None
     numbers = int(match["first"]), int(match["second"]), int(match["third"])
     in_brackets = match["end"] == "]" and "," not in line[: match.start("content")]
-    has_own_form = bool(match["before"]) or (match["seconds"] is not None and len(match["first"]) <= 2)
+    has_words = bool(match["before"]) or "h" in match["clock"].lower()
+    has_own_form = has_words or (match["seconds"] is not None and len(match["first"]) <= 2)
     is_time_first = match.start("time") < match.start("date")
     shows_export = not in_brackets or has_own_form
     return Stamp(
@@ -85,7 +87,7 @@ def match_stamp(line: str) -> Stamp | None:
 
 def _normalize_clock(match: re.Match[str]) -> str:
     """Return the time of day of a stamp in the form of `parse_clock`."""
-    clock = match["clock"].replace(".", ":")
+    clock = ":".join(re.findall(r"\d+", match["clock"]))
     period = match["before"] or match["after"]
     if not period:
         return clock

@@ -236,6 +236,8 @@ def test_stamps_without_a_comma_are_read_also_after_a_mark(tmp_path: Path, stamp
         "[14\u200f/11\u200f/2022, 9:43:00\u202fم]",
         "14.11.2022 klo 21.43 -",
         "14/11/2022 à 21:43 -",
+        "2022-11-14 21 h 43 -",
+        "[2022-11-14 21\u202fh\u202f43 min 00 s]",
         "14.11.22 um 21:43 -",
         "14.11.22 г., 21:43 -",
         "[14.11.2022 г., 21:43:00 ч.]",
@@ -344,6 +346,18 @@ def test_messages_of_the_group_itself_are_skipped(tmp_path: Path) -> None:
     assert (lines, skipped) == ([("Ann", "hi")], {"without words": 2})
     lines, _ = read_chat(tmp_path, group[0], "Flat 4: hello", "Flat 4: \u200e170 is my number")
     assert len(lines) == 2
+
+
+def test_marked_messages_that_begin_with_the_name_of_their_speaker_are_notices(tmp_path: Path) -> None:
+    notices = (
+        "Ann: \u200eAnn hat diese Gruppe erstellt",
+        "~\u202fBob: \u200e~\u202fBob left",
+        "Bob: \u200eBob wurde entfernt",
+    )
+    said = ("Ann: Ann said no", "Ann: \u200eAnna is coming", "~\u202fBob: hi")
+    lines, skipped = read_chat(tmp_path, *notices, *said)
+    assert [text for _, text in lines] == ["Ann said no", "\u200eAnna is coming", "hi"]
+    assert skipped == {"without words": 3}
 
 
 @pytest.mark.parametrize("space", ["\t", "\n"])

@@ -13,6 +13,11 @@ from everthread.transfer.whatsapp_phrases import find_files, is_system_message, 
         "This message was deleted", "\u200eYou deleted this message.", "\u200eMissed voice call, \u200eTap to call",
         "\u200e<Anhang: 00000012-PHOTO-2024-06-05.jpg>", "IMG-20240605-WA0001.jpg (Datei angehängt)",
         "\u200eMietvertrag.pdf • \u200e3 Seiten \u200e<Anhang: 00000013-Mietvertrag.pdf>",
+        "\u200eMietvertrag.pdf • \u200e3 Seiten \u200eDokument weggelassen", "Bu mesaj silindi", "此消息已删除",
+        "Данное сообщение удалено", "\u200eVerpasster Sprachanruf. \u200eTippen, um zurückzurufen.",
+        "\u200eVideollamada perdida", "\u200eAppel vocal, \u200e3 min", "\u200eDu wurdest hinzugefügt",
+        "\u200eDeine Sicherheitsnummer für Bob hat sich geändert.", "\u200eYou created this group",
+        "\u200eNachrichten und Anrufe sind Ende-zu-Ende-verschlüsselt.", "\u200eGemiste spraakoproep",
     ],
 )  # fmt: skip
 def test_omitted_media_deleted_messages_and_calls_are_system_messages(text: str) -> None:
@@ -23,6 +28,7 @@ def test_omitted_media_deleted_messages_and_calls_are_system_messages(text: str)
     "text",
     [
         "<sigh>", "<https://example.org>", "\u200e+49 170 1234567", "image omitted, sorry", "voice call at eight?",
+        "Sprachanruf um acht?", "Du hast recht", "\u200eDu hast +49 170 1234567",
         "\u200ePOLL:\nWhich day?", "This message was deleted by you",
         "Our fern \u200e<Anhang: 00000012-PHOTO-2024-06-05.jpg>", "IMG-20240605-WA0001.jpg (Datei angehängt)\nOur fern",
     ],
