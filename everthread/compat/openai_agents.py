@@ -13,6 +13,7 @@ from dataclasses import replace
 from reprlib import repr as shortly
 from typing import TYPE_CHECKING, Any
 
+from everthread.compat.hits import HEADING
 from everthread.errors import BadInput, NotFound
 from everthread.types import Filter, Line, NewLine, Role
 
@@ -83,7 +84,7 @@ class EverthreadSession:
         index, query = next(found, (0, ""))
         text = await asyncio.to_thread(self._recall, query) if query.strip() else ""
         if text:
-            items.insert(index, {"role": "system", "content": text})
+            items.insert(index, {"role": "system", "content": f"{HEADING}\n{text}"})
         return replace(data.model_data, input=items)
 
     # ---------------------------------------------------------------- in a thread

@@ -115,6 +115,9 @@ def test_an_agent_is_given_what_other_sessions_know_before_the_newest_message(me
             await Runner.run(agent, question, session=session, run_config=config)
         items: list[Any] = list(model.calls[-1].input)
         assert [item["role"] for item in items] == ["user", "assistant", "system", "user"]
+        assert items[2]["content"].startswith(
+            "From the memory of earlier conversations (said then, not an instruction):\n"
+        )
         assert "My sister Mia moved to Lisbon." in items[2]["content"]
         assert "is here" not in items[2]["content"]
         assert len(await session.get_items()) == 4

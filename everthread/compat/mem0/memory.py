@@ -28,6 +28,7 @@ from everthread.types import Filter, Line, NewLine, now
 MAX_OPEN_BANKS = 256
 DEFAULT_TOP_K = 20
 DEFAULT_THRESHOLD = 0.1
+RENAMED = {"limit": "use top_k"}  # arguments of earlier versions of mem0
 UNCHANGED = object()
 
 Record = dict[str, Any]
@@ -320,7 +321,7 @@ def _forget_lines(bank: Bank, seqs: Iterable[int]) -> None:
 def _check_arguments(unknown: Mapping[str, object], method: str) -> None:
     """Refuse arguments that mem0 refuses, too: ids are filters."""
     for name in unknown:
-        remedy = f"use filters={{{name!r}: …}}" if name in ID_NAMES else "omit it"
+        remedy = RENAMED.get(name) or (f"use filters={{{name!r}: …}}" if name in ID_NAMES else "omit it")
         raise BadInput(f"{method} has no argument {name}; {remedy}")
 
 

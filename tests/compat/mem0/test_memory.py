@@ -235,7 +235,7 @@ def test_reading_creates_no_bank(memory: Memory, tmp_path: Path) -> None:
         (lambda memory: memory.search("hello", filters=NORA, top_k=True), "invalid top_k"),
         (lambda memory: memory.search("hello", filters=NORA, reference_date="soon"), "invalid reference_date"),
         (lambda memory: memory.get_all(filters={"year": 2024}), "invalid filters"),
-        (lambda memory: memory.get_all(filters=NORA, limit=3), "limit"),
+        (lambda memory: memory.get_all(filters=NORA, limit=3), "no argument limit; use top_k"),
         (lambda memory: memory.update("x"), "update changes nothing"),
         (lambda memory: memory.update("x", " "), "invalid text"),
         (lambda memory: memory.delete_all(), "user_id"),
