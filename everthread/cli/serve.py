@@ -186,9 +186,10 @@ def _greeting(services: Services, settings: Settings, url: str, network_url: str
 
 
 def _describe_upstream(settings: Settings, services: Services) -> str:
-    address = find_upstream(settings, services).address
+    upstream = find_upstream(settings, services)
     if has_upstream(settings, services):
-        return f"passed on to {address}"
+        hint = " (if it answers 404, its address lacks a path, usually /v1)" if upstream.lacks_path else ""
+        return f"passed on to {upstream.address}{hint}"
     return "once a model is connected, or EVERTHREAD_PROXY_URL names its server"
 
 

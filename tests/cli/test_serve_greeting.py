@@ -24,5 +24,7 @@ def test_the_proxy_names_its_upstream_only_if_that_is_configured_or_answers(
         assert _describe_upstream(Settings(), services) == needed
         configured = Settings(proxy_url="http://127.0.0.1:9/v1")
         assert _describe_upstream(configured, services) == "passed on to http://127.0.0.1:9/v1"
+        hint = "passed on to http://127.0.0.1:9 (if it answers 404, its address lacks a path, usually /v1)"
+        assert _describe_upstream(Settings(proxy_url="http://127.0.0.1:9"), services) == hint
         monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:8")
         assert _describe_upstream(Settings(), services) == "passed on to http://127.0.0.1:8/v1"

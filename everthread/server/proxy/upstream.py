@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -23,6 +24,8 @@ from everthread.server.services import Services
 from everthread.server.settings import Settings
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
+
+log = logging.getLogger("everthread.server")
 
 
 class Target(NamedTuple):
@@ -109,6 +112,11 @@ class Upstream:
         """The base URL without a password."""
         return str(httpx.URL(self.url).copy_with(userinfo=b"", query=None))
 
+    @property
+    def lacks_path(self) -> bool:
+        """True if the base URL is only that of a host, at which most servers have no API."""
+        return not urlsplit(self.url).path.strip("/")
+
     def list_roles(self, possible: Sequence[BlockRole]) -> list[BlockRole]:
         """List the roles in which to offer memories, in order.
 
@@ -160,6 +168,10 @@ class Upstream:
             await answer.aclose()
             reason = f"the model's server redirects to another address (status {answer.status_code})"
             raise Problem(502, UNREACHABLE, f"{reason}; set EVERTHREAD_PROXY_URL to that address")
+        if answer.status_code == 404 and self.lacks_path:
+            log.warning(
+                "the model's server answers 404; set EVERTHREAD_PROXY_URL to an address with a path, usually /v1"
+            )
         return answer
 
     async def close(self) -> None:
