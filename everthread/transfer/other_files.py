@@ -20,6 +20,7 @@ _KINDS = (  # by the first bytes
     (re.compile(rb"\xd0\xcf\x11\xe0"), OFFICE_DOCUMENT),
     (re.compile(rb"SQLite format 3\0"), "a database"),
     (re.compile(rb"7\x7f\x06[\x82\x83]"), "a part of a database"),  # its latest changes
+    (re.compile(rb"From [^\r\n]{1,200} \d{4}\r?\n[A-Za-z-]{1,99}:"), "a mailbox"),  # mbox
 )
 _PAGE = re.compile(rb"\s{0,99}(?:<!--.{0,999}?-->\s{0,99})?<(?:!doctype html|html)\b", re.DOTALL | re.IGNORECASE)
 _PAGE_REMEDIES = (  # by what the page of a service has
