@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from everthread.bank import evidence
 from everthread.bank.settings import remember_policy
 from everthread.common.keys import SETTING_ENTITIES
 from everthread.facts.fact_units import FACT
@@ -232,7 +233,8 @@ class ConversationMemory:
         )
         if not context.text and not context.complete:
             raise TimeoutError
-        block = MemoryBlock(context.text, tuple(line.seq for line in context.lines)) if context.text else NO_BLOCK
+        seqs = tuple(line.seq for line in context.lines) if context.text else ()
+        block = MemoryBlock(context.text, seqs, evidence.build_metadata(context))
         units = [(found.unit.kind, found.unit.id) for found in (*context.units, *context.facts)]
         return block, [*(("", line.seq) for line in context.lines), *units], facts
 

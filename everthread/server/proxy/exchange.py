@@ -99,7 +99,7 @@ class Exchange:
             if not is_answered:  # no reply is stored, after which the message would be embedded
                 storing.add_done_callback(self._embed)
         turn = storing.result() if storing.done() else None
-        store = None if storing.done() and turn is None else partial(self._finish, storing)
+        store = None if storing.done() and turn is None else partial(self._finish, storing, block)
         return self._pass_answer(answer, request, turn, block, store)
 
     async def count(
@@ -237,14 +237,14 @@ class Exchange:
         answer = await self._upstream.send("POST", target, raw_headers, content)
         if roles and answer.is_success:
             self._failures.append("memories-refused")
-        return answer, NO_BLOCK
+        return answer, NO_BLOCK if roles else block
 
-    async def _finish(self, storing: asyncio.Future[Turn | None], reply: Reply) -> None:
-        """Store the reply, after the message."""
+    async def _finish(self, storing: asyncio.Future[Turn | None], block: MemoryBlock, reply: Reply) -> None:
+        """Store the reply to the request with these memories, after the message."""
 
         async def finish() -> None:
             if (turn := await asyncio.shield(storing)) is not None:
-                bank, metadata = self._destination.bank, self._build_metadata()
+                bank, metadata = self._destination.bank, {**self._build_metadata(), **block.record}
                 await anyio.to_thread.run_sync(self._memory.finish, bank, turn, reply, metadata)
 
         await self._store(finish())

@@ -26,7 +26,7 @@ from hardship.workers import two_workers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread import Memory, NewLine
+from everthread import Memory, NewLine, NotFound
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
@@ -62,6 +62,21 @@ def test_both_sides_of_a_conversation_are_stored_and_recalled_in_another(proxy: 
     assert second.headers["x-everthread-session"] == proxy.lines[-1].session != proxy.lines[0].session
     roles = [message["role"] for message in proxy.upstream.bodies[-1]["messages"]]
     assert roles == ["system", "system", "user"]
+
+
+def test_a_reply_has_a_record_of_the_memories_that_its_request_was_given(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.post(user(QUESTION))
+    proxy.post(user("What is 17 times 4?"))
+    proxy.post(user("Where does Mia live?"), everthread={"memory": False})
+    first, answered, unrelated, without = proxy.lines[1::2]
+    (hit,) = [hit for hit in proxy.memory.evidence(answered.seq).hits if hit.seq == 1]
+    assert (hit.text, hit.signals.keys() > {"cosine"}) == (FACT, True)
+    assert [proxy.memory.evidence(line.seq).hits for line in (first, unrelated)] == [(), ()]
+    with pytest.raises(NotFound, match="no memories are recorded"):
+        proxy.memory.evidence(without.seq)
+    proxy.memory.forget(seq=1)
+    assert [hit.seq for hit in proxy.memory.evidence(answered.seq).hits if hit.seq == 1] == []
 
 
 def test_a_body_without_anything_relevant_goes_on_unchanged(proxy: Proxy) -> None:

@@ -18,7 +18,7 @@ from hardship.served import wait_until
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread.common.keys import SETTING_REMEMBER
+from everthread.common.keys import META_RECALLED, SETTING_REMEMBER
 from everthread.server.keys import KeyStore
 from everthread.server.proxy.memory_block import OPENING
 from everthread.server.server_db import get_path
@@ -91,7 +91,8 @@ def test_the_client_streams_and_completes(messages: Proxy) -> None:
 
     assert asyncio.run(ask()) == "Two."
     assert messages.texts == [FACT, "How nice.", QUESTION, "In Lisbon.", "How many sisters?", "Two."]
-    assert messages.lines[1].metadata == {"via": "proxy", "model": "m-1"}
+    record = messages.lines[1].metadata[META_RECALLED]
+    assert messages.lines[1].metadata == {META_RECALLED: record, "via": "proxy", "model": "m-1"}
     assert len({line.session for line in messages.lines}) == 2
 
 

@@ -18,7 +18,7 @@ from hardship.responses import answer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from everthread.common.keys import SETTING_REMEMBER
+from everthread.common.keys import META_RECALLED, SETTING_REMEMBER
 from everthread.server.keys import KeyStore
 from everthread.server.proxy.memory_block import OPENING
 from everthread.server.server_db import get_path
@@ -85,7 +85,9 @@ def test_the_client_creates_streams_and_parses_responses(proxy: Proxy) -> None:
         assert parsed.output_parsed == City(city="Lisbon")
     said = [FACT, "How nice.", QUESTION, "In Lisbon, by the sea.", "Which city?", '{"city": "Lisbon"}']
     assert proxy.texts == said
+    record = proxy.lines[1].metadata[META_RECALLED]
     assert proxy.lines[1].metadata == {
+        META_RECALLED: record,
         "via": "proxy",
         "model": "m-1",
         "response": whole.id,
