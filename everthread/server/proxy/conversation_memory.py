@@ -105,14 +105,18 @@ class ConversationMemory:
             resumed = lineage.resume(turn.messages, turn.response, session)
         return None if resumed is None else self._add_recalled(bank, resumed)
 
-    def finish(self, bank: str, turn: Turn, reply: Reply, metadata: Metadata) -> None:
-        """Store the reply, as far as it came. Raises the same errors as `begin`."""
+    def finish(self, bank: str, turn: Turn, reply: Reply, metadata: Metadata, block: MemoryBlock = NO_BLOCK) -> None:
+        """Store the reply to a request with these memories, as far as it came. Raises the same errors as `begin`."""
         if not reply.text and not reply.response_id:
             self.embed(bank)
             return
         given = {"model": reply.model, META_RESPONSE: reply.response_id, META_MESSAGE_ID: reply.message_id}
         with self._use(bank, create=False) as lineage:
-            named = {**metadata, **{name: value for name, value in given.items() if value}}
+            named = {
+                **metadata,
+                **block.build_metadata(reply.text),
+                **{name: each for name, each in given.items() if each},
+            }
             lineage.finish(turn, reply.text, partial=reply.is_partial, metadata=named)
         self.embed(bank)
 
@@ -234,7 +238,8 @@ class ConversationMemory:
         if not context.text and not context.complete:
             raise TimeoutError
         seqs = tuple(line.seq for line in context.lines) if context.text else ()
-        block = MemoryBlock(context.text, seqs, evidence.build_metadata(context))
+        texts = tuple(source.text for source in (*context.sources, *context.facts))
+        block = MemoryBlock(context.text, seqs, texts, evidence.build_metadata(context))
         units = [(found.unit.kind, found.unit.id) for found in (*context.units, *context.facts)]
         return block, [*(("", line.seq) for line in context.lines), *units], facts
 

@@ -244,8 +244,8 @@ class Exchange:
 
         async def finish() -> None:
             if (turn := await asyncio.shield(storing)) is not None:
-                bank, metadata = self._destination.bank, {**self._build_metadata(), **block.record}
-                await anyio.to_thread.run_sync(self._memory.finish, bank, turn, reply, metadata)
+                bank, metadata = self._destination.bank, self._build_metadata()
+                await anyio.to_thread.run_sync(self._memory.finish, bank, turn, reply, metadata, block)
 
         await self._store(finish())
 

@@ -27,7 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine, NotFound
-from everthread.common.keys import SETTING_REMEMBER
+from everthread.common.keys import META_ECHO, SETTING_REMEMBER
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
 from everthread.server.keys import KeyStore
@@ -77,6 +77,17 @@ def test_a_reply_has_a_record_of_the_memories_that_its_request_was_given(proxy: 
         proxy.memory.evidence(without.seq)
     proxy.memory.forget(seq=1)
     assert [hit.seq for hit in proxy.memory.evidence(answered.seq).hits if hit.seq == 1] == []
+
+
+def test_what_a_reply_quotes_of_its_memories_is_not_found_a_second_time(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.upstream.behaviours[:] = [f"You said: {FACT} Shall we look for flights?"]
+    proxy.post(user(QUESTION))
+    reply = proxy.lines[-1]
+    assert reply.text == f"You said: {FACT} Shall we look for flights?"
+    assert reply.metadata[META_ECHO] == [[len("You said: "), len(f"You said: {FACT}")]]
+    found = {hit.seq: hit.relevance for hit in proxy.memory.recall("Did Mia move to Lisbon in May?")}
+    assert found[1] > 2 * found[reply.seq]
 
 
 def test_a_body_without_anything_relevant_goes_on_unchanged(proxy: Proxy) -> None:
