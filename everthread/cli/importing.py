@@ -137,7 +137,7 @@ def _forget(ctx: click.Context, source: importing.CheckedFile, bank: str, yes: b
 
 def _import_into_banks(ctx: click.Context, source: importing.CheckedFile, pattern: str) -> dict[str, dict[str, Any]]:
     """Import each conversation of an export into its own bank; return the counts of each bank."""
-    if not source.is_export or source.units:
+    if not source.contents.services or source.units:
         what = "only conversations in the export of a service have titles; give the name of one bank"
         raise BadInput(f"invalid bank {pattern!r}: {what}")
     memories: dict[str, Memory] = {}

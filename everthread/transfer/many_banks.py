@@ -22,9 +22,10 @@ _UNUSABLE = re.compile(r"[/\x00-\x1f\x7f]+")  # a title must not add a level to 
 
 
 def name_banks(pattern: str, source: CheckedFile) -> dict[str, str]:
-    """Return the bank of each conversation, by the conversation's id. One without a usable title is named by its id.
+    """Return the bank of each conversation, by the conversation's id.
 
-    Several chats of a messenger with the same title are those of different people: their ids are added to the title.
+    One without a usable title is named by its id, or by the file if it has no id, as a single chat of WhatsApp. Several
+    chats of a messenger with the same title are those of different people: their ids are added to the title.
 
     Args:
         pattern: a bank's id with `TITLE`.
@@ -43,7 +44,7 @@ def name_banks(pattern: str, source: CheckedFile) -> dict[str, str]:
     chats = Counter((services.get(id), title) for id, title in titles.items())
     names: dict[str, str] = {}
     for id, title in titles.items():
-        own = _clean(id.removeprefix(f"{services.get(id)}:"))[:room].strip()
+        own = _clean(id.removeprefix(f"{services.get(id)}:") or source.path.stem)[:room].strip()
         is_shared = services.get(id) in OF_PEOPLE and chats[services.get(id), title] > 1
         name = f"{title[: room - len(own) - 1]} {own}".strip() if title and is_shared else title or own or "untitled"
         names[id] = pattern.replace(TITLE, name)

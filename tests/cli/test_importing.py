@@ -106,6 +106,19 @@ def test_each_conversation_is_imported_into_a_bank_of_its_title(tmp_path: Path, 
     assert "invalid bank 'nora/{title}': only conversations in the export of a service have titles" in refused.stderr
 
 
+def test_each_chat_of_whatsapp_is_imported_into_a_bank_of_its_title(tmp_path: Path) -> None:
+    names = ("WhatsApp Chat with Ann.txt", "WhatsApp Chat with Bob.txt", "chat.txt")
+    ann, bob, other = (tmp_path / name for name in names)
+    for chat in (ann, bob, other):
+        chat.write_text(f"13/06/2024, 10:00 - Cem: Hi, {chat.stem}!\n")
+    assert run(tmp_path, ann, bob, "-b", "cem/{title}").stdout.splitlines() == [
+        "1 of 1 line was new; cem/Ann has 1 now",
+        "1 of 1 line was new; cem/Bob has 1 now",
+    ]
+    assert run(tmp_path, ann, "-b", "cem/{title}").stdout == "0 of 1 line was new; cem/Ann has 1 now\n"
+    assert run(tmp_path, other, "-b", "cem/{title}").stdout == "1 of 1 line was new; cem/chat has 1 now\n"
+
+
 @pytest.mark.parametrize(
     ("option", "words"),
     [
