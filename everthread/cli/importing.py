@@ -124,6 +124,8 @@ def _import(ctx: click.Context, source: importing.CheckedFile, bank: str) -> dic
 
 def _forget(ctx: click.Context, source: importing.CheckedFile, bank: str, yes: bool, as_json: bool) -> None:
     """Forget the lines of a bank that are in a file, and print the receipt."""
+    if many_banks.TITLE in bank:
+        raise BadInput(f"invalid bank {bank!r}: --forget takes one bank after the other; give the name of each")
     with open_memory(ctx, bank) as memory:
         seqs = importing.find_stored(memory, source)
         if not seqs:

@@ -116,6 +116,8 @@ def test_each_chat_of_whatsapp_is_imported_into_a_bank_of_its_title(tmp_path: Pa
         "1 of 1 line was new; cem/Bob has 1 now",
     ]
     assert run(tmp_path, ann, "-b", "cem/{title}").stdout == "0 of 1 line was new; cem/Ann has 1 now\n"
+    assert "give the name of each" in run(tmp_path, ann, bob, "-b", "cem/{title}", "--forget", "-y").stderr
+    assert run(tmp_path, ann, bob, "-b", "cem/Ann", "--forget", "-y").stdout.startswith("forgotten: 1 line, ")
     assert run(tmp_path, other, "-b", "cem/{title}").stdout == "1 of 1 line was new; cem/chat has 1 now\n"
 
 
