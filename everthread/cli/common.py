@@ -20,7 +20,7 @@ import click
 
 from everthread.cli.excerpts import shorten_to_match
 from everthread.cli.sanitize import escape_control_chars
-from everthread.cli.usage_errors import JSON_OPTION, explain_arguments, explain_early_option
+from everthread.cli.usage_errors import JSON_OPTION, explain_arguments, explain_early_option, unknown_command_error
 from everthread.common.fast_imports import without_garbage_collection
 from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
@@ -87,6 +87,14 @@ class Group(click.Group):
                 return getattr(import_module(LAZY_COMMANDS[name]), function)  # type: ignore[no-any-return]
         except ModuleNotFoundError as error:
             return missing_extra_command(name, error)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        is_unknown = not args[0].startswith("-") and self.get_command(ctx, args[0]) is None
+        if is_unknown and not ctx.resilient_parsing:
+            raise unknown_command_error(args[0], self.list_commands(ctx), ctx)
+        return super().resolve_command(ctx, args)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

@@ -1,13 +1,36 @@
-"""Explains what click reports of a command line: options in the wrong place, and texts without quotes."""
+"""Explains mistakes on a command line: unknown commands, options in the wrong place, and texts without quotes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 import click
 
 JSON_OPTION = "--json"
 TEXT_ARGUMENTS = frozenset(("text", "query", "title", "value"))  # of which people forget the quotes
+
+OTHER_NAMES = {  # of commands, in other programs
+    **dict.fromkeys(("add", "remember", "store"), "observe"),
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    **dict.fromkeys(("ask", "query"), "recall"),
+    **dict.fromkeys(("proxy", "server", "start", "web"), "serve"),
+    **dict.fromkeys(("list", "ls"), "lines"),
+}
+
+
+def unknown_command_error(name: str, commands: Iterable[str], ctx: click.Context) -> click.UsageError:
+    """Build the error for a command that doesn't exist, which names similar ones.
+
+    Args:
+        name: what was given.
+        commands: the names of all commands.
+        ctx: the context of their group.
+    """
+    other = OTHER_NAMES.get(name)
+    similar = [other] if other is not None else get_close_matches(name, commands, 2)
+    hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
+    return click.UsageError(f"No such command {name!r}.{hint}", ctx)
 
 
 def explain_early_option(error: click.UsageError, commands: Iterable[click.Command]) -> click.UsageError:

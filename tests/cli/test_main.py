@@ -237,6 +237,21 @@ def test_with_json_a_usage_error_is_printed_as_json_too(cli: Cli, arguments: lis
 
 
 @pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("serv", " Did you mean 'serve' or 'observe'?"),
+        ("imprt", " Did you mean 'import'?"),
+        ("proxy", " Did you mean 'serve'?"),
+        ("xyz", ""),
+    ],
+)
+def test_an_unknown_command_is_refused_with_similar_ones(cli: Cli, name: str, hint: str) -> None:
+    refused = cli(name)
+    assert refused.exit_code == 2
+    assert refused.stderr.endswith(f"Error: No such command {name!r}.{hint}\n")
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["recall", "Mia", "--store", "DIR"], "--store goes before the command: everthread --store … recall …"),
@@ -658,7 +673,7 @@ def test_every_command_that_asks_has_the_same_option_not_to_ask() -> None:
                 if (found := command.get_command(context, name)) is not None:
                     yield from list_options(found)
 
-    assert list(list_options(main)) == [["-y", "--yes"]] * 5
+    assert list(list_options(main)) == [["-y", "--yes"]] * 6
 
 
 def test_a_single_line_is_counted_in_the_singular(alice: Cli) -> None:
