@@ -9,12 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from everthread.bank.corrections import sort_by_position
 from everthread.bank.recorded_lines import is_of_former_bank
-from everthread.common.keys import META_CORRECTS, META_UNDATED
+from everthread.common.keys import META_CORRECTS, META_RECALLED, META_UNDATED
 from everthread.memory import Memory
 from everthread.server.proxy.discarded_lines import DiscardedLines
 from everthread.server.proxy.message_text import ChatMessage, is_same, measure_likeness, normalize
@@ -47,6 +47,13 @@ def is_shown(message: ChatMessage, line: Line) -> bool:
     return message.text == line.text or is_same(message.normalized, normalize(line.text))
 
 
+def _without_record(line: Line) -> Line:
+    """Return a line without the record of its memories, which is often longer than the line and is not needed here."""
+    if META_RECALLED not in line.metadata:
+        return line
+    return replace(line, metadata={name: value for name, value in line.metadata.items() if name != META_RECALLED})
+
+
 def is_dated(line: Line) -> bool:
     """Return whether a line was stored when it was said, not found in the history that a client resends."""
     return META_UNDATED not in line.metadata
@@ -73,7 +80,8 @@ class Transcript:
         if self._last is not None and is_of_former_bank(memory.store, memory.bank, self._last):
             self.current, self.discarded, self._last, self._index = [], {}, None, None
         where, last_seq = Filter(session=self.session), self._last.seq if self._last is not None else 0
-        added = [line for line in memory.lines(where, after=last_seq, include_retracted=True) if line.role in ROLES]
+        read = memory.lines(where, after=last_seq, include_retracted=True)
+        added = [_without_record(line) for line in read if line.role in ROLES]
         found = memory.store.filter_seqs(memory.bank, where, None)
         seqs = set() if found is None else set(found.tolist())
         known = {line.seq: line for line in self.current}

@@ -9,9 +9,11 @@ from typing import Literal
 
 import pytest
 
-from everthread import Line
+from everthread import Line, Memory
+from everthread.common.keys import META_RECALLED
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.transcript import Transcript
+from everthread.types import Metadata
 
 PAIRS = 4000
 LIMIT_S = 1.0  # comparing every pair of messages takes several seconds
@@ -85,3 +87,11 @@ def test_a_discarded_line_is_found_by_its_text_and_place() -> None:
 
     assert (find("Hello."), find("Hello.", 1), find("Hello.", 7)) == (4, 2, 4)
     assert (find("Oh! Hello, Ann.", 5), find("Oh! Hello, Ann.", 7), find("Hello, Ann.", 7)) == (6, None, 6)
+
+
+def test_lines_are_held_without_the_records_of_their_memories(memory: Memory) -> None:
+    metadata: Metadata = {"via": "proxy", META_RECALLED: {"memories": 0, "relevance": 0.0, "tokens": 0}}
+    memory.observe("ok", role="assistant", session="chat", metadata=metadata)
+    transcript = Transcript("chat")
+    transcript.refresh(memory)
+    assert [line.metadata for line in transcript.current] == [{"via": "proxy"}]

@@ -79,6 +79,16 @@ def test_a_reply_has_a_record_of_the_memories_that_its_request_was_given(proxy: 
     assert [hit.seq for hit in proxy.memory.evidence(answered.seq).hits if hit.seq == 1] == []
 
 
+def test_a_discarded_reply_that_comes_back_has_its_record_again(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.upstream.behaviours[:] = ["In Lisbon.", "In Portugal.", "You're welcome."]
+    proxy.post(user(QUESTION))
+    proxy.post(user(QUESTION))
+    proxy.post(user(QUESTION), bot("In Lisbon."), user("Thanks!"))
+    (reply,) = [line for line in proxy.lines if line.text == "In Lisbon."]
+    assert 1 in {hit.seq for hit in proxy.memory.evidence(reply.seq).hits}
+
+
 def test_what_a_reply_quotes_of_its_memories_is_not_found_a_second_time(proxy: Proxy) -> None:
     proxy.post(user(FACT))
     proxy.upstream.behaviours[:] = [f"You said: {FACT} Shall we look for flights?"]
