@@ -182,8 +182,10 @@ def _find_echoes(candidates: Candidates, adjacent: _AdjacentRows) -> npt.NDArray
         return empty
     shared = np.zeros(len(lines) + 1, np.int64)  # the last element is for lines that are not among the rows
     for posting in candidates.postings.values():
-        shared[adjacent.index_by_seq[posting.records["seq"]]] += posting.records["tf"]
-    return np.asarray(empty & (shared[:-1] >= lines["length"]))
+        seqs: npt.NDArray[np.uint32] = posting.records["seq"]
+        shared[adjacent.index_by_seq[seqs]] += posting.records["tf"]
+    lengths: npt.NDArray[np.int32] = lines["length"]
+    return empty & (shared[:-1] >= lengths)
 
 
 def _lexical_signals(
@@ -264,7 +266,8 @@ def _count_in_rows(postings: Collection[Records], adjacent: _AdjacentRows, row_c
     tf = np.zeros((len(postings), row_count + 1), np.float32)
     head = np.zeros_like(tf)
     for records, tf_of_term, head_of_term in zip(postings, tf, head, strict=True):
-        indexes = adjacent.index_by_seq[records["seq"]]
+        seqs: npt.NDArray[np.uint32] = records["seq"]
+        indexes = adjacent.index_by_seq[seqs]
         tf_of_term[indexes], head_of_term[indexes] = records["tf"], records["head"]
     tf[:, -1] = head[:, -1] = 0
     return tf, head

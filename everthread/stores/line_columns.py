@@ -94,7 +94,8 @@ class LineColumns:
         is_wanted = np.zeros(int(numbers.max(initial=0)) + 2, bool)  # the last element is for all other sessions
         is_wanted[numbers] = True
         counted = self.select(within)
-        in_sessions = is_wanted[np.minimum(counted["session"], len(is_wanted) - 1)]
+        sessions: npt.NDArray[np.int32] = counted["session"]
+        in_sessions = is_wanted[np.minimum(sessions, len(is_wanted) - 1)]
         lines = take_records(counted, np.flatnonzero(in_sessions))
         positions = np.searchsorted(numbers, lines["session"])
         first, last, terms = np.full(len(numbers), lines["seq"].max(initial=0)), np.zeros_like(numbers), numbers * 0

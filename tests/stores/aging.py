@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from everthread import Memory
 from everthread.stores.base import LINE_DTYPE, Store
@@ -43,12 +44,14 @@ def _age_sqlite_bank(memory: Memory, analyser: int) -> None:
         sqlite_postings.add(db, group_by_term(counts.items()))
         columns = _set_lengths(column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE), counts)
         column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, columns)
+        sessions: npt.NDArray[np.int32] = columns["session"]
+        lengths: npt.NDArray[np.int32] = columns["length"]
         for (session,) in db.execute("SELECT number FROM session").fetchall():
-            terms = int(columns["length"][columns["session"] == session].sum())
+            terms = int(lengths[sessions == session].sum())
             db.execute("UPDATE session SET terms = ? WHERE number = ?", (terms, session))
         db.execute(
             "UPDATE bank SET terms = ?, head_terms = ?, analyser = ?, earlier_last = 0",
-            (int(columns["length"].sum()), int(columns["head_length"].sum()), analyser),
+            (int(lengths.sum()), int(columns["head_length"].sum()), analyser),
         )
 
 

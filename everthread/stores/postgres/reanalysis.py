@@ -73,7 +73,9 @@ def _put_lengths(
     changed = new[new != old]
     if not len(changed):
         return
-    longer, longer_head = (new[name].astype(np.int64) - old[name] for name in ("length", "head_length"))  # (R,)
+    longer, longer_head = (  # (R,)
+        new[name].astype(np.int64) - old[name].astype(np.int64) for name in ("length", "head_length")
+    )
     sessions, index = np.unique(new["session"], return_inverse=True)
     by_session = np.bincount(index, longer, len(sessions)).astype(np.int64)
     with db.pipeline():

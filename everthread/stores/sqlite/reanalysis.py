@@ -92,7 +92,9 @@ def _put_lengths(db: sqlite3.Connection, analysed: dict[int, TermCounts]) -> Non
     if not len(changed := new[new != old]):
         return
     column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, changed)
-    longer, longer_head = (new[name].astype(np.int64) - old[name] for name in ("length", "head_length"))  # (R,)
+    longer, longer_head = (  # (R,)
+        new[name].astype(np.int64) - old[name].astype(np.int64) for name in ("length", "head_length")
+    )
     sessions, index = np.unique(new["session"], return_inverse=True)
     by_session = np.bincount(index, longer, len(sessions)).astype(np.int64)
     db.executemany(

@@ -58,7 +58,8 @@ class UnitVectors:
             stored: stamp -> number of rows in the file.
         """
         stamps = self.rows["stamp"][self.rows["kind"] != REMOVED_KIND]
-        cached = dict(zip(*(values.tolist() for values in np.unique(stamps, return_counts=True)), strict=True))
+        found, counts = np.unique(stamps, return_counts=True)
+        cached = dict(zip(found.tolist(), counts.tolist(), strict=True))
         changed = sorted(stamp for stamp in stored.keys() | cached.keys() if stored.get(stamp) != cached.get(stamp))
         if not changed:
             return self
