@@ -24,6 +24,7 @@ from starlette.responses import Response
 
 from everthread.server.page_languages import choose_language, escape_json, read_languages
 from everthread.server.problems import Problem
+from everthread.server.script_bundles import bundle_modules
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
@@ -129,10 +130,17 @@ def accepts_gzip(request: Request) -> bool:
 def load_files(folder: Path) -> dict[str, StaticFile]:
     """Read the files of known types in a folder and below, by their paths in it; an absent folder has none.
 
-    The libraries, which are below, keep their comments, which contain their licences.
+    The libraries, which are below, keep their comments, which contain their licences. The page's modules are joined
+    into a few scripts.
     """
     paths = (path for path in folder.rglob("*") if path.suffix in CONTENT_TYPES)
-    return {path.relative_to(folder).as_posix(): StaticFile.read(path, whole=path.parent != folder) for path in paths}
+    files = {path.relative_to(folder).as_posix(): StaticFile.read(path, whole=path.parent != folder) for path in paths}
+    modules = {name: file.body.decode() for name, file in files.items() if name.endswith(".js") and "/" not in name}
+    scripts = {
+        name: StaticFile.from_bytes(CONTENT_TYPES[".js"], text.encode(), compress=True)
+        for name, text in bundle_modules(modules).items()
+    }
+    return {name: file for name, file in files.items() if name not in modules} | scripts
 
 
 def name_version(files: dict[str, StaticFile]) -> str:

@@ -17,7 +17,7 @@ from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.page_helpers import DESKTOP, PHONE, check_accessibility, say_and_wait, visit
+from server.page_helpers import DESKTOP, PHONE, check_accessibility, module, say_and_wait, visit
 
 SPACING_S = 5
 AT_END = """text => { const box = document.getElementById('lines');
@@ -26,8 +26,7 @@ AT_END = """text => { const box = document.getElementById('lines');
 ROWS = """nodes => nodes.map(node => { const range = document.createRange();
     range.selectNodeContents(node.matches('.tag') ? node : node.firstChild);
     return new Set([...range.getClientRects()].map(rect => rect.top)).size })"""
-SHOW_NOTICE = """import(new URL("notices.js", document.querySelector("[type=module]").src))
-    .then(({ showNotice }) => showNotice("It is done."))"""
+SHOW_NOTICE = f"async () => {{ {module('notices.js')}.showNotice('It is done.') }}"
 TOP_LINE = """() => { const box = document.getElementById('lines'), top = box.getBoundingClientRect().top;
     const isShown = line => line.getBoundingClientRect().bottom > top + 1;
     return [...box.querySelectorAll('.line')].find(isShown).dataset.seq }"""

@@ -15,7 +15,7 @@ from hardship.served import wait_until
 from playwright.sync_api import Locator, Page, Route, expect
 
 from server.import_files import Payload, chatgpt, discord, whatsapp
-from server.page_helpers import PHONE, check_accessibility, visit
+from server.page_helpers import PHONE, check_accessibility, module, visit
 
 RECIPES = {"name": "recipes.json", "mimeType": "", "buffer": json.dumps({"soups": [], "cakes": []}).encode()}
 
@@ -141,8 +141,8 @@ def test_the_archive_of_a_folder_has_its_texts_but_no_pictures_and_too_large_a_f
 ) -> None:
     visit(page, url, "archive")
     archive = page.evaluate(
-        """async () => {
-          const { zipFolder } = await import(new URL("importfolder.js", document.querySelector("[type=module]").src));
+        f"async () => {{ const {{ zipFolder }} = {module('importfolder.js', 'importdialog.js')};"
+        """
           const file = (path, text) => {
             const made = new File([text], path, { type: path.endsWith(".png") ? "image/png" : "" });
             return { fullPath: `/F/${path}`, file: (done) => done(made) };

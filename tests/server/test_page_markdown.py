@@ -6,7 +6,7 @@ import pytest
 from hardship import web
 from playwright.sync_api import Page, expect
 
-from server.page_helpers import check_accessibility, say_and_wait, visit
+from server.page_helpers import check_accessibility, module, say_and_wait, visit
 
 TEXT = r"""
 # A plan
@@ -143,9 +143,8 @@ def test_hostile_replies_do_nothing(page: Page, url: str) -> None:
 def test_a_growing_reply_keeps_its_finished_blocks_and_ends_like_a_whole_one(page: Page, url: str) -> None:
     visit(page, url, "growing")
     grown = page.evaluate(
-        """async (text) => {
-            const module = new URL("markdown.js", document.querySelector("[type=module]").src);
-            const { MarkdownStream, renderMarkdown } = await import(module);
+        f"async (text) => {{ const {{ MarkdownStream, renderMarkdown }} = {module('markdown.js')};"
+        """
             renderMarkdown("**load** `it`\\n```python\\n1\\n```\\n$x$");
             while (!globalThis.katex) await new Promise((done) => setTimeout(done, 20));
             const stream = new MarkdownStream(), firsts = new Set(), unsettled = [];

@@ -12,7 +12,16 @@ from playwright.sync_api import Page, expect
 from everthread.recall import time_overview
 from everthread.recall.features import SIGNALS
 from everthread.recipes.default import Default
-from server.page_helpers import PHONE, HeldRoute, add_past_lines, check_accessibility, say, say_and_wait, visit
+from server.page_helpers import (
+    PHONE,
+    HeldRoute,
+    add_past_lines,
+    check_accessibility,
+    module,
+    say,
+    say_and_wait,
+    visit,
+)
 
 
 def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> None:
@@ -152,8 +161,7 @@ def test_a_question_about_a_time_alone_is_explained_as_one(page: Page, url: str)
 def test_reasons_agree_with_the_weights_of_the_default_recipe(page: Page, url: str) -> None:
     visit(page, url, "weights")
     neutral = dict.fromkeys((*SIGNALS, "standing"), 0.0) | {"cosine": 0.2, "person": 1.0}
-    module = "new URL('relevance.js', document.querySelector('[type=module]').src)"
-    script = f"async signals => (await import({module})).reasonsOf(signals)"
+    script = f"async signals => {module('relevance.js', 'columns.js')}.reasonsOf(signals)"
     assert page.evaluate(script, neutral) == {"raised": [], "lowered": []}
     profiles = (Default().friends, Default().assistant, Default().words, Default().characters)
     for signal in ("cosine", "bm25_window", "day", "month", "standing", "asks", "empty", "person"):
@@ -412,8 +420,7 @@ def test_a_bank_that_was_deleted_elsewhere_is_created_again(tab: Page, url: str)
 def test_a_receipt_names_the_backups_that_still_hold_what_was_forgotten(page: Page, url: str) -> None:
     visit(page, url, "receipts")
     proof = {"seqs": [[1, 1]], "lines": 1, "scope": "line", "bank": "abc", "forgotten_at": "2026-05-06T10:00:00Z"}
-    module = "new URL('dialogs.js', document.querySelector('[type=module]').src)"
-    show = f"async proof => {{ (await import({module})).showReceipt(proof) }}"
+    show = f"async proof => {{ {module('dialogs.js', 'overlays.js')}.showReceipt(proof) }}"
     for backups in ([], ["monday", "tuesday"]):
         page.evaluate(show, proof | {"backups": backups, "cleared_backups": len(backups) + 1})
         receipt = page.get_by_role("dialog", name="Forgotten")

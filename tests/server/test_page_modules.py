@@ -12,9 +12,6 @@ from server.page_helpers import FILES, visit
 STATIC_IMPORT = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];$""", re.MULTILINE)
 DYNAMIC_IMPORT = re.compile(r"""\bimport\(["']\./([a-z]+\.js)["']\)""")
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FILES}
-WITH_MARKDOWN = {"richtext.js", "codeblock.js", "mathematics.js"}  # loaded with the first reply that has Markdown
-IMPORT = {"importdialog.js", "importfolder.js", "importpreview.js", "importprogress.js", "importupload.js"}
-ON_DEMAND = {"demo.js", "group.js"} | IMPORT
 WORDS = "languages/chosen.js"  # built by the server
 MODULES = {name: source for name, source in SOURCES.items() if name.endswith(".js")}
 
@@ -42,16 +39,10 @@ def test_no_module_imports_itself_through_others() -> None:
     assert find_cycle({"a": ["b"], "b": ["c"], "c": ["b"]}) == ["b", "c", "b"]
 
 
-def test_only_modules_that_the_chat_needs_are_preloaded(page: Page, url: str) -> None:
-    needed, pending = set[str](), ["app.js"]
-    while pending:
-        name = pending.pop()
-        pending += [imported for imported in STATIC_IMPORT.findall(MODULES[name]) if imported not in needed]
-        needed.add(name)
-    preloaded = re.findall(r'"modulepreload" href="/static/([a-z/]+\.js)"', SOURCES["index.html"])
-    assert set(preloaded) == needed - {"app.js"} | {WORDS}
+def test_a_visit_loads_three_scripts_with_modules_and_the_words_of_one_language(page: Page, url: str) -> None:
+    assert re.findall(r'"modulepreload" href="/static/([^"]+)"', SOURCES["index.html"]) == [WORDS]
     visit(page, url, "asked")
-    expected = set(MODULES) - WITH_MARKDOWN - ON_DEMAND - {"serviceworker.js"} | {WORDS}
+    expected = {"theme.js", "prehydrate.js", "app.js", "columns.js", "overlays.js", WORDS}
     loaded = (
         r"performance.getEntriesByType('resource').map(each => each.name.replace(/.*\/static\/[0-9a-f]{12}\//, ''))"
     )
