@@ -37,7 +37,7 @@ CLUSTER = os.environ.get("EVERTHREAD_TEST_CITUS", "")
 DATABASES = {"postgres": "database"} | ({"citus": "cluster"} if CLUSTER else {})  # store -> fixture of its URL
 GARBAGE = 20_000  # objects between two collections; with Python's 700, they take 8% of the processor time
 MEMORY = "/dev/shm"  # Linux keeps files there in memory
-MEMORY_BYTES = 1 << 30  # free at least; the files of all workers take less than a tenth of it
+MEMORY_BYTES = 2 << 30  # free at least; the files of all workers and their Postgres servers take less than half of it
 LONGEST = frozenset(("browser", "hardship", "process", "slow"))  # the marks of tests that take longest
 _guard = {"unit": False}  # whether a unit test is running
 
