@@ -162,7 +162,8 @@ class BankFacts:
         for known, before in self._try_change():
             fact = known.find_fact(fact_id)
             if fact.holds:
-                is_changed = self._restate(known.statements_of(fact), end, before, superseding=False)
+                stated = {each.statement.seqs: each for each in known.statements_of(fact)}  # one end for each line
+                is_changed = self._restate([*stated.values()], end, before, superseding=False)
             elif moment is None:
                 return fact
             else:

@@ -459,6 +459,15 @@ def test_a_corrected_end_does_not_end_what_began_again(memory: Memory) -> None:
     assert only(memory) == second
 
 
+def test_ending_and_resuming_a_fact_many_times_states_it_a_few_times_more(memory: Memory) -> None:
+    memory.observe_many([NewLine("I live in Leeds.", "Nora", said_at=BEGUN), NewLine("I live in Leeds.", "Nora")])
+    (home,) = memory.facts(attribute="home")
+    for _ in range(6):
+        assert not memory.end_fact(home.id).holds
+        assert memory.resume_fact(home.id).holds
+    assert len(memory.read_known().stored) <= 2 + 6 * 2
+
+
 def test_an_end_is_undone(memory: Memory) -> None:
     tell(memory, "I own the bike.", "I own the bike.", "I like jazz.", "I no longer like jazz.", "I sold the boat.")
     bike, boat, jazz = memory.facts(include_ended=True)
